@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import heapq
 import itertools
+import json
 import os
 import random
 import statistics
@@ -76,6 +77,9 @@ class Pool:
     link: Link | None
     """The way through the scheduler; ``None``: each machine reads from an object store."""
     layer_mb: float
+    near: bool = True
+    """Whether machines get jobs whose layers they have, if there are any that should go soon."""
+    has_machines: bool = True
     now: float = 0.0
     fetched_mb: float = 0.0
     stored_mb: float = 0.0
@@ -87,7 +91,7 @@ class Pool:
         self.free = dict.fromkeys(range(machines), self.per_machine)
         self.free[machines - 1] = self.slots - self.per_machine * (machines - 1)
         self.idle = set(self.free)
-        self.homes: dict[int, int] = {}
+        self.homes: dict[int, set[int]] = {}
         self.known: list[set[int]] = [set() for _ in self.free]
         self._running: list[tuple[float, int, int]] = []
         self._numbers = itertools.count()
@@ -96,16 +100,22 @@ class Pool:
         """Number of slots."""
         return self.slots
 
+    def prefer(self, groups: Sequence[Any]) -> int:
+        """As :class:`excise.pipeline.cluster.cluster_pool.ClusterPool` does."""
+        if not self.near:
+            return 0
+        return next((n for n, source in enumerate(groups) if not self.idle.isdisjoint(self.homes.get(source, ()))), 0)
+
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> int:  # noqa: ARG002
         """Begin a job on its source's machine if that has a slot, else on the idlest."""
         job: Job = args[0]
         source = id(job.source)
-        home = self.homes.get(source)
-        machine = home if home in self.idle else max(self.idle, key=lambda one: self.free[one])
+        homes = self.homes.setdefault(source, set())
+        machine = max(self.idle, key=lambda one: (one in homes, self.free[one]))
         self.free[machine] -= 1
         if not self.free[machine]:
             self.idle.discard(machine)
-        self.homes[source] = machine
+        homes.add(machine)
         seconds = job.seconds + self._transfer(job, source, machine)
         self.busy_s += seconds
         number = next(self._numbers)
@@ -157,7 +167,7 @@ def run_virtually(waiting: deque[Source], pool: Pool) -> tuple[list[float], floa
 
     def put(source: Source, stage: Any, seconds: float, candidates: int) -> None:
         job = Job(source, stage, seconds, candidates)
-        jobs.put(job, job.rank(), print, job)
+        jobs.put(job, job.rank(), print, job, group=id(source))
 
     def admit() -> None:
         while waiting and len(left) < max_active_sources(pool.slots):
@@ -195,23 +205,21 @@ def simulate(options: argparse.Namespace) -> None:
     )
     print(f"of it: {shares(sources, work)}")
     link = None if options.store else Link(options.relay)
-    pool = Pool(options.slots, options.slots_per_machine, link, options.layer_mb)
+    pool = Pool(options.slots, options.slots_per_machine, link, options.layer_mb, near=not options.far)
     done, queue_s = run_virtually(sources, pool)
     end, best = pool.now, max(work / options.slots, longest)
     main_s = candidates * options.main_ms / 1000 + queue_s
     jobs = candidates + 5 * options.sources
     scheduler_s = jobs * options.scheduler_ms / 1000
-    scheduler_mb = options.scheduler_mb + options.slots * options.worker_mb + jobs * options.job_kb / 1024
+    remembered = min(jobs, options.jobs_remembered) * options.job_kb / 1024
+    scheduler_mb = options.scheduler_mb + options.slots * options.worker_mb + remembered
     machine_hours = len(pool.free) * options.slots_per_machine * end / 3600
-    print(
-        f"end {end / 3600:.2f} h ({end / best:.2f} of the best possible), half of the candidates {done[len(done) // 2] / 3600:.2f} h"
-    )
-    print(
-        f"slots busy {100 * pool.busy_s / (options.slots * end):.1f} %, waiting for layers {100 * pool.waited_s / pool.busy_s:.1f} %"
-    )
-    print(
-        f"cost {machine_hours * options.price:.0f} at {options.price} for a core hour, {machine_hours:.0f} core hours"
-    )
+    half, waiting_s = done[len(done) // 2] / 3600, pool.waited_s
+    print(f"end {end / 3600:.2f} h, {end / best:.2f} of the best possible; half of the candidates after {half:.2f} h")
+    print(f"slots busy {100 * pool.busy_s / (options.slots * end):.1f} %", end=", ")
+    print(f"of it waiting for layers {100 * waiting_s / pool.busy_s:.1f} %")
+    cost = machine_hours * options.price
+    print(f"cost {cost:.0f} at {options.price} for a core hour, {machine_hours:.0f} core hours")
     print(f"layers: {pool.stored_mb / 1e3:.0f} GB stored, {pool.fetched_mb / 1e3:.0f} GB fetched")
     print(f"queue {1e6 * queue_s / jobs:.0f} µs a job; scheduler memory {scheduler_mb:.0f} MB")
     loads = {"main process": main_s / end, "scheduler CPU": scheduler_s / end}
@@ -238,7 +246,7 @@ def scheduler(folder: Path) -> Iterator[tuple[str, int]]:
     try:
         while not facts.exists() or not facts.read_text():
             time.sleep(0.2)
-        yield __import__("json").loads(facts.read_text())["address"], process.pid
+        yield json.loads(facts.read_text())["address"], process.pid
     finally:
         process.kill()
         process.wait()
@@ -346,12 +354,10 @@ def measure_relay(options: argparse.Namespace) -> None:
                 seconds, after = time.monotonic() - began, usage(pid)
                 main.close()
             gigabytes = total / 1e9
-            print(
-                f"{number} workers: {total / 1e6 / seconds:.0f} MB/s; CPU s for each GB: scheduler "
-                f"{(after[1] - before[1]) / gigabytes:.1f}, main process {(time.process_time() - own) / gigabytes:.1f}; "
-                f"scheduler {before[0]:.0f} -> {after[0]:.0f} MB",
-                flush=True,
-            )
+            there, here = (after[1] - before[1]) / gigabytes, (time.process_time() - own) / gigabytes
+            print(f"{number} workers: {total / 1e6 / seconds:.0f} MB/s", end="; ")
+            print(f"CPU s for each GB: scheduler {there:.1f}, main process {here:.1f}", end="; ")
+            print(f"scheduler {before[0]:.0f} -> {after[0]:.0f} MB", flush=True)
 
 
 def measure_layers(options: argparse.Namespace) -> None:
@@ -369,9 +375,8 @@ def measure_layers(options: argparse.Namespace) -> None:
         plain.append(sums[1] / 1e6)
     for name, sizes in (("packed", packed), ("plain", plain)):
         middle, most = statistics.median(sizes), max(sizes)
-        print(
-            f"{name}: {len(sizes)} environments, MB: median {middle:.1f}, mean {statistics.mean(sizes):.1f}, most {most:.1f}"
-        )
+        mean = statistics.mean(sizes)
+        print(f"{name}: {len(sizes)} environments, MB: median {middle:.1f}, mean {mean:.1f}, most {most:.1f}")
 
 
 def main() -> None:
@@ -385,13 +390,15 @@ def main() -> None:
     one.add_argument("--slots-per-machine", type=int, default=8)
     one.add_argument("--price", type=float, default=0.05, help="price of a core hour")
     one.add_argument("--store", action="store_true", help="layers travel through an object store")
+    one.add_argument("--far", action="store_true", help="machines get jobs wherever their layers are")
     one.add_argument("--relay", type=float, default=60.0, help="MB/s through the scheduler")
     one.add_argument("--layer-mb", type=float, default=12.0, help="packed layers of one source")
     one.add_argument("--main-ms", type=float, default=20.0, help="CPU of the main process for each candidate")
     one.add_argument("--scheduler-ms", type=float, default=1.0, help="CPU of the scheduler for each job")
     one.add_argument("--scheduler-mb", type=float, default=90.0, help="memory of an idle scheduler")
     one.add_argument("--worker-mb", type=float, default=0.5, help="memory of the scheduler for each worker")
-    one.add_argument("--job-kb", type=float, default=0.1, help="memory of the scheduler for each job that has ended")
+    one.add_argument("--job-kb", type=float, default=4.3, help="memory of the scheduler for each job that has ended")
+    one.add_argument("--jobs-remembered", type=int, default=100_000, help="jobs after which it forgets the oldest")
     one.set_defaults(command=simulate)
     two = commands.add_parser("scheduler")
     two.add_argument("--workers", default="10,20,40")

@@ -1,8 +1,8 @@
 """Workers on machines that ssh reaches, by Dask's SSHCluster, and a run of excise on them.
 
-``python docs/cluster/ssh.py HOST[,HOST…] pypi:toolz pypi:boltons --out SET``; the first host gets the scheduler, all get
-workers, one for each of ``CORES``. Each needs excise in the environment ``PYTHON`` belongs to, and nothing in common with
-the others. ``pip install asyncssh`` first. The further arguments are those of ``excise generate``.
+``python docs/cluster/ssh.py HOST[,HOST…] pypi:toolz pypi:boltons --out SET``: the first host gets the scheduler, all
+get workers, one for each of ``CORES``. Each needs excise in the environment of ``PYTHON``, and shares nothing with the
+others. ``pip install asyncssh`` first. The further arguments are those of ``excise generate``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import secrets
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -106,6 +106,8 @@ def open_cluster(settings: Settings, notify: Callable[[str], None] = lambda _: N
 class ClusterPool:
     """Runs jobs on machines that share no folders (:class:`excise.pipeline.run.worker_pool.WorkerPool`)."""
 
+    has_machines = True
+
     def __init__(self, client: Any, settings: Settings, notify: Callable[[str], None]) -> None:
         self.client, self.settings, self.notify = client, settings, notify
         self.run = secrets.token_hex(8)
@@ -120,8 +122,8 @@ class ClusterPool:
         """Jobs without a worker, the next first."""
         self._ended: deque[tuple[int, JobResult]] = deque()
         """Jobs that have ended, with their results, which nobody has taken yet."""
-        self._homes: dict[str, str] = {}
-        """Source to the machine that did its latest job."""
+        self._homes: dict[Hashable, set[str]] = {}
+        """Source to the machines that have worked on it, and so have its layers."""
         self._kind = ""
         """Kind of the machines that work on this run; empty until it is chosen."""
         self._traits: Traits = ()
@@ -157,6 +159,11 @@ class ClusterPool:
         if not self._kind:
             self._await_workers()
         return max(1, sum(worker.machine.slots for worker in self._workers.values() if self._is_of_use(worker)))
+
+    def prefer(self, groups: Sequence[Hashable]) -> int:
+        """Return the first source whose layers a machine with a free slot has; 0 if there is none."""
+        free = {w.machine.name for w in self._workers.values() if self._is_of_use(w) and self._is_free(w)}
+        return next((n for n, source in enumerate(groups) if not free.isdisjoint(self._homes.get(source, ()))), 0)
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> int:
         """Start a stage, or let it wait for a slot. A source on this machine's disk is fetched by this process."""
@@ -222,19 +229,19 @@ class ClusterPool:
         free = [
             worker
             for worker in self._workers.values()
-            if len(worker.jobs) < worker.machine.slots
+            if self._is_free(worker)
             and not worker.unfit
             and (self._is_of_use(worker) or (anyone and not worker.machine.problem))
         ]
-        home = self._homes.get(job.source)
-        return min(free, key=lambda worker: (worker.machine.name != home, len(worker.jobs)), default=None)
+        homes = self._homes.get(job.source, ())
+        return min(free, key=lambda worker: (worker.machine.name not in homes, len(worker.jobs)), default=None)
 
     def _start(self, job: _Job, worker: _Worker) -> None:
         job.attempt += 1
         job.worker = worker.address
         worker.jobs.add(job.number)
         if job.source:
-            self._homes[job.source] = worker.machine.name
+            self._homes.setdefault(job.source, set()).add(worker.machine.name)
         remote = RemoteJob(
             run=self.run,
             settings=self.settings,
@@ -344,6 +351,10 @@ class ClusterPool:
             self._waiting.insert(0, job)
 
     # ------------------------------------------------------------------------------------------------ workers
+    @staticmethod
+    def _is_free(worker: _Worker) -> bool:
+        return len(worker.jobs) < worker.machine.slots
+
     def _is_of_use(self, worker: _Worker) -> bool:
         return not worker.unfit and not worker.machine.problem and worker.machine.kind == self._kind
 

@@ -141,7 +141,7 @@ class Run:
             suite_s=baseline.suite_s() if baseline else None,
             tasks=state.num_wanted if state.limit is not None or state.proposed else None,
         )
-        self.jobs.put(job, rank_of_job, function, self.settings, state.name, *args)
+        self.jobs.put(job, rank_of_job, function, self.settings, state.name, *args, group=state.name)
         if job.stage != "surface":
             state.stage = job.stage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,6 +43,15 @@ class JobResult:
 class WorkerPool(Protocol):
     """Runs jobs."""
 
+    @property
+    def has_machines(self) -> bool:
+        """Whether its machines have files of their own, so that it matters which jobs they get."""
+        ...
+
+    def prefer(self, groups: Sequence[Hashable]) -> int:
+        """Return which of these groups' next jobs to start next: 0, or one whose files a free machine has."""
+        ...
+
     def num_slots(self) -> int:
         """Return how many jobs can run at once."""
         ...
@@ -60,7 +69,17 @@ class WorkerPool(Protocol):
         ...
 
 
-class InProcessPool:
+class SharedFiles:
+    """Base of pools whose workers all see the same files."""
+
+    has_machines = False
+
+    def prefer(self, groups: Sequence[Hashable]) -> int:  # noqa: ARG002
+        """Return 0."""
+        return 0
+
+
+class InProcessPool(SharedFiles):
     """Runs one job at a time, in this process, while somebody waits for it."""
 
     def __init__(self) -> None:
