@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ import duckdb
 from excise.datasets.queries.catalogue import connect
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.priorities import StageName, rank
-from excise.pipeline.run.worker_pool import JobResult
+from excise.pipeline.run.worker_pool import JobResult, SharedFiles
 
 CHAIN: tuple[StageName, ...] = ("fetch", "environment", "baseline", "coverage", "find")
 Order = Callable[["Job"], Rank]
@@ -58,7 +59,7 @@ class Job:
         )
 
 
-class VirtualPool:
+class VirtualPool(SharedFiles):
     """Workers on a virtual clock: a job takes the seconds that are its argument."""
 
     def __init__(self, workers: int) -> None:
@@ -87,21 +88,26 @@ class VirtualPool:
 
 
 def sources_of(folder: Path) -> list[Source]:
-    """The sources of a set, with the times of the jobs in its logs."""
+    """The sources of a set, with the times of the jobs in its logs; answers from the cache are not counted."""
     base: duckdb.DuckDBPyConnection = connect(folder)
     rows = base.execute(
         "SELECT r.source, r.num_bytes, e.wall_s FROM repos r JOIN environments e USING (tree) WHERE e.wall_s > 0"
     ).fetchall()
-    found = {name: Source(num_bytes, suite_s) for name, num_bytes, suite_s in rows}
-    jobs = base.execute("SELECT DISTINCT source, stage, pid, job, job_wall_s FROM costs").fetchall()
-    for name, stage, _, _, seconds in jobs:
+    found: dict[str, Source] = {}
+    for name, num_bytes, suite_s in rows:
+        found[name] = found[re.sub(r"(==|@).*", "", name)] = Source(num_bytes, suite_s)  # pinned, and as it was given
+    jobs = base.execute(
+        "SELECT source, stage, any_value(job_wall_s), count(*) FILTER (program <> 'excise') FROM costs "
+        "GROUP BY run, source, stage, pid, job"
+    ).fetchall()
+    for name, stage, seconds, num_programs in jobs:
         if name not in found:
             continue
-        if stage == "prove":
+        if stage != "prove":
+            found[name].stages[stage] = max(seconds, found[name].stages.get(stage, 0.0))
+        elif num_programs:
             found[name].candidates.append(seconds)
-        else:
-            found[name].stages[stage] = seconds
-    return [source for source in found.values() if source.candidates]
+    return [source for source in {id(source): source for source in found.values()}.values() if source.candidates]
 
 
 def simulate(sources: list[Source], workers: int, order: Order) -> tuple[list[float], float]:

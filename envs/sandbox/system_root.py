@@ -110,6 +110,14 @@ def system_root(request: SystemRequest) -> SystemRoot | None:
     return SystemRoot(folder, tuple(name for name, _ in content.packages))
 
 
+def content_identity() -> str:
+    """A hash of the packages and versions in every root of this machine; empty on a machine without dpkg."""
+    if not (DATABASE / "status").is_file():
+        return ""
+    content = _known_content(SystemRequest(), host_folder() / "roots")
+    return hashlib.sha256(repr(content.packages).encode()).hexdigest()[:16] if content.packages else ""
+
+
 @cache
 def debian_packages() -> DebianPackages:
     """The packages of this machine; one object per process."""

@@ -131,11 +131,12 @@ def _run(settings: Settings, output: _Output, *, refresh: bool, selection: Candi
     from excise.system.run_log import run_log
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped publishes what is done, too
-    require_sandbox(settings)
+    if not settings.scheduler or settings.artifacts == "shared":
+        require_sandbox(settings)  # workers of a cluster say themselves what they have
     if not output.silent and limits_text(settings):
         print_message(limits_text(settings))
     with run_log(settings.out, verbose=output.verbose), Progress(stderr, quiet=output.silent) as progress:
-        result = run(settings, progress, refresh=refresh, selection=selection)
+        result = run(settings, progress, refresh=refresh, selection=selection, notify=progress.note)
     if output.as_json:
         body = {
             "out": str(settings.out),

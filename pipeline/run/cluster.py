@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from excise.errors import ConfigError
-from excise.pipeline.run.worker_pool import InProcessPool, JobResult, WorkerPool
+from excise.pipeline.run.worker_pool import InProcessPool, JobResult, SharedFiles, WorkerPool
 
 SLOT = "slot"
 """Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
@@ -148,7 +148,7 @@ def _fork_workers_from_a_server() -> None:
     context.set_forkserver_preload(WORKER_MODULES)
 
 
-class DaskPool:
+class DaskPool(SharedFiles):
     """Runs jobs on the workers of a Dask cluster."""
 
     def __init__(self, client: Any) -> None:

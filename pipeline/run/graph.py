@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,7 +141,7 @@ class Run:
             suite_s=baseline.suite_s() if baseline else None,
             tasks=state.num_wanted if state.limit is not None or state.proposed else None,
         )
-        self.jobs.put(job, rank_of_job, function, self.settings, state.name, *args)
+        self.jobs.put(job, rank_of_job, function, self.settings, state.name, *args, group=state.name)
         if job.stage != "surface":
             state.stage = job.stage
 
@@ -363,12 +363,27 @@ def unique(specs: Sequence[SourceSpec]) -> list[SourceSpec]:
     return list({spec.name: spec for spec in reversed(specs)}.values())[::-1]
 
 
+def _pool(settings: Settings, notify: Callable[[str], None]) -> AbstractContextManager[WorkerPool]:
+    """The workers of a run; those of a scheduler share no folders with this machine unless the settings say so."""
+    if not settings.scheduler or settings.artifacts == "shared":
+        return open_worker_pool(settings.scheduler, settings.workers)
+    from excise.pipeline.cluster.cluster_pool import open_cluster  # here: most runs need no Dask
+
+    return open_cluster(settings, notify)
+
+
 def run(
-    settings: Settings, listener: Listener, *, refresh: bool = False, selection: CandidateSelection | None = None
+    settings: Settings,
+    listener: Listener,
+    *,
+    refresh: bool = False,
+    selection: CandidateSelection | None = None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
     """Make tasks from all sources and publish them during the run; ``selection`` chooses the candidates.
 
-    A ``refresh`` publishes once, at the end, and removes repositories that are no longer among the sources.
+    ``notify`` gets messages for the user, such as that a worker is not used. A ``refresh`` publishes once, at the end,
+    and removes repositories that are no longer among the sources.
     Raises :class:`excise.errors.ConfigError` and :class:`excise.errors.StoreError`.
     """
     began = time.monotonic()
@@ -376,7 +391,7 @@ def run(
     sources = unique(settings.sources)
     missing = {} if settings.scheduler else missing_sources(settings, sources)
     in_process = len(missing) == len(sources)
-    pool_of_run = nullcontext(InProcessPool()) if in_process else open_worker_pool(settings.scheduler, settings.workers)
+    pool_of_run = nullcontext(InProcessPool()) if in_process else _pool(settings, notify)
     with Store(settings.out).writer() as writer, pool_of_run as pool:
         graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
         if refresh:

@@ -77,6 +77,11 @@ class Progress:
             self._last = time.monotonic()
             self._line(self.summary(self._states))
 
+    def note(self, text: str) -> None:
+        """Print a message for the user, whatever happens beside it."""
+        if not self.quiet:
+            self._line(text)
+
     def _line(self, text: str) -> None:
         self.console.print(literal(f"{self.clock()} {text}"), soft_wrap=True)
 

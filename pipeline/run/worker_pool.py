@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ class JobResult:
     """What the job raised."""
     worker_died: bool = False
     """Whether the process that ran the job ended, as often as the job was tried."""
+    unavailable: str = ""
+    """Why the job could not be done at all; empty if it was."""
 
     def failure(self, retry_advice: str) -> tuple[str, str] | None:
         """Return the reason and a sentence for a job without a value; ``None`` if it has one.
@@ -28,6 +30,8 @@ class JobResult:
         if self.worker_died:
             text = f"The worker process died repeatedly at this stage (out of memory, or killed); {retry_advice}."
             return "worker_died", text
+        if self.unavailable:
+            return "infra_error", f"{self.unavailable}; {retry_advice}."
         if self.error is not None:
             return (
                 "internal_error",
@@ -39,6 +43,15 @@ class JobResult:
 class WorkerPool(Protocol):
     """Runs jobs."""
 
+    @property
+    def has_machines(self) -> bool:
+        """Whether its machines have files of their own, so that it matters which jobs they get."""
+        ...
+
+    def prefer(self, groups: Sequence[Hashable]) -> int:
+        """Return which of these groups' next jobs to start next: 0, or one whose files a free machine has."""
+        ...
+
     def num_slots(self) -> int:
         """Return how many jobs can run at once."""
         ...
@@ -47,8 +60,8 @@ class WorkerPool(Protocol):
         """Start a job, or let it wait for a slot; return an id of the job."""
         ...
 
-    def wait(self) -> tuple[Hashable, JobResult]:
-        """Wait until one of the jobs ends; return its id and how it ended."""
+    def wait(self) -> tuple[Hashable, JobResult] | None:
+        """Wait until one of the jobs ends; return its id and how it ended; ``None`` if there are more slots now."""
         ...
 
     def cancel(self) -> None:
@@ -56,7 +69,17 @@ class WorkerPool(Protocol):
         ...
 
 
-class InProcessPool:
+class SharedFiles:
+    """Base of pools whose workers all see the same files."""
+
+    has_machines = False
+
+    def prefer(self, groups: Sequence[Hashable]) -> int:  # noqa: ARG002
+        """Return 0."""
+        return 0
+
+
+class InProcessPool(SharedFiles):
     """Runs one job at a time, in this process, while somebody waits for it."""
 
     def __init__(self) -> None:

@@ -15,6 +15,7 @@ from excise.config import Settings
 from excise.errors import EnvironmentFailure
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
+from excise.pipeline.stages.run_files import KeptLayer
 from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerprint, stage_key
 from excise.system.deadline import deadline
 from excise.types import Baseline, ExecutedCode
@@ -42,9 +43,11 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     """
     key = baseline_key(settings, prepared)
     cache = StageCache(settings.cache)
-    bytecode = Path(prepared.layers.env).parent / "pyc"
+    kept = cache.get(KeptLayer, "byte code", stage_key("byte code", key))
+    bytecode = Path(kept.path) if isinstance(kept, KeptLayer) else Path(prepared.layers.env).parent / "pyc"
     baseline = cache.get_or_raise(Baseline, "baseline", key)
     if baseline is None or not bytecode.is_dir():
+        bytecode = Path(prepared.layers.env).parent / "pyc"
         bench = open_workbench(settings, prepared)
         try:
             with deadline(max_baseline_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
@@ -52,5 +55,6 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
         except EnvironmentFailure as failure:
             cache.put_failure("baseline", key, prepared.repo.repo, failure)
             raise
+        cache.put("byte code", stage_key("byte code", key), KeptLayer(path=str(bytecode)))
         cache.put("baseline", key, baseline)
     return replace(prepared, baseline=baseline, layers=replace(prepared.layers, pyc=str(bytecode)))

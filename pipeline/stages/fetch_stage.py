@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from excise.config import Settings
-from excise.datasets.storage.store import Store
 from excise.envs.sandbox.mount_points import open_to_all
 from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
 from excise.extractors.sources import resolve_source, source_of
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
+from excise.pipeline.stages.run_files import has_blob, put_blob
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.system.deadline import deadline
 from excise.system.folders import publish_folder, temporary_folder_beside
@@ -60,7 +60,7 @@ def fetch(settings: Settings, spec: SourceSpec, *, keep_archive: bool = True) ->
 def _is_complete(settings: Settings, sources: FetchedSources, *, keep_archive: bool) -> bool:
     if not Path(sources.layer).is_dir():
         return False
-    return not keep_archive or (bool(sources.repo.blob) and Store(settings.out).blobs.has(sources.repo.blob))
+    return not keep_archive or has_blob(settings, sources.repo.blob)
 
 
 def trees_folder(settings: Settings) -> Path:
@@ -83,7 +83,7 @@ def store_sources(settings: Settings, repo: Repo, files: Path, *, keep_archive: 
     if keep_archive:
         archive = files.parent / "sources.tar.xz"
         pack(files, archive)
-        blob = Store(settings.out).put_blob(archive)
+        blob = put_blob(settings, archive)
     paths = list_files(files)
     layer = trees_folder(settings) / tree
     if not layer.exists():

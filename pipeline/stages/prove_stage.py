@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.config import Settings
-from excise.datasets.storage.store import Store
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, is_conclusive, rejection_of
 from excise.pipeline.stages.model_conversation import answering_model
 from excise.pipeline.stages.model_solver import VERSION as SOLVER_VERSION
 from excise.pipeline.stages.model_solver import solver_of
+from excise.pipeline.stages.run_files import put_blob
 from excise.pipeline.stages.stage_cache import StageCache, stage_key, verdict_fingerprint
 from excise.system.deadline import deadline
 from excise.system.files import replace_file
@@ -92,7 +92,7 @@ def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: 
 def _store_kit(settings: Settings, proof: Proof) -> None:
     """Store the grading kit in the task set, under the hash that the certificate contains."""
     if proof.kit is not None:
-        Store(settings.out).put_blob(to_json(proof.kit), ".json")
+        put_blob(settings, to_json(proof.kit), ".json")
 
 
 def save_prepared(settings: Settings, prepared: Prepared) -> Path:

@@ -15,14 +15,15 @@ from excise.config import Settings
 from excise.envs.sandbox.host_identity import host_state
 from excise.errors import EnvironmentFailure, StoreError
 from excise.pipeline.stages.error_boundary import is_conclusive, rejection_of
+from excise.pipeline.stages.run_files import current_run_files
 from excise.system.files import replace_file
 from excise.types import Rejection, content_id, from_dict, to_dict
 
 T = TypeVar("T")
 
 VERSIONS = {
-    "fetch": 2, "environment": 3, "model": 1, "baseline": 6, "executed": 1, "coverage": 5, "find": 9,
-    "propose": 1, "candidate": 42, "conditions": 1, "kit": 15, "brief": 2, "grade": 10,
+    "fetch": 2, "environment": 3, "model": 1, "baseline": 6, "executed": 1, "byte code": 1, "coverage": 5, "find": 9,
+    "propose": 1, "candidate": 40, "conditions": 1, "kit": 14, "brief": 2, "grade": 9,
 }  # fmt: skip
 """Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""
 
@@ -45,29 +46,55 @@ def measurement_fingerprint(settings: Settings) -> dict[str, object]:
     return {name: value for name, value in verdict_fingerprint(settings).items() if name != "visibility"}
 
 
+def format_answer(answer: object) -> bytes:
+    """A result or rejection as it is cached."""
+    kind = "rejection" if isinstance(answer, Rejection) else "answer"
+    return json.dumps({"kind": kind, "body": to_dict(answer)}).encode()
+
+
+def parse_answer(cls: type[T], data: bytes) -> T | Rejection:
+    """What :func:`format_answer` wrote. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for anything else."""
+    found = json.loads(data)
+    kind, body = found["kind"], found["body"]
+    return from_dict(Rejection, body) if kind == "rejection" else from_dict(cls, body)
+
+
 class StageCache:
     """Results of stages as JSON files, ``stages/STAGE/KK/KEY.json``; several workers may write one at the same time."""
 
     def __init__(self, root: Path) -> None:
         self.root = root / "stages"
 
-    def _path(self, stage: str, key: str) -> Path:
+    def path(self, stage: str, key: str) -> Path:
+        """The file of a result, which need not exist."""
         return self.root / stage / key[:2] / f"{key}.json"
 
     def get(self, cls: type[T], stage: str, key: str) -> T | Rejection | None:
-        """Return the cached result or rejection; ``None`` if there is neither or it cannot be read."""
+        """Return the cached result or rejection; ``None`` if there is neither or it cannot be read.
+
+        On a worker with folders of its own, the cache is that of the main process.
+        """
+        files = current_run_files.get()
         try:
-            data = json.loads(self._path(stage, key).read_bytes())
-            kind, body = data["kind"], data["body"]
-            return from_dict(Rejection, body) if kind == "rejection" else from_dict(cls, body)
+            content = files.read_result(stage, key) if files else self.path(stage, key).read_bytes()
+            if content is None:
+                return None
+            answer = parse_answer(cls, content)
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        return files.arrive(answer) if files else answer
 
     def put(self, stage: str, key: str, answer: object) -> None:
         """Cache a result. Raises :class:`StoreError` if it cannot be written, for example on a full disk."""
-        kind = "rejection" if isinstance(answer, Rejection) else "answer"
+        if files := current_run_files.get():
+            files.write_result(stage, key, format_answer(files.leave(answer)))
+            return
+        self.write(stage, key, format_answer(answer))
+
+    def write(self, stage: str, key: str, data: bytes) -> None:
+        """Write a result that :func:`format_answer` made. Raises like :meth:`put`."""
         try:
-            replace_file(self._path(stage, key), json.dumps({"kind": kind, "body": to_dict(answer)}).encode())
+            replace_file(self.path(stage, key), data)
         except OSError as error:
             raise StoreError(
                 f"The cache {self.root} cannot be written ({error.strerror}). Free some space, or set EXCISE_CACHE "

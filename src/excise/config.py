@@ -224,6 +224,10 @@ class Settings(_Strict):
     """Number of local worker processes; 1 runs everything in the main process. Unused with a scheduler."""
     scheduler: str = ""
     """Address of a Dask scheduler; empty for worker processes on this machine."""
+    artifacts: str = "main"
+    """How workers of a scheduler get sources and environments: ``main``, from this process through the scheduler;
+    ``s3://bucket/folder`` or ``file:///folder``, from there; ``shared``: all machines see the same ``cache`` and
+    ``out``."""
     sandbox: str = "bubblewrap"
     """Name of the sandbox backend: ``bubblewrap`` or ``docker``."""
     lenient_sandbox: bool = False

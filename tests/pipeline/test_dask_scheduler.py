@@ -50,6 +50,7 @@ def test_a_cluster_by_address_gives_the_same_tasks(shapes, excise, tmp_path: Pat
     shapes.copy_cache(cache)
     shutil.rmtree(cache / "stages" / "candidate")
     given = ["generate", SHAPES, "-o", tmp_path / "out", "--cache", cache, "-c", shapes.config, "--limit", "2"]
+    given += ["--set", "artifacts=shared"]
     with cluster(tmp_path, *options) as address:
         done = excise(*given, "--scheduler", address, "--json")
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import io
+import itertools
+import random
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -102,6 +105,50 @@ def test_no_worker_begins_a_long_chain_where_only_the_number_of_tasks_counts() -
         jobs.put(length, Rank(float(length), float(length)), pow, length, 2)
     jobs.dispatch()
     assert sorted(jobs.running.values()) == [1, 2, 3, 4, 5]
+
+
+class NearPool(IdlePool):
+    """A machine that has the files of some groups."""
+
+    has_machines = True
+    near = frozenset({"b"})
+
+    def prefer(self, groups: Sequence[Hashable]) -> int:
+        return next((number for number, group in enumerate(groups) if group in self.near), 0)
+
+
+def test_a_machine_gets_jobs_whose_files_it_has_in_their_order() -> None:
+    jobs: JobQueue[str] = JobQueue(NearPool(4), cheapest_only=True)
+    for tag, task_s in (("a1", 1.0), ("b4", 4.0), ("a2", 2.0), ("b3", 3.0), ("c5", 5.0)):
+        jobs.put(tag, Rank(task_s, task_s), print, group=tag[0])
+    jobs.dispatch()
+    assert list(jobs.running.values()) == ["b3", "b4", "a1", "a2"]
+    jobs.put("b0", Rank(0.0, 0.0), print, group="b")
+    jobs.slots = 6
+    jobs.dispatch()
+    assert list(jobs.running.values())[4:] == ["b0", "c5"]
+
+
+def test_a_long_queue_gives_jobs_in_order() -> None:
+    """As taking the smallest of all would, with either order, in groups or not."""
+    chance = random.Random(3)
+    ranks = [Rank(float(chance.randrange(50)), float(chance.randrange(50))) for _ in range(500)]
+    jobs: JobQueue[int] = JobQueue(IdlePool(2))
+    for number, each in enumerate(ranks):
+        jobs.put(number, each, print, group=chance.choice([None, number % 7, number % 3]))
+    left, expected = dict(enumerate(ranks)), []
+    for for_chain in itertools.cycle((True, False)):
+        if not left:
+            break
+        expected.append(min(left, key=lambda n: (-left[n].chain_s if for_chain else left[n].task_s, n)))
+        del left[expected[-1]]
+    taken = []
+    while jobs._queued:
+        jobs.dispatch()
+        taken += jobs.running.values()
+        jobs.running.clear()
+        jobs._chains.clear()
+    assert taken == expected
 
 
 def test_a_measured_suite_decides_which_source_goes_first() -> None:

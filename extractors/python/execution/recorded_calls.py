@@ -121,13 +121,23 @@ def record(
     return CallRecording(
         calls=tuple(spread(raw)),
         modules=tuple(dict.fromkeys([*modules, *_strings(found.get("modules"))])),
-        folders=tuple(dict.fromkeys(_strings(found.get("folders")))),
+        folders=_in_fixed_order(_strings(found.get("folders")), recipe.roots),
         removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names), *private])),
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
         by_test=_by_test(found.get("tests"), raw),
         uses=read_report(found.get("uses"), asked.ids) if watch else Watched(problem="The tests were not watched."),
     )
+
+
+def _in_fixed_order(folders: Iterable[str], roots: Sequence[str]) -> tuple[str, ...]:
+    """The folders of an import path, those that the project is imported from last, in the order of the recipe.
+
+    Their place depends on how the run began (forked or not), and calls are replayed with them in front anyway.
+    """
+    found = dict.fromkeys(folders)
+    own = [root for root in dict.fromkeys(root or "." for root in roots) if root in found]
+    return (*(folder for folder in found if folder not in own), *own)
 
 
 def watch(session: Session, recipe: Recipe, codebase: Codebase, symbols: Sequence[str], asked: AskedRun) -> Watched:

@@ -13,7 +13,7 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -52,6 +52,8 @@ class _JobCosts:
 
 
 current_job: ContextVar[_JobCosts | None] = ContextVar("job_costs", default=None)
+on_progress: ContextVar[Callable[[], None] | None] = ContextVar("on_progress", default=None)
+"""Called when a command has ended or a step begins: the job is alive. Set by workers that watch their jobs."""
 
 
 @contextmanager
@@ -93,6 +95,7 @@ def step(name: str) -> Iterator[None]:
     The time of a step within a step belongs to the inner one only.
     """
     job = current_job.get()
+    _report_progress()
     if job is None:
         yield
         return
@@ -118,8 +121,15 @@ def _own(job: _JobCosts) -> tuple[float, float]:
 def count_command(argv: Sequence[str], cpu_s: float, wall_s: float) -> None:
     """Add a command in a sandbox to the current job, if there is one."""
     job = current_job.get()
+    _report_progress()
     if job is not None:
         job.add(job.step, program_of(argv), cpu_s, wall_s)
+
+
+def _report_progress() -> None:
+    report = on_progress.get()
+    if report is not None:
+        report()
 
 
 def program_of(argv: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ run on the same machine call :func:`join_run_log` and log to files of their own 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -86,6 +87,20 @@ def join_run_log() -> None:
         path = Path(run_file)
         own_file = path.with_name(f"{path.stem}-worker-{os.getpid()}.jsonl")
         _attach([logging.FileHandler(own_file, encoding="utf-8", delay=True)])
+
+
+def add_worker_lines(lines: Sequence[str]) -> None:
+    """Add what a job on another machine has logged to the log of this process's run, in a file of that worker's own.
+
+    ``lines`` are formatted by :class:`JsonLines`; the first part of the file's name is a number made from the worker's
+    name, since pids of different machines may be equal.
+    """
+    if run_file := os.environ.get(_VARIABLE):
+        path = Path(run_file)
+        worker, *events = lines
+        number = int.from_bytes(hashlib.sha256(worker.encode()).digest()[:6], "big")
+        with path.with_name(f"{path.stem}-worker-{number}.jsonl").open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in events)
 
 
 def _attach(handlers: Sequence[logging.Handler]) -> None:
