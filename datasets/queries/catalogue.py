@@ -16,6 +16,7 @@ from rich.cells import cell_len
 
 from excise.datasets.queries.attempts import attempts_views
 from excise.datasets.queries.costs import costs_view
+from excise.datasets.queries.imports import imports_view
 from excise.datasets.queries.rollouts import rollouts_view
 from excise.datasets.storage.near_duplicates import near_duplicates_view
 from excise.datasets.storage.snapshot import Snapshot
@@ -52,6 +53,7 @@ def _open(store: Path | str, as_of: str = "") -> tuple[Snapshot, duckdb.DuckDBPy
     try:
         folder = Path(store).absolute()
         beside = rollouts_view(folder) + attempts_views(folder) + costs_view(folder) + near_duplicates_view(folder)
+        beside += imports_view(folder)
         connection.execute(views_sql(snapshot.root) + beside)
     except duckdb.Error as error:
         connection.close()
