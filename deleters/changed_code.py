@@ -14,9 +14,6 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parser import parse_module
 from excise.types import Symbol, SymbolKind
 
-IMPORTED = "imported"
-"""Name in ``Task.deleter`` of tasks that were imported."""
-
 
 @dataclass(slots=True)
 class ChangedCode:

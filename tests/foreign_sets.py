@@ -118,7 +118,7 @@ def swe_smith_row(history: History, **changes: Any) -> dict[str, Any]:
     """A row of SWE-smith: its patch makes the bug."""
     bug = (
         "diff --git a/src/shapes/round.py b/src/shapes/round.py\n--- a/src/shapes/round.py\n+++ b/src/shapes/round.py\n"
-        "@@ -20,5 +20,5 @@\n     def circumference(self):\n         \"\"\"Length of the line around.\"\"\"\n"
+        '@@ -20,5 +20,5 @@\n     def circumference(self):\n         """Length of the line around."""\n'
         "-        turns = 2\n+        turns = 3\n         length = turns * math.pi * self.radius\n"
         "         return length\n"
     )
@@ -137,7 +137,7 @@ def swe_smith_row(history: History, **changes: Any) -> dict[str, Any]:
 
 def r2e_row(history: History, **changes: Any) -> dict[str, Any]:
     """A row of R2E-Gym: the second commit, hunk by hunk, with its tests as a file."""
-    test = "from shapes import ring_area\n\n\ndef test_order():\n    assert ring_area(1, 2) > 0\n\n\n"
+    test = "from shapes import ring_area\n\n\ndef test_order():\n    assert 9.4 < ring_area(1, 2) < 9.5\n\n\n"
     test += "def test_equal():\n    assert ring_area(1, 1) == 0\n"
     row = {
         "repo_name": PROJECT,

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from excise.deleters.changed_code import IMPORTED, changed_code
+from excise.deleters.changed_code import changed_code
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.errors import SandboxError
@@ -23,6 +23,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.system.deadline import check_deadline
 from excise.system.job_costs import step
 from excise.types import (
+    IMPORTED,
     Certificate,
     Difficulty,
     FeatureKind,

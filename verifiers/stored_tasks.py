@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from excise.deleters.changed_code import IMPORTED, changed_code
+from excise.deleters.changed_code import changed_code
 from excise.deleters.deletion_builder import stub_patches
 from excise.deleters.part_deleters import EXPRESSION_SUFFIX, returned_expression
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.proposed import Proposed, deleted_texts
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.types import Deletion, Feature, Symbol, Task
+from excise.types import IMPORTED, Deletion, Feature, Symbol, Task
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.workbench import Workbench
 

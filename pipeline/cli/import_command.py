@@ -41,6 +41,7 @@ def import_(
     attacks: Annotated[int, typer.Option(min=0, help="Attacks of each vector on the grading of each task.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Check at most this many rows.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Only the task with this id; repeatable.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Check rows again that were imported or refused.")] = False,
     set_name: Annotated[str, typer.Option("--name", help="Name of the set in the report. [default: the file's]")] = "",
     config: Config = None,
     set_: Set = None,
@@ -52,14 +53,18 @@ def import_(
     """Check the tasks of another tool's set with gates, leak scan, recovery agent and attacks; store those that pass.
 
     The report is the table `imports` of the set (`excise query`). An interrupted import continues when the command is
-    run again.
+    run again. An export of excise is restored instead, into a new set.
     """
+    from excise.datasets.exports.registry import EXPORTERS, is_export
     from excise.pipeline.services.import_run import ImportOptions, import_set
 
     with exit_codes_for_errors():
         settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
         if repos is not None and not repos.is_dir():
             raise ConfigError(f"--repos: {repos} is no folder.")
+        if name in EXPORTERS and is_export(name, path):
+            _restore(name, path, settings.out, as_json)
+            return
         require_sandbox(settings)
         options = ImportOptions(
             format=name,
@@ -69,6 +74,7 @@ def import_(
             attacks=attacks,
             limit=limit,
             only=frozenset(only or ()),
+            again=again,
         )
         rows: list[ImportRow] = []
 
@@ -89,11 +95,19 @@ def import_(
         raise typer.Exit(OK if not bad else PARTIAL if good else FAILED)
 
 
+def _restore(name: str, path: Path, into: Path, as_json: bool) -> None:
+    from excise.pipeline.services.restore_export import restore
+
+    count = len(restore(name, path, into).ids())
+    print(json.dumps({"restored": count}) if as_json else f"{count} tasks of an export of excise restored in {into}.")
+
+
 def line_of(row: ImportRow) -> str:
     """One line about a row."""
     name = row.instance_id or row.place
     if row.status != "imported":
-        return f"{name}: {row.status.replace('_', ' ')} ({row.reason}): {row.detail} {row.advice}".rstrip()
+        name = f"{name} ({row.place})" if row.instance_id else name
+        return f"{name}: {row.status.replace('_', ' ')}, {row.reason}: {row.detail} {row.advice}".rstrip()
     parts = [f"{row.num_f2p_confirmed} FAIL_TO_PASS, {row.num_p2p_confirmed} PASS_TO_PASS confirmed"]
     if row.unconfirmed:
         parts.append(", ".join(f"{count} {why.replace('_', ' ')}" for why, count in row.unconfirmed.items()))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from excise.errors import ExciseError
 from excise.types import GradingKit, Task
 from excise.verifiers.attacks.all_attacks import ATTACKS
-from excise.verifiers.attacks.attack import attack_target
+from excise.verifiers.attacks.attack import Attack, attack_target
 from excise.verifiers.attacks.log_grader import log_reward
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
 from excise.verifiers.workbench import Workbench
@@ -28,7 +29,13 @@ class AttackedGraders:
     """Honest solutions without a reward, and empty ones with one: ``gold (log)``, ``nothing (excise)``."""
 
 
-def attack_graders(bench: Workbench, task: Task, kit: GradingKit | None, each: int) -> AttackedGraders:
+def attack_graders(
+    bench: Workbench,
+    task: Task,
+    kit: GradingKit | None,
+    each: int,
+    attacks: Iterable[Attack] = tuple(ATTACKS.values()),
+) -> AttackedGraders:
     """Grade the first ``each`` attacks of every vector, the gold patch, and nothing. Raises :class:`ExciseError`."""
     conditions = find_conditions(bench, bench.baseline.passing())
 
@@ -45,7 +52,7 @@ def attack_graders(bench: Workbench, task: Task, kit: GradingKit | None, each: i
     target = attack_target(bench, task)
     tried: Counter[str] = Counter()
     by_log, by_excise = [], []
-    for attack in ATTACKS.values():
+    for attack in attacks:
         if tried[attack.vector] >= each:
             continue
         try:

@@ -57,6 +57,8 @@ class ImportOptions:
     """Maximum number of tasks to check."""
     only: frozenset[str] = frozenset()
     """Ids of the tasks to check; empty for all."""
+    again: bool = False
+    """Whether to check rows again that were imported or refused before."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,7 +87,7 @@ def import_set(
     """
     name = set_name(Path(options.name or options.path.name.partition(".")[0]))
     result = ImportResult(name=name, report=settings.out / FOLDER / name / REPORT)
-    done = finished_imports(settings.out, name)
+    done = {} if options.again else finished_imports(settings.out, name)
     tasks = []
     with Store(settings.out).writer() as writer:
         publication = _Publication(settings.out, writer, result, listener)
@@ -219,7 +221,7 @@ def bad_row(name: str, format_: str, row: BadRow) -> ImportRow:
         base_commit="",
         status=BAD_ROW,
         reason="bad_row",
-        detail=f"{row.place}: {row.field} {row.problem}",
+        detail=f"{row.field} {row.problem}",
         advice="",
         history="",
         row=row.row or json.dumps({row.field: row.problem}),

@@ -19,7 +19,7 @@ from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
 from excise.pipeline.stages.error_boundary import is_conclusive, rejection_of
 from excise.system.folders import temporary_folder_beside
-from excise.types import ForeignTask, GateOutcome, Rejection, Repo, RepoReport, SourceSpec, to_json
+from excise.types import ForeignTask, GateOutcome, Rejection, Repo, RepoReport, SourceSpec, content_id, to_json
 from excise.verifiers.imported_task import ImportedClaims, ImportedProof, prove_imported
 from excise.verifiers.recovery.scoring import distinctive_lines
 from excise.verifiers.workbench import Prepared, Workbench
@@ -157,25 +157,30 @@ def _given_away(task: ForeignTask) -> list[str]:
 
 def _prepare(settings: Settings, task: ForeignTask, solved: SolvedSources) -> Prepared | Rejection:
     """The solved sources with environment and baseline: with what the set says about it, else without."""
-    plain = SourceSpec(spec=solved.sources.repo.source, test_args=_own_folders(task))
+    plain = SourceSpec(spec=solved.sources.repo.source)
     minor = ".".join(task.python.split(".")[:2])
     known = {".".join(interpreter.version.split(".")[:2]) for interpreter in find_interpreters()}
     hinted = replace(plain, python=minor if minor in known else None, requirements=task.requirements)
     answer: Prepared | Rejection | None = None
     for spec in dict.fromkeys((hinted, plain)):
-        installed = environment_stage(settings, task.instance_id, spec, solved.sources)
-        answer = (
-            installed if isinstance(installed, Rejection) else baseline_stage(settings, task.instance_id, installed)
-        )
+        answer = environment_stage(settings, task.instance_id, spec, solved.sources)
+        if not isinstance(answer, Rejection):
+            answer = baseline_stage(settings, task.instance_id, _with_own_tests(answer, task))
         if not isinstance(answer, Rejection):
             return answer
     assert isinstance(answer, Rejection)
     return answer
 
 
-def _own_folders(task: ForeignTask) -> tuple[str, ...]:
-    """Folders of tests that only the set knows, which pytest must be told."""
-    return tuple(sorted({path.partition("/")[0] for path, _ in task.test_files}))
+def _with_own_tests(prepared: Prepared, task: ForeignTask) -> Prepared:
+    """The same with folders of tests that only the set knows; the project's settings do not name them."""
+    environment, own = prepared.environment, {path.partition("/")[0] for path, _ in task.test_files}
+    missing = sorted(own - set(environment.recipe.test_paths))
+    if not missing:
+        return prepared
+    recipe = replace(environment.recipe, test_paths=(*environment.recipe.test_paths, *missing))
+    env_id = content_id("with tests", environment.env_id, *missing)[: len(environment.env_id)]
+    return replace(prepared, environment=replace(environment, recipe=recipe, env_id=env_id))
 
 
 def _claims(task: ForeignTask, solved: SolvedSources) -> ImportedClaims:

@@ -27,9 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from excise.deleters.changed_code import IMPORTED
 from excise.protocols import Gate, NamedClaim
-from excise.types import Task
+from excise.types import IMPORTED, Task
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.baseline_green import BaselineGreen
 from excise.verifiers.gates.calls_recorded import CallsRecorded

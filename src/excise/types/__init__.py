@@ -27,6 +27,7 @@ from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
+    IMPORTED,
     SCHEMA_VERSION,
     Certificate,
     Difficulty,
@@ -41,6 +42,7 @@ from excise.types.tasks import (
 
 __all__ = [
     "FILLED_IN",
+    "IMPORTED",
     "SCHEMA_VERSION",
     "BadRow",
     "Baseline",
