@@ -30,7 +30,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
         symbols=removed,
         tests=task.fail_to_pass,
     )
-    source_patch, hide_patch = _split_patch(task)
+    source_patch, hide_patch = split_patch(task)
     symbols = bench.codebase.symbols()
     text = [(symbol_id, _text_of(bench, task, symbols[symbol_id])) for symbol_id in removed if symbol_id in symbols]
     if task.deleter == Proposed.name:
@@ -71,7 +71,7 @@ def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
     return source[symbol.start : symbol.end].decode()
 
 
-def _split_patch(task: Task) -> tuple[str, str]:
+def split_patch(task: Task) -> tuple[str, str]:
     """The part of a deletion patch that changes sources, and the part that changes hidden tests."""
     parts = [part for part in re.split(r"(?m)^(?=diff --git )", task.deletion_patch) if part]  # no content begins so
     hidden = frozenset(touched(task.test_patch))

@@ -22,6 +22,8 @@ EXPORTERS = {
     "huggingface": "excise.datasets.exports.huggingface:HuggingFaceExporter",
     "jsonl": "excise.datasets.exports.jsonl:JsonlExporter",
     "mini-swe-agent": "excise.datasets.exports.mini_swe_agent:MiniSweAgentExporter",
+    "swe-rebench": "excise.datasets.exports.swe_rebench:SweRebenchExporter",
+    "swe-smith": "excise.datasets.exports.swe_smith:SweSmithExporter",
     "swebench": "excise.datasets.exports.swebench:SweBenchExporter",
     "verifiers": "excise.datasets.exports.verifiers_taskset:VerifiersExporter",
 }

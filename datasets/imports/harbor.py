@@ -92,6 +92,7 @@ def _task(folder: Path, place: str) -> ForeignTask:
         interface=fields.text("interface", ""),
         fail_to_pass=fail_to_pass,
         pass_to_pass=fields.tests("PASS_TO_PASS", required=False) if fail_to_pass else None,
+        created_at=fields.date(),
         version=fields.text("version", ""),
         language=fields.text("language", "python").lower(),
         image_name=image,

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,21 @@ class Fields:
         if required and not found:
             raise FieldError(name, "is empty: without a test that fails there is nothing to solve.")
         return found
+
+    def date(self, name: str = "created_at") -> str:
+        """A date as ISO text in UTC, from such a text or from milliseconds since 1970; empty for anything else."""
+        value = self.row.get(name)
+        if isinstance(value, datetime):
+            found = value
+        elif isinstance(value, int | float) and 0 < value < 1e13:
+            found = datetime.fromtimestamp(value / 1000, UTC)
+        else:
+            try:
+                found = datetime.fromisoformat(str(value).strip().replace("Z", "+00:00"))
+            except ValueError:
+                return ""
+        zoned = found if found.tzinfo else found.replace(tzinfo=UTC)
+        return zoned.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """An object, also as the text of a JSON object; empty if the field is missing."""

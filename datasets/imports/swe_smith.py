@@ -45,6 +45,7 @@ class SweSmithImporter:
             problem_statement=fields.text("problem_statement", ""),
             fail_to_pass=fields.tests("FAIL_TO_PASS", required=True),
             pass_to_pass=fields.tests("PASS_TO_PASS", required=False),
+            created_at=fields.date(),
             image_name=fields.text("image_name", ""),
             row=row_json(fields.row),
         )

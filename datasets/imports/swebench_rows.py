@@ -44,6 +44,7 @@ class SweBenchImporter:
             interface=fields.text("interface", ""),
             fail_to_pass=fields.tests("FAIL_TO_PASS", required=True),
             pass_to_pass=fields.tests("PASS_TO_PASS", required=False),
+            created_at=fields.date(),
             version=fields.text("version", ""),
             language=fields.text("language", "python").lower(),
             python=str(install.get("python") or ""),

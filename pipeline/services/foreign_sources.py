@@ -26,6 +26,8 @@ from excise.verifiers.shipped_tree import scrubbed
 
 MAX_PATCH_BYTES = 8 << 20
 """Size above which a patch is refused."""
+IMPORT_DATE = "2000-01-01T00:00:00Z"
+"""Date of the commits that excise makes of trees (:func:`excise.extractors.fetch.trees.import_commit`)."""
 _LINK = re.compile(r"(?m)^(?:new file mode|new mode|old mode|deleted file mode) (?:120000|160000)$")
 """Headers of patches of symbolic links and submodules."""
 
@@ -68,7 +70,7 @@ def fetch_solved(settings: Settings, task: ForeignTask, repos: Path | None) -> S
             name=task.repo,
             commit=commit,
             tag=mirror.version(commit),
-            created_at=mirror.created_at(commit),
+            created_at=_date(mirror.created_at(commit), task),
         )
         solved = {path: (files / path).read_bytes() for path in changed if (files / path).is_file()}
         history = _history(mirror, commit, changed, solved, task) if solved else ""
@@ -141,6 +143,11 @@ def _full_commit(mirror: Mirror, task: ForeignTask, url: str) -> str:
             raise SourceError(f"{mirror.url} has no commit {task.commit}", reason="no_such_revision")
     mirror.ensure(commit)
     return commit
+
+
+def _date(committed_at: str, task: ForeignTask) -> str:
+    """The later one of the commit's date and the set's; commits that excise made have no date of their own."""
+    return max("" if committed_at == IMPORT_DATE else committed_at, task.created_at)
 
 
 # ---------------------------------------------------------------------------------------- trees

@@ -148,7 +148,7 @@ class _Publication:
 
     def add(self, row: ImportRow, found: Inspection | None) -> None:
         """Put a task into the next snapshot; a task that another project of the set has is refused."""
-        entry = f"import:{row.instance_id}"
+        entry = f"import:{row.imported_set}:{row.instance_id}"
         if found is not None and found.rows is not None:
             try:
                 self.writer.put_repo(entry, found.rows)

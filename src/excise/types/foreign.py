@@ -45,6 +45,8 @@ class ForeignTask:
     """Tests that pass with and without it; ``None`` if the format does not list them."""
     expected: tuple[tuple[str, str], ...] = ()
     """(test, status) with the gold patch, for formats that list these instead."""
+    created_at: str = ""
+    """ISO date that the set gives; of that and the commit's date, the later one limits which releases are installed."""
     version: str = ""
     """Version of the project."""
     language: str = "python"
