@@ -56,7 +56,9 @@ class R2eGymImporter:
             raise FieldError("parsed_commit_content", "is missing: it holds the gold patch.")
         base = str(commit.get("old_commit_hash") or "").removesuffix("^")
         return ForeignTask(
-            instance_id=f"{repo.replace('/', '__')}-{fix[:12]}",
+            instance_id=fields.instance_id()
+            if "instance_id" in fields.row
+            else f"{repo.replace('/', '__')}-{fix[:12]}",
             format=self.name,
             place=place,
             repo=repo,
