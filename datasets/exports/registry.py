@@ -23,6 +23,7 @@ EXPORTERS = {
     "jsonl": "excise.datasets.exports.jsonl:JsonlExporter",
     "mini-swe-agent": "excise.datasets.exports.mini_swe_agent:MiniSweAgentExporter",
     "nemo-gym": "excise.datasets.exports.nemo_gym:NemoGymExporter",
+    "openenv": "excise.datasets.exports.openenv:OpenEnvExporter",
     "r2e-gym": "excise.datasets.exports.r2e_gym:R2eGymExporter",
     "swe-rebench": "excise.datasets.exports.swe_rebench:SweRebenchExporter",
     "swe-smith": "excise.datasets.exports.swe_smith:SweSmithExporter",
