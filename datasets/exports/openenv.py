@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ class OpenEnvExporter:
         """Write ``openenv.yaml``, ``pyproject.toml``, ``server/app.py``, and the files of the tasks."""
         import yaml
 
+        shutil.rmtree(into / "server", ignore_errors=True)
         count = sum(1 for _ in write_served_tasks(tasks, into))
         name = module_name(tasks.name)
         config = {"spec_version": 1, "name": name, "type": "space", "runtime": "fastapi", "app": "server.app:app"}

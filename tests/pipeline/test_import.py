@@ -82,6 +82,7 @@ def imported(settings: Settings, history: History, tmp_path_factory: pytest.Temp
     return {row.instance_id: row for row in seen}
 
 
+@pytest.mark.slow
 def test_a_task_is_imported_with_its_claims_checked(settings: Settings, imported: dict[str, ImportRow]) -> None:
     row = imported["planes__shapes-1"]
     assert (row.num_f2p, row.num_f2p_confirmed, row.num_p2p, row.num_p2p_confirmed) == (1, 1, 3, 2)
@@ -101,6 +102,7 @@ def test_a_task_is_imported_with_its_claims_checked(settings: Settings, imported
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instance_id", "reason", "named"),
     [
@@ -121,6 +123,7 @@ def test_what_cannot_be_a_task_says_why(
     assert named in row.detail
 
 
+@pytest.mark.slow
 def test_an_imported_task_is_proven_again_and_graded(settings: Settings, imported: dict[str, ImportRow]) -> None:
     taskset = TaskSet.open(settings.out)
     (result,) = verify_tasks(settings, taskset, ["planes__shapes-1"], lambda _: None)
@@ -137,6 +140,7 @@ def test_an_imported_task_is_proven_again_and_graded(settings: Settings, importe
     assert attacked.by_log == (chosen[0].name,), "a grader that reads the log is deceived"
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(
     settings: Settings, history: History, tmp_path: Path, imported: dict[str, ImportRow]
 ) -> None:
@@ -193,6 +197,7 @@ def test_the_agent_gets_the_unsolved_tree(
     assert solved.test_paths == changed - {path}
 
 
+@pytest.mark.slow
 def test_the_sets_of_other_formats_are_run(settings: Settings, history: History, tmp_path: Path) -> None:
     for name, write, instance_id in (("swe-smith", smith, ""), ("r2e-gym", r2e, "planes__shapes-")):
         seen: list[ImportRow] = []
