@@ -16,7 +16,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from excise.datasets.taskset import TaskSet
-from excise.types import Certificate, GateOutcome, Quarantine, Task, Verdict, to_dict
+from excise.types import IMPORTED, Certificate, GateOutcome, Quarantine, Task, Verdict, to_dict
 
 MAX_TESTS = 20
 """Maximum number of test ids listed per group; ``all_tests`` lists all."""
@@ -107,7 +107,7 @@ def _header(task: Task) -> RenderableType:
         "repository": f"{task.repo} {task.version} ({task.language})",
         "commit": task.base_commit,
         "removed": ", ".join(task.removed),
-        "shown": f"{task.visibility.value}; deleted by {task.deleter}",
+        "shown": f"{task.visibility.value}; {IMPORTED if task.deleter == IMPORTED else f'deleted by {task.deleter}'}",
         "difficulty": f"{level.kind.value}, tier {level.tier}: {_count(level.loc, 'line')} in "
         f"{_count(level.num_files, 'file')}, {_count(level.num_symbols, 'symbol')}, "
         f"complexity {level.complexity}, {_count(level.fan_in, 'reference')} from outside",

@@ -11,7 +11,8 @@ STAMP="$PEERS/.excise-peers"
 HARBOR="harbor==0.26.0"
 DATA="datasets==5.2.0 huggingface-hub==2.4.0 mini-swe-agent==2.4.6 swebench==5.0.2"
 VERIFIERS="verifiers==0.4.0"
-WANTED="$HARBOR $DATA $VERIFIERS"
+OPENENV="openenv-core==0.3.0"
+WANTED="$HARBOR $DATA $VERIFIERS $OPENENV"
 
 exit_if_installed "$PEERS" "$STAMP" "$WANTED"
 
@@ -42,5 +43,6 @@ install() {
     install harbor "$NEWER" $HARBOR
     install data "$NEWER" $DATA
     install verifiers "$NEWER" $VERIFIERS
+    install openenv "$NEWER" $OPENENV
 }
 printf '%s' "$WANTED" >"$STAMP"

@@ -63,6 +63,7 @@ class DeletionTrees:
                 "base": (),
                 "shipped": (deletion.source_patch, deletion.hide_patch),
                 "deleted": (deletion.source_patch,),
+                **dict.fromkeys((*EMPTY, TRIVIAL), (deletion.source_patch,)),  # where there is no function to empty
                 **{stub: (patch,) for stub, patch in deletion.stub_patches},
             }
             self._edits[tree] = self.bench.edits_of(*patches[tree])

@@ -1,15 +1,20 @@
-"""Candidates restored from the files of a task set, for verifying, grading and attacking stored tasks."""
+"""Candidates restored from the files of a task set, for verifying, grading and attacking stored tasks.
+
+Tasks of other tools' sets become candidates here, too (:mod:`verifiers.imported_task`).
+"""
 
 from __future__ import annotations
 
 import re
 from typing import cast
 
+from excise.deleters.changed_code import changed_code
 from excise.deleters.deletion_builder import stub_patches
 from excise.deleters.part_deleters import EXPRESSION_SUFFIX, returned_expression
+from excise.deleters.patches.git_patches import touched
 from excise.deleters.proposed import Proposed, deleted_texts
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.types import Deletion, Feature, Symbol, Task
+from excise.types import IMPORTED, Deletion, Feature, Symbol, Task
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.workbench import Workbench
 
@@ -25,13 +30,17 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
         symbols=removed,
         tests=task.fail_to_pass,
     )
-    source_patch, hide_patch = _split_patch(bench, task.deletion_patch)
+    source_patch, hide_patch = split_patch(task)
     symbols = bench.codebase.symbols()
     text = [(symbol_id, _text_of(bench, task, symbols[symbol_id])) for symbol_id in removed if symbol_id in symbols]
     if task.deleter == Proposed.name:
         text = deleted_texts(cast(PythonCodebase, bench.codebase), removed, bench.edits_of(source_patch))
+    elif task.deleter == IMPORTED:
+        edits = bench.edits_of(source_patch)
+        text = changed_code(cast(PythonCodebase, bench.codebase), bench.read(list(edits)), edits).texts
     elif task.deleter == "expression":
         text = [(f"{symbol_id}{EXPRESSION_SUFFIX}", expression) for symbol_id, expression in text]
+    emptied = [symbol_id for symbol_id in removed if symbol_id in symbols]
     deletion = Deletion(
         deletion_id=task.instance_id,
         feature=feature,
@@ -42,7 +51,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
         removed=removed,
         hidden=task.hidden,
         text=tuple(text),
-        stub_patches=stub_patches(cast(PythonCodebase, bench.codebase), [s for s in removed if s in symbols]),
+        stub_patches=stub_patches(cast(PythonCodebase, bench.codebase), emptied) if emptied else (),
     )
     return Candidate(
         trees=DeletionTrees(bench=bench, deletion=deletion),
@@ -62,10 +71,11 @@ def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
     return source[symbol.start : symbol.end].decode()
 
 
-def _split_patch(bench: Workbench, patch: str) -> tuple[str, str]:
-    """The part of a deletion patch that changes sources, and the part that changes tests."""
-    parts = [part for part in re.split(r"(?m)^(?=diff --git )", patch) if part]  # no line of content begins like this
-    tests = [bench.codebase.is_test(next(iter(bench.edits_of(part)))) for part in parts]
+def split_patch(task: Task) -> tuple[str, str]:
+    """The part of a deletion patch that changes sources, and the part that changes hidden tests."""
+    parts = [part for part in re.split(r"(?m)^(?=diff --git )", task.deletion_patch) if part]  # no content begins so
+    hidden = frozenset(touched(task.test_patch))
+    tests = [hidden.issuperset(touched(part)) for part in parts]
     return (
         "".join(part for part, test in zip(parts, tests, strict=True) if not test),
         "".join(part for part, test in zip(parts, tests, strict=True) if test),

@@ -1,7 +1,6 @@
 """Export as a folder for HuggingFace's ``datasets``, with a card; ``excise push`` uploads it.
 
-Each table is a configuration. Columns that are maps become lists of key and value, since ``datasets`` has no maps. The
-folder ``set`` holds the task set itself, so that ``excise pull`` restores it to the last byte.
+Each table is a configuration. Columns that are maps become lists of key and value, since ``datasets`` has no maps.
 """
 
 from __future__ import annotations
@@ -15,19 +14,16 @@ from typing import Any
 from excise.datasets.exports.dataset_card import card_text
 from excise.datasets.schema import TABLES, Table
 from excise.protocols import ExportedSet, ExportReport
-from excise.system.files import link_or_copy, replace_file, sync
+from excise.system.files import replace_file, sync
 
 CONFIGURATIONS = ("tasks", "repos", "environments", "verdicts", "rejections")
 """Tables that are written, the default one first."""
-SET = "set"
-"""Folder with the files of the task set."""
 ROWS_PER_FILE = 20_000
 """Rows of one Parquet file."""
 ROWS_PER_GROUP = 1_000
 """Rows that are in memory at once."""
 
 NOT_CARRIED = ("Quarantined tasks are not in the tables (the files in `set/` have them, as quarantined).",)
-NO_SET = "Sources, kits and certificates as files: only a part of the set was exported, so that `set/` is missing."
 
 
 class HuggingFaceExporter:
@@ -36,24 +32,17 @@ class HuggingFaceExporter:
     name = "huggingface"
 
     def export(self, tasks: ExportedSet, into: Path) -> ExportReport:
-        """Write ``README.md``, a folder for each table, and ``set/``."""
+        """Write ``README.md``, and a folder for each table."""
         files: dict[str, int] = {}
         for name in CONFIGURATIONS:
             shutil.rmtree(into / name, ignore_errors=True)
             files[name] = write_table(TABLES[name], tasks.rows(name), into / name)
-        shutil.rmtree(into / SET, ignore_errors=True)
-        whole = False
-        for path, file in tasks.files():
-            whole = True
-            (into / SET / path).parent.mkdir(parents=True, exist_ok=True)
-            link_or_copy(file, into / SET / path)
+        whole = any(True for _ in tasks.files())
         present = [name for name in CONFIGURATIONS if files[name]]
         replace_file(into / "README.md", card_text(tasks, present, whole_set=whole).encode())
         run = ["python -c \"from datasets import load_dataset; print(load_dataset('.'))\""]
         run += ["excise pull OWNER/NAME --out SET  # after excise push OWNER/NAME --out SET"] if whole else []
-        return ExportReport(
-            num_tasks=files["tasks"], not_carried=(*NOT_CARRIED, *(() if whole else (NO_SET,))), run=tuple(run)
-        )
+        return ExportReport(num_tasks=files["tasks"], not_carried=NOT_CARRIED, run=tuple(run))
 
 
 def write_table(table: Table, rows: Iterable[Mapping[str, Any]], folder: Path) -> int:

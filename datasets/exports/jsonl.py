@@ -26,4 +26,7 @@ class JsonlExporter:
                 yield json.dumps(task.row, ensure_ascii=False)
 
         replace_lines(into / "tasks.jsonl", lines())
-        return ExportReport(num_tasks=count, not_carried=("Sources, environments and grading kits: the set has them.",))
+        return ExportReport(
+            num_tasks=count,
+            not_carried=("Sources, environments and grading kits: only the files in `set/` have them.",),
+        )

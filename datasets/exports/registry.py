@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from excise.datasets.exports.set_files import NO_SET, SET, write_set
 from excise.datasets.rows import certificate_from, task_from
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError, StoreError
@@ -21,6 +22,11 @@ EXPORTERS = {
     "huggingface": "excise.datasets.exports.huggingface:HuggingFaceExporter",
     "jsonl": "excise.datasets.exports.jsonl:JsonlExporter",
     "mini-swe-agent": "excise.datasets.exports.mini_swe_agent:MiniSweAgentExporter",
+    "nemo-gym": "excise.datasets.exports.nemo_gym:NemoGymExporter",
+    "openenv": "excise.datasets.exports.openenv:OpenEnvExporter",
+    "r2e-gym": "excise.datasets.exports.r2e_gym:R2eGymExporter",
+    "swe-rebench": "excise.datasets.exports.swe_rebench:SweRebenchExporter",
+    "swe-smith": "excise.datasets.exports.swe_smith:SweSmithExporter",
     "swebench": "excise.datasets.exports.swebench:SweBenchExporter",
     "verifiers": "excise.datasets.exports.verifiers_taskset:VerifiersExporter",
 }
@@ -82,7 +88,8 @@ def exporter(name: str) -> Exporter:
 def export(
     taskset: TaskSet, name: str, into: Path, materials: ExportMaterials, *, repo: str | None = None
 ) -> ExportReport:
-    """Export all tasks, or those of one repository, into the folder ``into``, and write ``EXPORT.md``.
+    """Export all tasks, or those of one repository, into the folder ``into``; write ``EXPORT.md``, and the files of the
+    set (:mod:`.set_files`).
 
     Raises :class:`ConfigError` for an unknown format or a folder that holds something else, :class:`StoreError` for a
     set that lacks something.
@@ -94,6 +101,8 @@ def export(
         into.mkdir(parents=True, exist_ok=True)
         replace_lines(into / REPORT, [_title(name), "", "Not finished."])
         report = chosen.export(selection, into)
+        if not write_set(selection, into):
+            report = replace(report, not_carried=(*report.not_carried, NO_SET))
         replace_lines(into / REPORT, _report_lines(name, report))
     return report
 
@@ -105,6 +114,12 @@ def _refuse_other_folders(name: str, into: Path) -> None:
     report = into / REPORT
     if not report.is_file() or report.read_text(errors="replace").partition("\n")[0] != _title(name):
         raise ConfigError(f"{into} holds something that is no export in the format {name}; name a new folder.")
+
+
+def is_export(name: str, path: Path) -> bool:
+    """Whether the folder is an export of a whole set in the format ``name``."""
+    report = path / REPORT
+    return (path / SET).is_dir() and report.is_file() and report.read_text("utf-8", "replace").startswith(_title(name))
 
 
 def _title(name: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from excise.types import Task
+from excise.types import IMPORTED, Task
 
 MAX_NAMES = 8
 """Maximum number of names in one sentence."""
@@ -32,7 +32,9 @@ class StatementStyle(StrEnum):
 
 
 def in_style(task: Task, style: StatementStyle) -> str:
-    """The statement of a task in a style."""
+    """The statement of a task in a style; that of an imported task is its authors' in every style."""
+    if task.deleter == IMPORTED:
+        return task.problem_statement
     if style is StatementStyle.TERSE:
         return _terse(task)
     if style is StatementStyle.AMBIGUOUS:

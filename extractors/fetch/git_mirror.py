@@ -128,6 +128,17 @@ class Mirror:
         match = re.search(r"\d+(\.\d+)+\S*", tag)
         return match[0] if match else ""
 
+    def commits_with(self, path: str, blob: str) -> list[str]:
+        """Ids of the commits of all branches and tags that add or remove this content of a file, the newest first."""
+        return self._git("log", "--all", "--format=%H", f"--find-object={blob}", "--", path).split()
+
+    def is_ancestor(self, commit: str, of: str) -> bool:
+        """Whether a commit is in the history of another."""
+        try:
+            return self._git("merge-base", commit, of).strip() == commit
+        except SourceError:  # histories without a common commit
+            return False
+
     def export(self, commit: str, into: Path) -> None:
         """Write the files of the commit to ``into``, without submodules; LFS pointers stay pointers.
 

@@ -24,6 +24,7 @@ from excise.pipeline.cli.eval_command import EVAL_CODES, evaluate
 from excise.pipeline.cli.gc_command import gc
 from excise.pipeline.cli.generate_command import GENERATE_CODES, generate, refresh
 from excise.pipeline.cli.grade_command import GRADE_CODES, grade
+from excise.pipeline.cli.import_command import IMPORT_CODES, import_
 from excise.pipeline.cli.machine_commands import doctor, schedule
 from excise.pipeline.cli.merge_command import merge
 from excise.pipeline.cli.peer_commands import export, pull, push, sandbox
@@ -50,6 +51,7 @@ app.command()(show)
 app.command()(view)
 app.command()(checkout)
 app.command()(export)
+app.command("import", epilog=IMPORT_CODES)(import_)
 app.command()(push)
 app.command()(pull)
 app.command()(diff)

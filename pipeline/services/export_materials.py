@@ -22,6 +22,7 @@ from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.protocols import Checkout, GradingFiles, TaskImage
 from excise.types import Task
 from excise.verifiers.shipped_tree import scrubbed
+from excise.verifiers.stored_tasks import split_patch
 
 RUNNER = ("excise_run.py", "excise_guard.py")
 """The programs that run a project's tests and report them."""
@@ -72,6 +73,16 @@ class SetMaterials:
         return Checkout(
             archive=_packed(base, kept, edits), commit=import_commit(git_tree_hash(base, edits=edits), COMMIT_MESSAGE)
         )
+
+    def solved(self, instance_id: str) -> Checkout:
+        """The untouched sources."""
+        task = self._task(instance_id)
+        base = self._sources(task)
+        return Checkout(archive=_packed(base, list_files(base), {}), commit=import_commit(task.tree, COMMIT_MESSAGE))
+
+    def bug_patch(self, instance_id: str) -> str:
+        """The deletion patch without its part that hides tests."""
+        return split_patch(self._task(instance_id))[0]
 
     def grading(self, instance_id: str) -> GradingFiles:
         """What a plain grader of the task needs."""

@@ -13,7 +13,7 @@ from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
 from excise.pipeline.stages.error_boundary import is_conclusive, rejection_of
 from excise.types import GateOutcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
+from excise.verifiers.gates.all_gates import CALLS_RECORDED, gates_of
 from excise.verifiers.gates.gold_passes import GoldPasses
 from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
 from excise.verifiers.grading.kit import record_behaviour
@@ -105,7 +105,7 @@ def _verify(bench: Workbench, task: Task) -> VerifyResult:
 
 def _checked(candidate: Candidate) -> Iterator[list[Verdict]]:
     with candidate.trees.one_workspace():
-        for gate in GATES:
+        for gate in gates_of(candidate.task):
             yield gate.check(candidate).verdicts
     _, row = CALLS_RECORDED.make(candidate)
     yield [row]

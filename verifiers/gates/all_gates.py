@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from excise.protocols import Gate, NamedClaim
+from excise.types import IMPORTED, Task
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.baseline_green import BaselineGreen
 from excise.verifiers.gates.calls_recorded import CallsRecorded
@@ -59,6 +60,8 @@ TABLE: tuple[tuple[int, Gate[Candidate]], ...] = (
 """Number and gate, in the order in which they run: those that are cheap or refuse most candidates come first."""
 GATES: tuple[Gate[Candidate], ...] = tuple(gate for _, gate in TABLE)
 """The gates, in the order of :data:`TABLE`."""
+OWN_STATEMENTS = StatementComplete.name
+"""The gate that does not apply to imported tasks: their statements were written by others."""
 CALLS_RECORDED = CallsRecorded()
 """The step that makes the grading kit once all gates have passed."""
 SOLVED_BY_MODEL = SolvedByModel()
@@ -71,3 +74,8 @@ CLAIMS: Mapping[str, str] = {row.name: row.claim for row in _ROWS}
 """Stored name to claim, in the order of the rows that every certificate has."""
 ALL_CLAIMS: Mapping[str, str] = {**CLAIMS, SOLVED_BY_MODEL.name: SOLVED_BY_MODEL.claim}
 """The same with rows that only some certificates have."""
+
+
+def gates_of(task: Task) -> tuple[Gate[Candidate], ...]:
+    """The gates that apply to a task, in their order."""
+    return tuple(gate for gate in GATES if task.deleter != IMPORTED or gate.name != OWN_STATEMENTS)

@@ -14,6 +14,7 @@ sandbox_protocol     ``Sandbox`` and its ``Session``               ``envs/sandbo
 task_protocols       ``Deleter``                                   ``deleters/all_deleters.py``
 ..                   ``Gate``                                      ``verifiers/gates/all_gates.py``
 export_protocol      ``Exporter``, ``ExportedSet``                 ``datasets/exports/registry.py``
+import_protocol      ``Importer``                                  ``datasets/imports/registry.py``
 ===================  ============================================  ==================================
 """
 
@@ -39,6 +40,7 @@ from excise.protocols.grading_protocol import (
     LiftedTests,
     ReportedValues,
 )
+from excise.protocols.import_protocol import Importer
 from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, TestRunRequest
 from excise.protocols.sandbox_protocol import (
     Capabilities,
@@ -78,6 +80,7 @@ __all__ = [
     "Grading",
     "GradingFiles",
     "GradingMode",
+    "Importer",
     "Language",
     "LiftedRun",
     "LiftedTests",

@@ -28,7 +28,7 @@ class ExportedTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """The shipped tree of a task as an archive."""
+    """A tree of a task as an archive: the shipped one, or the solved one."""
 
     archive: bytes
     """The files as tar.gz, with ``.git/info/attributes`` and without any other file of a repository."""
@@ -71,6 +71,14 @@ class ExportMaterials(Protocol):
 
     def checkout(self, instance_id: str) -> Checkout:
         """The tree that an agent gets, without files that an installation makes. Raises :class:`StoreError`."""
+        ...
+
+    def solved(self, instance_id: str) -> Checkout:
+        """The untouched sources: the feature and all tests are there. Raises :class:`StoreError`."""
+        ...
+
+    def bug_patch(self, instance_id: str) -> str:
+        """The patch from the untouched sources that takes the feature out and leaves all tests."""
         ...
 
     def grading(self, instance_id: str) -> GradingFiles:

@@ -11,6 +11,7 @@ environments      recipes of environments, built environments
 measurements      test results and runs, the baseline, coverage per test
 deletions         symbols, features, deletions of features
 needs             details that hidden tests need, and where a solver finds them
+foreign           tasks of other tools' sets as they are read
 tasks             tasks, verdicts, certificates, rejections, quarantines, reports
 grades            grades of solutions, grading kits
 serialization     JSON and content hashes
@@ -19,12 +20,14 @@ serialization     JSON and content hashes
 
 from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol, SymbolKind, SymbolReport
 from excise.types.environments import Environment, Recipe
+from excise.types.foreign import BadRow, ForeignTask
 from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
 from excise.types.measurements import Baseline, CoverageMap, ExecutedCode, Status, TestResult, TestRun, WorkerOutcome
 from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
+    IMPORTED,
     SCHEMA_VERSION,
     Certificate,
     Difficulty,
@@ -39,7 +42,9 @@ from excise.types.tasks import (
 
 __all__ = [
     "FILLED_IN",
+    "IMPORTED",
     "SCHEMA_VERSION",
+    "BadRow",
     "Baseline",
     "Certificate",
     "CoverageMap",
@@ -49,6 +54,7 @@ __all__ = [
     "ExecutedCode",
     "Feature",
     "FeatureKind",
+    "ForeignTask",
     "GateOutcome",
     "GivenBy",
     "Grade",

@@ -11,6 +11,8 @@ from excise.types.serialization import content_id, to_json
 
 SCHEMA_VERSION = 8
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
+IMPORTED = "imported"
+"""Value of ``Task.deleter`` for tasks of other tools' sets, which no deleter of excise made."""
 
 
 class Visibility(StrEnum):
@@ -111,7 +113,7 @@ class Task:
     difficulty: Difficulty
     """Measures of difficulty."""
     deleter: str
-    """Name of the deleter."""
+    """Name of the deleter; ``imported`` for tasks of other tools' sets."""
     feature_id: str
     """Id of the feature."""
     removed: tuple[str, ...]
