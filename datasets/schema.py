@@ -54,6 +54,10 @@ HISTORY = (
         "`features` and `symbols`: what could be deleted, and why the rest cannot. `index/` in a snapshot lists the "
         "projects, no longer the manifest; a file may hold rows of several projects.",
     ),
+    (
+        8,
+        "`quarantines`: `gate` and `reason`, for tasks whose certificate no longer holds.",
+    ),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 
@@ -193,7 +197,8 @@ ENVIRONMENTS = Table(
 )
 QUARANTINES = Table(
     name="quarantines",
-    comment="One task that is excluded because of one leak. It stays in `tasks`; readers skip it by default.",
+    comment="One task that is excluded because of one leak, or since its certificate no longer holds. It stays in "
+    "`tasks`; readers skip it by default.",
     columns=(_REPO, *columns_of(Quarantine)),
     sort_by=("instance_id", "leak_id"),
 )

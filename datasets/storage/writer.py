@@ -23,7 +23,7 @@ from excise.datasets.rows import (
 )
 from excise.datasets.schema import TABLES
 from excise.datasets.storage import compaction
-from excise.datasets.storage.manifest import MAX_LISTED, FileEntry, Manifest, SnapshotReport, manifest_bytes
+from excise.datasets.storage.manifest import FileEntry, Manifest, SnapshotReport, listed, manifest_bytes
 from excise.datasets.storage.retention import remove_expired
 from excise.datasets.storage.set_index import INDEX, Entry, RowRange, SetIndex, write_index
 from excise.datasets.storage.snapshot import STAGING, Snapshot, read_table, write_table
@@ -364,7 +364,7 @@ class Writer:
             number=number,
             parent=self._previous.manifest.number if self._previous else None,
             created_at=datetime.now(UTC).isoformat("T", "seconds"),
-            report=_listed(report),
+            report=listed(report),
             run=self._run,
             num_tasks=self._num_tasks(),
             files=files,
@@ -413,17 +413,6 @@ class Writer:
     def _next_number(self) -> int:
         taken = [int(f.name) for f in (self._root / "snapshots").iterdir() if f.name.isdigit()]
         return max(taken, default=0) + 1
-
-
-def _listed(report: SnapshotReport) -> SnapshotReport:
-    """The report as a manifest has it."""
-    counts = SnapshotReport(
-        num_came=len(report.came), num_changed=len(report.changed), num_went=len(report.went),
-        unchanged=report.unchanged,
-    )  # fmt: skip
-    if counts.num_came + counts.num_changed + counts.num_went > MAX_LISTED:
-        return counts
-    return replace(counts, came=report.came, changed=report.changed, went=report.went)
 
 
 def slug(name: str) -> str:

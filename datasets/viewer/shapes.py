@@ -40,7 +40,9 @@ REPOS = Shape(
     | {"detail": "left(detail, 400)"},
 )  # fmt: skip
 QUARANTINES = Shape(
-    name="quarantine_rows", source=TABLES["quarantines"], select=_same("instance_id", "leak_id", "label", "level")
+    name="quarantine_rows",
+    source=TABLES["quarantines"],
+    select=_same("instance_id", "leak_id", "label", "level", "gate", "reason") | {"detail": "left(detail, 400)"},
 )
 GATES = Shape(
     name="gate_sums",

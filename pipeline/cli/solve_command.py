@@ -136,7 +136,7 @@ def _chosen(taskset: Any, named: list[str] | None) -> list[str]:
     for instance_id in named or ():
         taskset.task(instance_id)
         if instance_id not in usable:
-            raise ConfigError(f"{instance_id} is in quarantine, since its code leaked: see `excise show`.")
+            raise ConfigError(f"{instance_id} is in quarantine, with a reason: see `excise show`.")
     ids = list(dict.fromkeys(named or usable))
     if not ids:
         raise ConfigError("The set has no tasks.")

@@ -9,7 +9,7 @@ from excise.types.deletions import FeatureKind
 from excise.types.measurements import Status, WorkerOutcome
 from excise.types.serialization import content_id, to_json
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 
@@ -213,20 +213,24 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """A task that is excluded because of a leak found in it or in a related task."""
+    """A task that is excluded: a leak was found in it or in a related task, or its certificate no longer holds."""
 
     instance_id: str
     """Id of the excluded task."""
     leak_id: str
-    """Content hash of the leak; equal for all tasks that it affects."""
+    """Content hash of the leak, equal for all tasks that it affects; or of gate and reason."""
     label: str
-    """Method by which it was found, for example ``bytecode_recovery``."""
+    """Method by which it was found, for example ``bytecode_recovery``; ``certificate`` if that no longer holds."""
     level: str
-    """Severity: ``L4`` source text, ``L3`` byte code."""
+    """Severity of a leak: ``L4`` source text, ``L3`` byte code."""
     detail: str
     """Explanation for users."""
+    gate: str = ""
+    """The gate that did not pass again, or ``files``, ``sources``, ``baseline``, ``patch``; empty for a leak."""
+    reason: str = ""
+    """Machine-readable code of what the gate found; empty for a leak."""
     found_in: str
-    """Id of the task in whose trajectory it was found."""
+    """Id of the task in whose trajectory a leak was found; otherwise the excluded task itself."""
     trajectory: str
     """Content hash of that trajectory."""
     steps: tuple[str, ...] = ()
