@@ -33,6 +33,7 @@ from excise.types import (
     RepoReport,
     SymbolReport,
     Task,
+    TaskStatement,
     Verdict,
 )
 
@@ -56,7 +57,8 @@ HISTORY = (
     ),
     (
         8,
-        "`quarantines`: `gate` and `reason`, for tasks whose certificate no longer holds.",
+        "`statements`: every task's statements in several styles. `quarantines`: `gate` and `reason`, for tasks whose "
+        "certificate no longer holds.",
     ),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
@@ -218,8 +220,14 @@ SYMBOLS = Table(
     columns=(_REPO, *columns_of(SymbolReport)),
     sort_by=("repo", "symbol"),
 )
+STATEMENTS = Table(
+    name="statements",
+    comment="One statement of one task in one style. `tasks.problem_statement` is the deterministic specification.",
+    columns=(_REPO, *columns_of(TaskStatement)),
+    sort_by=("instance_id", "style", "author"),
+)
 TABLES: Mapping[str, Table] = {
-    t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES, FEATURES, SYMBOLS)
+    t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES, FEATURES, SYMBOLS, STATEMENTS)
 }
 """All tables by name."""
 

@@ -17,7 +17,7 @@ from excise.datasets.schema import TABLES, Table
 from excise.protocols import ExportedSet, ExportReport
 from excise.system.files import link_or_copy, replace_file, sync
 
-CONFIGURATIONS = ("tasks", "repos", "environments", "verdicts", "rejections")
+CONFIGURATIONS = ("tasks", "statements", "repos", "environments", "verdicts", "rejections")
 """Tables that are written, the default one first."""
 SET = "set"
 """Folder with the files of the task set."""

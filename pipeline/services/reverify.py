@@ -69,7 +69,8 @@ def reverify(
         verify_tasks(settings, taskset, ids, note, begin_until=until)
         failed = [name for name in ids if name in first and not first[name].ok and first[name].is_decided]
         if failed:
-            with tempfile.TemporaryDirectory(prefix="excise-reverify-") as work:
+            settings.cache.mkdir(parents=True, exist_ok=True)  # where workers on other machines find it, too
+            with tempfile.TemporaryDirectory(prefix="reverify-", dir=settings.cache) as work:
                 anew = settings.model_copy(update={"cache": Path(work)})
                 verify_tasks(anew, taskset, failed, lambda result: again.update({result.instance_id: result}))
     except KeyboardInterrupt:

@@ -33,7 +33,7 @@ from excise.toml_settings import (
     validated,
     with_absolute_paths,
 )
-from excise.types import SourceSpec, Visibility
+from excise.types import SourceSpec, StatementStyle, Visibility
 
 _PATHS = ("out", "cache", "model.replay")
 _RELATIVE_SOURCE = re.compile(r"(git\+|dir:|archive:)?([^:/~][^:/]*(?:/.*)?)")
@@ -176,6 +176,8 @@ class ModelSettings(_Strict):
     """Features of each project that the model proposes beside those that are found; 0 for none."""
     propose_steps: int = Field(default=40, ge=1)
     """Maximum number of replies for one proposal."""
+    write_statements: tuple[StatementStyle, ...] = ()
+    """Styles in which the model writes a statement of each task, beside the deterministic ones; empty for none."""
 
     @field_validator("base_url")
     @classmethod

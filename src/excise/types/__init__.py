@@ -11,7 +11,7 @@ environments      recipes of environments, built environments
 measurements      test results and runs, the baseline, coverage per test
 deletions         symbols, features, deletions of features
 needs             details that hidden tests need, and where a solver finds them
-tasks             tasks, verdicts, certificates, rejections, quarantines, reports
+tasks             tasks, statements, verdicts, certificates, rejections, quarantines, reports
 grades            grades of solutions, grading kits
 serialization     JSON and content hashes
 ================  ==================================================================
@@ -25,6 +25,7 @@ from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
+    DETERMINISTIC,
     SCHEMA_VERSION,
     Certificate,
     Difficulty,
@@ -32,12 +33,15 @@ from excise.types.tasks import (
     Quarantine,
     Rejection,
     RepoReport,
+    StatementStyle,
     Task,
+    TaskStatement,
     Verdict,
     Visibility,
 )
 
 __all__ = [
+    "DETERMINISTIC",
     "FILLED_IN",
     "SCHEMA_VERSION",
     "Baseline",
@@ -64,11 +68,13 @@ __all__ = [
     "RepoReport",
     "SourceSpec",
     "Span",
+    "StatementStyle",
     "Status",
     "Symbol",
     "SymbolKind",
     "SymbolReport",
     "Task",
+    "TaskStatement",
     "TestResult",
     "TestRun",
     "Verdict",

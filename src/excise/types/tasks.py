@@ -28,6 +28,23 @@ class Visibility(StrEnum):
     """Names, docstrings and documentation, without signatures."""
 
 
+DETERMINISTIC = "deterministic"
+"""Author of statements that no model wrote."""
+
+
+class StatementStyle(StrEnum):
+    """How a statement asks for the feature."""
+
+    SPECIFICATION = "specification"
+    """Signatures, documentation, examples, details."""
+    ISSUE = "issue"
+    """What a user sees going wrong, with calls that fail and what they should do, and a list of further details."""
+    TERSE = "terse"
+    """One or two sentences of a user, with every name and nothing else."""
+    AMBIGUOUS = "ambiguous"
+    """A complaint that names at most half of what is missing, and tells one thing that it did."""
+
+
 class GateOutcome(StrEnum):
     """The result of a gate."""
 
@@ -123,6 +140,27 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatement:
+    """A task's statement in one style. Those of one style tell the same, more or less of it, in other words."""
+
+    instance_id: str
+    """Id of the task."""
+    style: StatementStyle
+    """`specification`, `issue`, `terse` or `ambiguous`."""
+    author: str
+    """`deterministic`, or the name of the model that wrote it."""
+    text: str
+    """The statement (Markdown)."""
+    complete: bool
+    """Whether it gives everything that hidden tests need and the tree does not show. Ambiguous statements and most
+    terse ones do not, on purpose."""
+    added: tuple[str, ...] = ()
+    """Items that the completeness judge added to it, in a last section."""
+    missing: tuple[str, ...] = ()
+    """Items that it lacks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The result of one run of a gate on one candidate."""
 
@@ -160,7 +198,7 @@ class Rejection:
     """Name of the project, or the source."""
     stage: str
     """Stage that rejected it: fetch, environment, model, baseline, coverage, find, propose, prove, delete, gate or
-    publish."""
+    publish; or statement, for a statement of a task that a model was to write."""
     subject: str
     """What was rejected: a source, a feature id or a candidate id."""
     reason: str
