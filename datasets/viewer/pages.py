@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from excise.datasets.queries.scores import KS
 from excise.datasets.viewer.loaded_set import LoadedSet, snapshots
 from excise.datasets.viewer.queries import (
     comparison,
@@ -18,6 +19,7 @@ from excise.datasets.viewer.queries import (
     overview,
     refreshes,
     rejections,
+    scores,
     tasks,
     training,
     tries,
@@ -153,6 +155,30 @@ def try_page(site: Site, _query: Query, origin: str, run: str, try_id: str) -> F
     return "try.html", {"active": "tries", "found": found, "files": parse_diff(diff), "diff": diff}
 
 
+def scores_page(site: Site, query: Query) -> Found:
+    """Scores of the runs of ``excise solve``: a table and a picture."""
+    wanted = _wanted(query, *scores.FILTERS)
+    found = site.index.cached(("scores", *wanted.items()), lambda: scores.scores(site.index, wanted))
+    charts = [
+        {
+            "title": chart.title,
+            "names": [(series.name, bool(series.points)) for series in chart.series],
+            "svg": line_chart(chart.series, label=chart.title, axes=chart.axes),
+        }
+        for chart in scores.charts(found)
+    ]
+    return "scores.html", {
+        "active": "scores",
+        "found": found,
+        "charts": charts,
+        "ks": [k for k in KS if any(k in one.pass_at for one in found)],
+        "max_curves": scores.MAX_CURVES,
+        "choices": site.index.cached("score choices", lambda: scores.choices(site.index)),
+        "wanted": wanted,
+        "live": True,
+    }
+
+
 def training_page(site: Site, _query: Query) -> Found:
     """The list of training runs."""
     runs = training.training_runs(site.index, site.run_folders)
@@ -254,6 +280,7 @@ LISTS: dict[str, Callable[[Site, Query], Found]] = {
     "tasks": tasks_page,
     "rejections": rejections_page,
     "tries": tries_page,
+    "scores": scores_page,
     "training": training_page,
     "compare": compare_page,
     "generation": generation_page,

@@ -45,7 +45,7 @@ def write_static(site: Site, folder: Path, report: Callable[[int], object] = lam
 def addresses(site: Site) -> Iterator[Address]:
     """The addresses of all pages: every page of every list in its first order, and every detail."""
     index = site.index
-    for name in ("", "training", "compare", "generation"):
+    for name in ("", "scores", "training", "compare", "generation"):
         yield [name], {}
     lists = {
         "projects": overview.count_projects(index),

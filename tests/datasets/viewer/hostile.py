@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from excise.datasets.queries.attempts import write_attempt
 from excise.datasets.queries.refreshes import (
     FOLDER,
     FailureCount,
@@ -17,10 +18,10 @@ from excise.datasets.queries.refreshes import (
 from excise.datasets.queries.rollouts import ROLLOUTS, RolloutRow, write_rollouts
 from excise.datasets.rows import RepoRows
 from excise.datasets.storage.near_duplicates import NearDuplicate
-from excise.types import Certificate, Rejection, Task
+from excise.types import Certificate, Rejection, StatementStyle, Task, TaskStatement
 
 from ..conftest import make_rows, make_task
-from ..made_reports import made_report
+from ..made_reports import made_attempt, made_report
 
 SCRIPTS = (
     "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'><svg onload=window.pwned=1>"
@@ -91,6 +92,18 @@ def hostile_rows() -> dict[str, RepoRows]:
             tasks=tuple(task for task, _ in made),
             certificates=tuple(certificate for _, certificate in made),
             verdicts=(),
+            statements=tuple(
+                TaskStatement(
+                    instance_id=task.instance_id,
+                    style=StatementStyle.ISSUE,
+                    author=SCRIPTS,
+                    text=STATEMENT + SCRIPTS,
+                    complete=False,
+                    added=(SCRIPTS,),
+                    missing=(BIDI, SCRIPTS),
+                )
+                for task, _ in made
+            ),
             rejections=(rejection,),
         )
     }
@@ -117,6 +130,15 @@ def hostile_refreshes(folder: Path) -> None:
     )  # fmt: skip
     write_report(folder, report, "")
     (folder / FOLDER / "damaged.json").write_text(SCRIPTS)
+
+
+def hostile_attempts(folder: Path) -> None:
+    """Attempts whose run, agent, model and style are attacks."""
+    for number in range(2):
+        more = {"agent": SCRIPTS, "model": BIDI, "style": SCRIPTS, "instance_id": INSTANCE_IDS[number]}
+        write_attempt(folder, made_attempt("hostile", number, solved=bool(number), **more))
+    more = {"agent": BIDI, "model": SCRIPTS, "ending": SCRIPTS, "instance_id": INSTANCE_IDS[0]}
+    write_attempt(folder, made_attempt("<b>other", 0, solved=True, **more))
 
 
 def rollout(**changes: object) -> RolloutRow:
