@@ -23,6 +23,7 @@ from excise.types import (
     SourceSpec,
     SymbolReport,
     Task,
+    TaskStatement,
     Verdict,
     from_dict,
     from_json,
@@ -61,6 +62,8 @@ class RepoRows:
     """All features that were found."""
     symbols: tuple[SymbolReport, ...] = ()
     """What became of each definition."""
+    statements: tuple[TaskStatement, ...] = ()
+    """Statements of the tasks, in all styles."""
 
 
 def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
@@ -75,6 +78,7 @@ def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
         "quarantines": [quarantine_row(name, quarantine) for quarantine in rows.quarantines],
         "features": [_feature_row(name, feature) for feature in rows.features],
         "symbols": [{"repo": name, **_fields(symbol)} for symbol in rows.symbols],
+        "statements": [{"repo": name, **_fields(statement)} for statement in rows.statements],
     }
     return {table: _sorted(TABLES[table], found) for table, found in tables.items()}
 
@@ -129,6 +133,11 @@ def rejection_from(row: Mapping[str, Any]) -> Rejection:
 def quarantine_from(row: Mapping[str, Any]) -> Quarantine:
     """The quarantine of a ``quarantines`` row."""
     return from_dict(Quarantine, _record_values(Quarantine, row))
+
+
+def statement_from(row: Mapping[str, Any]) -> TaskStatement:
+    """The statement of a ``statements`` row."""
+    return from_dict(TaskStatement, _record_values(TaskStatement, row))
 
 
 def repo_from(row: Mapping[str, Any]) -> Repo | None:

@@ -33,6 +33,7 @@ from excise.types import (
     RepoReport,
     SymbolReport,
     Task,
+    TaskStatement,
     Verdict,
 )
 
@@ -54,7 +55,11 @@ HISTORY = (
         "`features` and `symbols`: what could be deleted, and why the rest cannot. `index/` in a snapshot lists the "
         "projects, no longer the manifest; a file may hold rows of several projects.",
     ),
-    (8, "`tasks`: `similar_share`. `predicted_rates`: what `excise difficulty` predicts."),
+    (
+        8,
+        "`statements`: every task's statements in several styles. `quarantines`: `gate` and `reason`, for tasks whose "
+        "certificate no longer holds.",
+    ),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 
@@ -194,7 +199,8 @@ ENVIRONMENTS = Table(
 )
 QUARANTINES = Table(
     name="quarantines",
-    comment="One task that is excluded because of one leak. It stays in `tasks`; readers skip it by default.",
+    comment="One task that is excluded because of one leak, or since its certificate no longer holds. It stays in "
+    "`tasks`; readers skip it by default.",
     columns=(_REPO, *columns_of(Quarantine)),
     sort_by=("instance_id", "leak_id"),
 )
@@ -214,8 +220,14 @@ SYMBOLS = Table(
     columns=(_REPO, *columns_of(SymbolReport)),
     sort_by=("repo", "symbol"),
 )
+STATEMENTS = Table(
+    name="statements",
+    comment="One statement of one task in one style. `tasks.problem_statement` is the deterministic specification.",
+    columns=(_REPO, *columns_of(TaskStatement)),
+    sort_by=("instance_id", "style", "author"),
+)
 TABLES: Mapping[str, Table] = {
-    t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES, FEATURES, SYMBOLS)
+    t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES, FEATURES, SYMBOLS, STATEMENTS)
 }
 """All tables by name."""
 

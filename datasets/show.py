@@ -97,6 +97,9 @@ def markdown(
 
 
 def _quarantine_notice(quarantine: Quarantine) -> str:
+    if quarantine.gate:
+        what = f"{quarantine.gate} {quarantine.reason}".strip()
+        return f"QUARANTINED: the certificate no longer holds: {what}: {quarantine.detail}"
     where = f" ({', '.join(quarantine.places)})" if quarantine.places else ""
     return f"QUARANTINED: {quarantine.level} {quarantine.label}: {quarantine.detail}{where} Leak {quarantine.leak_id}."
 

@@ -22,7 +22,9 @@ from excise.types import (
     Rejection,
     Repo,
     RepoReport,
+    StatementStyle,
     Task,
+    TaskStatement,
     Verdict,
     content_id,
     from_json,
@@ -99,6 +101,21 @@ class TaskSet:
         every = instance_id is None
         rows = self._snapshot.rows("quarantines", None if every else self._owner(instance_id or "") or "")
         return tuple(row_conversion.quarantine_from(row) for row in rows if every or row["instance_id"] == instance_id)
+
+    def statements(
+        self, instance_id: str | None = None, *, style: StatementStyle | None = None
+    ) -> tuple[TaskStatement, ...]:
+        """Stored statements of the whole set, or of one task, in one style or all. Older sets have none."""
+        owner = None if instance_id is None else self._owner(instance_id) or ""
+        if instance_id is None and style is not None:
+            rows = self._snapshot.select("statements", "style", str(style))
+        else:
+            rows = self._snapshot.rows("statements", owner)
+        return tuple(
+            row_conversion.statement_from(row)
+            for row in rows
+            if instance_id in (None, row["instance_id"]) and style in (None, row["style"])
+        )
 
     def task(self, instance_id: str) -> Task:
         """A task. Raises :class:`StoreError` for an unknown id."""

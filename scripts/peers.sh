@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv-peers, unless it is up to date: other tools that read excise's exports, for the tests of these.
+# Makes .venv-peers, unless it is up to date: other tools that read excise's exports or check its schedules, for the tests of these.
 #
 # Each group of packages has an environment of its own. EXCISE_PEERS_VENV names another folder for them (several checkouts
 # may share one). Harbor needs Python 3.12 or 3.13 (EXCISE_PEERS_PYTHON); uv installs one if there is none.
@@ -11,8 +11,8 @@ STAMP="$PEERS/.excise-peers"
 HARBOR="harbor==0.26.0"
 DATA="datasets==5.2.0 huggingface-hub==2.4.0 mini-swe-agent==2.4.6 swebench==5.0.2"
 VERIFIERS="verifiers==0.4.0"
-OPENENV="openenv-core==0.3.0"
-WANTED="$HARBOR $DATA $VERIFIERS $OPENENV"
+SCHEDULES="check-jsonschema==0.39.0 kubernetes-validate==1.37.0"
+WANTED="$HARBOR $DATA $VERIFIERS $SCHEDULES"
 
 exit_if_installed "$PEERS" "$STAMP" "$WANTED"
 
@@ -25,7 +25,7 @@ for candidate in "${EXCISE_PEERS_PYTHON:-}" python3.12 python3.13 "${PYENV_ROOT:
         break
     fi
 done
-say "Installing the tools that read exports into $PEERS (once, a minute and about 1 GB)"
+say "Installing the tools that read exports and check schedules into $PEERS (once, a minute and about 1 GB)"
 rm -rf "$PEERS"
 VENV="$PEERS/uv"
 make_venv
@@ -43,6 +43,6 @@ install() {
     install harbor "$NEWER" $HARBOR
     install data "$NEWER" $DATA
     install verifiers "$NEWER" $VERIFIERS
-    install openenv "$NEWER" $OPENENV
+    install schedules "$NEWER" $SCHEDULES
 }
 printf '%s' "$WANTED" >"$STAMP"

@@ -21,6 +21,7 @@ from excise.types import (
     GradingKit,
     Rejection,
     Task,
+    TaskStatement,
     Verdict,
     Visibility,
     WorkerOutcome,
@@ -57,6 +58,10 @@ class Proof:
     """CPU seconds spent."""
     wall_s: float = 0.0
     """Wall seconds spent."""
+    statements: tuple[TaskStatement, ...] = ()
+    """Statements of the task that a model wrote; added after the proof."""
+    refused_statements: tuple[Rejection, ...] = ()
+    """Statements that a model was to write and that came to nothing."""
     repeats: RepeatedRuns = field(default_factory=RepeatedRuns)
     """Forked runs that were repeated in processes of their own, and how many of them differed."""
 

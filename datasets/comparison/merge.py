@@ -27,6 +27,7 @@ from excise.datasets.storage.store import Store
 from excise.datasets.storage.writer import Writer
 from excise.errors import StoreError
 from excise.system.files import link_or_copy, store_errors, sync
+from excise.types import DETERMINISTIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,12 +146,29 @@ class _Project:
             "quarantines": theirs["quarantines"],
             "features": _unknown(ours["features"], theirs["features"], "feature_id"),
             "symbols": _unknown(ours["symbols"], theirs["symbols"], "symbol"),
+            "statements": self._statements(ours, theirs, new),
         }
         if added["repos"]:
             ours["repos"] = []  # a source that this machine could fetch replaces one that another could not
         joined = {table: _sorted(table, [*ours[table], *added[table]]) for table in TABLES}
         known = self._writer.entry(target)
         self._writer.put_rows(target, joined, known.spec if known else self._entry.spec)
+
+    def _statements(self, ours: dict[str, list[Row]], theirs: dict[str, list[Row]], new: list[Row]) -> list[Row]:
+        """Their statements of new tasks; of others those of models, which ours may not have asked."""
+        known = {(row["instance_id"], row["style"], row["author"]) for row in ours["statements"]}
+        added = {row["instance_id"] for row in new}
+        tasks = added | {row["instance_id"] for row in ours["tasks"]}
+        return [
+            row
+            for row in theirs["statements"]
+            if row["instance_id"] in added
+            or (
+                row["author"] != DETERMINISTIC
+                and row["instance_id"] in tasks
+                and (row["instance_id"], row["style"], row["author"]) not in known
+            )
+        ]
 
     def _is_known(self, row: Row, report: MergeReport) -> bool:
         """Whether the joined set has the task; a difference is noted."""

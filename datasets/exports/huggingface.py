@@ -16,7 +16,7 @@ from excise.datasets.schema import TABLES, Table
 from excise.protocols import ExportedSet, ExportReport
 from excise.system.files import replace_file, sync
 
-CONFIGURATIONS = ("tasks", "repos", "environments", "verdicts", "rejections")
+CONFIGURATIONS = ("tasks", "statements", "repos", "environments", "verdicts", "rejections")
 """Tables that are written, the default one first."""
 ROWS_PER_FILE = 20_000
 """Rows of one Parquet file."""

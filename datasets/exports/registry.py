@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError, StoreError
 from excise.protocols import ExportedTask, Exporter, ExportMaterials, ExportReport
 from excise.system.files import replace_lines, store_errors
-from excise.types import Environment
+from excise.types import Environment, Task
 
 EXPORTERS = {
     "harbor": "excise.datasets.exports.harbor:HarborExporter",
@@ -47,19 +47,21 @@ class TaskSelection:
     """Short name of the set."""
     repo: str | None = None
     """The project; ``None`` for all."""
+    restated: Callable[[Task], Task] = lambda task: task
+    """Gives a task the statement that is exported."""
 
     def tasks(self) -> Iterator[ExportedTask]:
         """The tasks, sorted by instance id, without quarantined ones."""
         repos = {repo.tree: repo for repo in self.taskset.repos()}
         environments: dict[str, Environment] = {}
         for row in self.taskset.task_rows(self.repo):
-            task, certificate = task_from(row), certificate_from(row)
+            task, certificate = self.restated(task_from(row)), certificate_from(row)
             if certificate is None or task.tree not in repos:
                 raise StoreError(f"The set has no sources or no certificate of {task.instance_id}.")
             if task.env_id not in environments:
                 environments[task.env_id] = self.taskset.environment(task.env_id)[0]
             yield ExportedTask(
-                row=row,
+                row=row | {"problem_statement": task.problem_statement},
                 task=task,
                 certificate=certificate,
                 repo=repos[task.tree],
@@ -68,7 +70,12 @@ class TaskSelection:
 
     def rows(self, table: str) -> Iterator[Mapping[str, Any]]:
         """Rows of a table."""
-        yield from self.taskset.task_rows(self.repo) if table == "tasks" else self.taskset.rows(table, self.repo)
+        if table == "tasks":
+            for row in self.taskset.task_rows(self.repo):
+                yield row | {"problem_statement": self.restated(task_from(row)).problem_statement}
+            return
+        left_out = {entry.instance_id for entry in self.taskset.quarantines()} if table == "statements" else set()
+        yield from (row for row in self.taskset.rows(table, self.repo) if row.get("instance_id") not in left_out)
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """The whole set's files."""
@@ -86,17 +93,23 @@ def exporter(name: str) -> Exporter:
 
 
 def export(
-    taskset: TaskSet, name: str, into: Path, materials: ExportMaterials, *, repo: str | None = None
+    taskset: TaskSet,
+    name: str,
+    into: Path,
+    materials: ExportMaterials,
+    *,
+    repo: str | None = None,
+    restated: Callable[[Task], Task] = lambda task: task,
 ) -> ExportReport:
     """Export all tasks, or those of one repository, into the folder ``into``; write ``EXPORT.md``, and the files of the
     set (:mod:`.set_files`).
 
-    Raises :class:`ConfigError` for an unknown format or a folder that holds something else, :class:`StoreError` for a
-    set that lacks something.
+    ``restated`` gives a task another statement. Raises :class:`ConfigError` for an unknown format or a folder that
+    holds something else, :class:`StoreError` for a set that lacks something.
     """
     chosen = exporter(name)
     _refuse_other_folders(name, into)
-    selection = TaskSelection(taskset=taskset, materials=materials, name=set_name(into), repo=repo)
+    selection = TaskSelection(taskset=taskset, materials=materials, name=set_name(into), repo=repo, restated=restated)
     with store_errors(f"export to {into}"):
         into.mkdir(parents=True, exist_ok=True)
         replace_lines(into / REPORT, [_title(name), "", "Not finished."])

@@ -22,6 +22,7 @@ from excise.datasets.queries.scores import KS, Evaluation, TaskScore, summarise
 from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view, sql_pattern
 from excise.errors import StoreError
 from excise.system.files import replacement, store_errors
+from excise.types import DETERMINISTIC
 
 FOLDER = "attempts"
 """Name of the folder in the folder of a task set."""
@@ -48,7 +49,7 @@ class AttemptRow:
     model: str
     """Name of the model at its endpoint; empty if the agent uses none that excise knows of."""
     style: str
-    """Style of the statement: `specification`, `terse` or `ambiguous`."""
+    """Style of the statement: `specification`, `issue`, `terse` or `ambiguous`."""
     solved: bool
     """Whether the reward is 1 and the monitor flags nothing."""
     reward: float
@@ -87,6 +88,8 @@ class AttemptRow:
     output."""
     excise_version: str
     """Version of excise."""
+    statement_author: str = DETERMINISTIC
+    """Author of the statement: `deterministic`, or the name of a model."""
 
 
 ATTEMPTS = Table(

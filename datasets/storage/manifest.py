@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from excise.errors import StoreError
@@ -80,6 +80,17 @@ class Manifest:
     """The projects of sets of schema version 6 and older; later ones have index files."""
     files: dict[str, FileEntry] = field(default_factory=dict)
     """Path inside the snapshot to the file's entry."""
+
+
+def listed(report: SnapshotReport) -> SnapshotReport:
+    """The report as a manifest has it: numbers, and the tasks unless they are more than :data:`MAX_LISTED`."""
+    counts = SnapshotReport(
+        num_came=len(report.came), num_changed=len(report.changed), num_went=len(report.went),
+        unchanged=report.unchanged,
+    )  # fmt: skip
+    if counts.num_came + counts.num_changed + counts.num_went > MAX_LISTED:
+        return counts
+    return replace(counts, came=report.came, changed=report.changed, went=report.went)
 
 
 def read_manifest(root: Path) -> Manifest:

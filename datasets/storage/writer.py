@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,19 +18,28 @@ from excise.datasets.rows import (
     canonical_json,
     quarantine_from,
     quarantine_row,
+    statement_from,
     table_rows,
     with_all_columns,
 )
 from excise.datasets.schema import TABLES
 from excise.datasets.storage import compaction
-from excise.datasets.storage.manifest import MAX_LISTED, FileEntry, Manifest, SnapshotReport, manifest_bytes
+from excise.datasets.storage.manifest import FileEntry, Manifest, SnapshotReport, listed, manifest_bytes
 from excise.datasets.storage.retention import remove_expired
 from excise.datasets.storage.set_index import INDEX, Entry, RowRange, SetIndex, write_index
 from excise.datasets.storage.snapshot import STAGING, Snapshot, read_table, write_table
 from excise.datasets.storage.views import write_views
 from excise.errors import StoreError
 from excise.system.files import file_sha256, link_or_copy, replace_link, store_errors, sync, write_file
-from excise.types import SCHEMA_VERSION, Quarantine, SourceSpec, content_id
+from excise.types import (
+    DETERMINISTIC,
+    SCHEMA_VERSION,
+    Quarantine,
+    SourceSpec,
+    StatementStyle,
+    TaskStatement,
+    content_id,
+)
 
 PUT_BEFORE_JOINING = 256
 """Projects after which small files of unpublished rows are joined, so that a long run has few files."""
@@ -82,12 +91,18 @@ class Writer:
     def put_repo(self, name: str, rows: RepoRows) -> None:
         """Replace all records of the repository ``name`` (any string that identifies it in this set).
 
-        Quarantines of its tasks are kept until :meth:`release`. Raises :class:`StoreError` if another repository of the
+        Quarantines of its tasks are kept until :meth:`release`, and statements that a model wrote about tasks whose
+        specification is the same. Raises :class:`StoreError` if another repository of the
         set has one of the tasks.
         """
         self._refuse_duplicates(name, [task.instance_id for task in rows.tasks])
         kept = self._quarantines(name, {task.instance_id for task in rows.tasks})
-        rows = replace(rows, quarantines=tuple(dict.fromkeys([*kept, *rows.quarantines])))
+        statements = self._kept_statements(name, rows.statements)
+        rows = replace(
+            rows,
+            quarantines=tuple(dict.fromkeys([*kept, *rows.quarantines])),
+            statements=(*rows.statements, *statements),
+        )
         self._put_tables(name, table_rows(rows.repo.repo if rows.repo else name, rows), rows.spec)
 
     def put_rows(self, name: str, tables: Mapping[str, list[Row]], spec: SourceSpec | None) -> None:
@@ -264,6 +279,15 @@ class Writer:
         found = map(quarantine_from, self.rows(name, "quarantines"))
         return [quarantine for quarantine in found if quarantine.instance_id in tasks]
 
+    def _kept_statements(self, name: str, new: Sequence[TaskStatement]) -> list[TaskStatement]:
+        """Statements by models that the repository has, that ``new`` lacks, and whose specification is in ``new``."""
+        before = [statement_from(row) for row in self.rows(name, "statements")]
+        specified = {(s.instance_id, s.text) for s in new if _is_specification(s)}
+        tasks = {s.instance_id for s in before if _is_specification(s) and (s.instance_id, s.text) in specified}
+        known = {(s.instance_id, s.style, s.author) for s in new}
+        kept = (s for s in before if s.author != DETERMINISTIC and s.instance_id in tasks)
+        return [s for s in kept if (s.instance_id, s.style, s.author) not in known]
+
     def _write_quarantines(self, name: str, quarantines: list[Quarantine]) -> None:
         entry = self._entries[name]
         rows = sorted((quarantine_row(name, q) for q in quarantines), key=canonical_json)
@@ -364,7 +388,7 @@ class Writer:
             number=number,
             parent=self._previous.manifest.number if self._previous else None,
             created_at=datetime.now(UTC).isoformat("T", "seconds"),
-            report=_listed(report),
+            report=listed(report),
             run=self._run,
             num_tasks=self._num_tasks(),
             files=files,
@@ -415,15 +439,9 @@ class Writer:
         return max(taken, default=0) + 1
 
 
-def _listed(report: SnapshotReport) -> SnapshotReport:
-    """The report as a manifest has it."""
-    counts = SnapshotReport(
-        num_came=len(report.came), num_changed=len(report.changed), num_went=len(report.went),
-        unchanged=report.unchanged,
-    )  # fmt: skip
-    if counts.num_came + counts.num_changed + counts.num_went > MAX_LISTED:
-        return counts
-    return replace(counts, came=report.came, changed=report.changed, went=report.went)
+def _is_specification(statement: TaskStatement) -> bool:
+    """Whether it is the statement of the table ``tasks``."""
+    return statement.style is StatementStyle.SPECIFICATION and statement.author == DETERMINISTIC
 
 
 def slug(name: str) -> str:

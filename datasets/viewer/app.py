@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from starlette.types import ASGIApp
 import excise
 from excise.datasets.viewer.links import Links, ServerLinks, unprotected
 from excise.datasets.viewer.pages import DETAILS, LISTS, Found, Site, keep_ready, raw_text
+from excise.datasets.viewer.queries.refreshes import changed_at
 from excise.datasets.viewer.rendering.templates import render, warm_up
 from excise.datasets.viewer.security import AccessMiddleware
 from excise.datasets.viewer.text import visible
@@ -113,11 +113,12 @@ def _common(site: Site, links: Links) -> dict[str, Any]:
 
 
 def _version(site: Site) -> str:
-    """Changes whenever a page could show something else: the rows, the logs or the metrics have changed."""
+    """Changes whenever a page could show something else: rows, logs, metrics or reports have changed."""
     logs = [path.stat().st_mtime_ns for path in site.index.root.glob("logs/*.jsonl")]
     runs = [
         path.stat().st_mtime_ns
         for folder in site.run_folders
         for path in (*folder.glob("metrics.jsonl"), *folder.glob("*/metrics.jsonl"))
     ]
-    return re.sub(r"\D+", "-", f"{site.index.version}-{max(logs, default=0)}-{max(runs, default=0)}")
+    times = (site.index.version, max(logs, default=0), max(runs, default=0), changed_at(site.index.root))
+    return "-".join(map(str, times))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from excise.datasets.queries.attempts import EFFORT, PARTS, PASS_AT_K
 from excise.datasets.schema import TABLES
 from excise.datasets.storage.snapshot import EMPTY_FILE
 from excise.datasets.viewer.file_table import FileTable, Shape
@@ -18,6 +19,7 @@ from excise.datasets.viewer.shapes import (
     REJECTIONS,
     REPOS,
     ROLLOUT_ROWS,
+    SCORED,
     TASKS,
     TRIES,
 )
@@ -34,9 +36,9 @@ _OF_SNAPSHOT = {
     "verdicts": (GATES,),
 }
 """Folder of a snapshot to the tables that are made of it."""
-_OUTSIDE: tuple[tuple[Shape, str], ...] = (
-    (ROLLOUT_ROWS, "rollouts/*/step-*.parquet"),
-    (ATTEMPTS, "attempts/*/*.parquet"),
+_OUTSIDE: tuple[tuple[Shape, tuple[str, ...]], ...] = (
+    (ROLLOUT_ROWS, ("rollouts/*/step-*.parquet",)),
+    (ATTEMPTS, ("attempts/*/*.parquet", f"attempts/*/{PARTS}/*.parquet")),
 )
 """Tables of files beside the snapshots, and where these are."""
 
@@ -66,6 +68,7 @@ class LoadedSet:
         self._tables = {s.name: FileTable(self._writer, s) for shapes in _OF_SNAPSHOT.values() for s in shapes}
         self._tables |= {shape.name: FileTable(self._writer, shape) for shape, _ in _OUTSIDE}
         self._writer.execute(TRIES)
+        self._writer.execute(SCORED + PASS_AT_K + EFFORT)
         self._sync()
 
     def refresh(self) -> None:
@@ -89,7 +92,10 @@ class LoadedSet:
 
         begun = time.monotonic()
         snapshot = current_snapshot(self.root)
-        files: dict[str, list[Path]] = {shape.name: list(self.root.glob(pattern)) for shape, pattern in _OUTSIDE}
+        files: dict[str, list[Path]] = {
+            shape.name: [path for pattern in patterns for path in self.root.glob(pattern)]
+            for shape, patterns in _OUTSIDE
+        }
         if snapshot != self.snapshot:  # what a snapshot holds never changes
             for folder, shapes in _OF_SNAPSHOT.items():
                 files |= {shape.name: list(_parquet_files(snapshot / folder)) if snapshot else [] for shape in shapes}

@@ -11,8 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from excise.datasets.queries.scores import KS
 from excise.datasets.viewer.loaded_set import LoadedSet, snapshots
-from excise.datasets.viewer.queries import comparison, generation, overview, rejections, tasks, training, tries
+from excise.datasets.viewer.queries import (
+    comparison,
+    generation,
+    overview,
+    refreshes,
+    rejections,
+    scores,
+    tasks,
+    training,
+    tries,
+)
 from excise.datasets.viewer.queries.filters import page_of
 from excise.datasets.viewer.rendering.charts import line_chart
 from excise.datasets.viewer.rendering.diffs import MAX_FILES, count_files, parse_diff
@@ -144,6 +155,30 @@ def try_page(site: Site, _query: Query, origin: str, run: str, try_id: str) -> F
     return "try.html", {"active": "tries", "found": found, "files": parse_diff(diff), "diff": diff}
 
 
+def scores_page(site: Site, query: Query) -> Found:
+    """Scores of the runs of ``excise solve``: a table and a picture."""
+    wanted = _wanted(query, *scores.FILTERS)
+    found = site.index.cached(("scores", *wanted.items()), lambda: scores.scores(site.index, wanted))
+    charts = [
+        {
+            "title": chart.title,
+            "names": [(series.name, bool(series.points)) for series in chart.series],
+            "svg": line_chart(chart.series, label=chart.title, axes=chart.axes),
+        }
+        for chart in scores.charts(found)
+    ]
+    return "scores.html", {
+        "active": "scores",
+        "found": found,
+        "charts": charts,
+        "ks": [k for k in KS if any(k in one.pass_at for one in found)],
+        "max_curves": scores.MAX_CURVES,
+        "choices": site.index.cached("score choices", lambda: scores.choices(site.index)),
+        "wanted": wanted,
+        "live": True,
+    }
+
+
 def training_page(site: Site, _query: Query) -> Found:
     """The list of training runs."""
     runs = training.training_runs(site.index, site.run_folders)
@@ -197,6 +232,30 @@ def generation_page(site: Site, query: Query) -> Found:
     return "generation.html", {"active": "generation", "names": names, "run": run, "live": True}
 
 
+def refreshes_page(site: Site, query: Query) -> Found:
+    """The list of refreshes."""
+    found = refreshes.refresh_list(site.index.root, query.get("page", ""), site.page_size)
+    return "refreshes.html", {"active": "refreshes", "found": found, "live": True}
+
+
+def refresh_page(site: Site, _query: Query, refresh_id: str) -> Found:
+    """Everything about one refresh."""
+    found = refreshes.whole_refresh(site.index, refresh_id)
+    if found is None:
+        return None
+    report, most = found.report, refreshes.MAX_LISTED
+    order = ("quarantined", "unconfirmed", "undecided", "holds")
+    return "refresh.html", {
+        "active": "refreshes",
+        "found": found,
+        "report": report,
+        "max_listed": most,
+        "runs": generation.run_names(site.index.root),
+        "shown_reverified": sorted(report.reverified, key=lambda t: [*order, t.outcome].index(t.outcome))[:most],
+        "shown_sources": sorted(report.sources, key=lambda source: not source.stage)[:most],
+    }
+
+
 def raw_text(site: Site, instance_id: str, column: str) -> str | None:
     """A column of a task as it is stored; ``None`` if there is none."""
     row = tasks.find_task(site.index, instance_id) if column in RAW_COLUMNS else None
@@ -221,9 +280,11 @@ LISTS: dict[str, Callable[[Site, Query], Found]] = {
     "tasks": tasks_page,
     "rejections": rejections_page,
     "tries": tries_page,
+    "scores": scores_page,
     "training": training_page,
     "compare": compare_page,
     "generation": generation_page,
+    "refreshes": refreshes_page,
 }
 """Pages without parts in their address."""
 DETAILS: dict[str, tuple[int, Callable[..., Found]]] = {
@@ -231,6 +292,7 @@ DETAILS: dict[str, tuple[int, Callable[..., Found]]] = {
     "rejection": (2, rejection_page),
     "try": (3, try_page),
     "run": (1, training_run_page),
+    "refresh": (1, refresh_page),
 }
 """Pages about one thing: how many parts the address has after the name, and the page."""
 

@@ -40,7 +40,9 @@ REPOS = Shape(
     | {"detail": "left(detail, 400)"},
 )  # fmt: skip
 QUARANTINES = Shape(
-    name="quarantine_rows", source=TABLES["quarantines"], select=_same("instance_id", "leak_id", "label", "level")
+    name="quarantine_rows",
+    source=TABLES["quarantines"],
+    select=_same("instance_id", "leak_id", "label", "level", "gate", "reason") | {"detail": "left(detail, 400)"},
 )
 GATES = Shape(
     name="gate_sums",
@@ -59,8 +61,9 @@ GATES = Shape(
 
 _ATTEMPT_KINDS = {
     "run": "string", "attempt_id": "string", "instance_id": "string", "number": "int", "agent": "string",
-    "model": "string", "solved": "bool", "reward": "float", "flags": "list<string>", "reasons": "list<string>",
-    "ending": "string", "steps": "int", "completion_tokens": "int", "cost": "float", "wall_s": "float",
+    "model": "string", "style": "string", "solved": "bool", "reward": "float", "flags": "list<string>",
+    "reasons": "list<string>", "ending": "string", "steps": "int", "completion_tokens": "int", "cost": "float",
+    "wall_s": "float",
 }  # fmt: skip
 ATTEMPTS = Shape(
     name="attempt_rows",
@@ -70,7 +73,9 @@ ATTEMPTS = Shape(
         columns=tuple(Column(name=name, kind=kind, comment="") for name, kind in _ATTEMPT_KINDS.items()),
         sort_by=("run", "attempt_id"),
     ),
-    select=_same("run", "instance_id", "reward", "flags", "ending", "wall_s", "cost", "agent", "solved")
+    select=_same(
+        "run", "instance_id", "reward", "flags", "ending", "wall_s", "cost", "agent", "model", "style", "solved"
+    )
     | {
         "try_id": "attempt_id",
         "step": "number",
@@ -92,6 +97,13 @@ ROLLOUT_ROWS = Shape(
     },
 )
 
+SCORED = """\
+CREATE OR REPLACE VIEW attempts AS
+SELECT run, agent, model, style, instance_id, solved, tokens AS completion_tokens, cost, wall_s
+FROM attempt_rows QUALIFY row_number() OVER (PARTITION BY run, try_id ORDER BY file) = 1;
+"""
+"""Attempts as the views of their scores read them: a row that is also in a merged file counts once."""
+
 TRIES = """\
 CREATE OR REPLACE VIEW tries AS
 SELECT 'rollout' AS origin, run, try_id, instance_id, step, reward, solved, flags, hints, ending, turns, tokens,
@@ -99,5 +111,6 @@ SELECT 'rollout' AS origin, run, try_id, instance_id, step, reward, solved, flag
 UNION ALL
 SELECT 'attempt', run, try_id, instance_id, step, reward, solved, flags, hints, ending, turns, tokens,
        wall_s, cost, agent, NULL, NULL, file, row FROM attempt_rows
+QUALIFY row_number() OVER (PARTITION BY run, try_id ORDER BY file) = 1
 """
 """Rollouts of training runs and attempts of ``excise solve`` in one form."""

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from excise.datasets.queries.refreshes import refresh_ids
 from excise.datasets.viewer.app import STATIC, page_html
 from excise.datasets.viewer.links import StaticLinks, static_path
 from excise.datasets.viewer.pages import RAW_COLUMNS, Site
@@ -44,13 +45,14 @@ def write_static(site: Site, folder: Path, report: Callable[[int], object] = lam
 def addresses(site: Site) -> Iterator[Address]:
     """The addresses of all pages: every page of every list in its first order, and every detail."""
     index = site.index
-    for name in ("", "training", "compare", "generation"):
+    for name in ("", "scores", "training", "compare", "generation"):
         yield [name], {}
     lists = {
         "projects": overview.count_projects(index),
         "tasks": tasks.task_list(index, {}).page.total,
         "rejections": rejections.rejection_list(index, {}).page.total,
         "tries": tries.try_list(index, {}).page.total,
+        "refreshes": len(refresh_ids(index.root)),
     }
     for name, total in lists.items():
         for page in range(1, max(1, -(-total // site.page_size)) + 1):
@@ -63,6 +65,8 @@ def addresses(site: Site) -> Iterator[Address]:
         yield ["try", str(row["origin"]), str(row["run"]), str(row["try_id"])], {}
     for run in training.training_runs(index, site.run_folders):
         yield ["run", run.name], {}
+    for refresh_id in refresh_ids(index.root):
+        yield ["refresh", refresh_id], {}
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,16 +1,19 @@
 """Styles of problem statements, derived from a stored task.
 
-A set stores the detailed specification. The other styles say less, in the words of a user who asks for the feature.
-What they say comes from the task's own fields and statement, so nothing of the deleted code is in them.
+A task is published with the detailed specification. The other styles are made from it, in the words of a user: an issue
+has everything that hidden tests need, since the completeness judge adds what it lacks; a terse request and an ambiguous
+complaint lack some of it on purpose. What they say comes from the task's own fields and statement, so nothing of the
+deleted code is in them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 
-from excise.types import IMPORTED, Task
+from excise.deleters.statement.completeness import missing_items
+from excise.deleters.statement.issue import issue
+from excise.types import DETERMINISTIC, StatementStyle, Task, TaskStatement
 
 MAX_NAMES = 8
 """Maximum number of names in one sentence."""
@@ -20,26 +23,38 @@ PARTLY_LEFT = frozenset({"stub", "line", "expression"})
 """Deleters that leave the definitions in place."""
 
 
-class StatementStyle(StrEnum):
-    """How a statement asks for the feature."""
-
-    SPECIFICATION = "specification"
-    """The stored statement: signatures, documentation, examples, details."""
-    TERSE = "terse"
-    """One or two sentences of a user, with every name and nothing else."""
-    AMBIGUOUS = "ambiguous"
-    """A complaint that names at most half of what is missing, and tells one thing that it did."""
-
-
 def in_style(task: Task, style: StatementStyle) -> str:
-    """The statement of a task in a style; that of an imported task is its authors' in every style."""
-    if task.deleter == IMPORTED:
-        return task.problem_statement
+    """The text of a task's deterministic statement in a style."""
+    return deterministic(task, style).text
+
+
+def deterministic(task: Task, style: StatementStyle) -> TaskStatement:
+    """The statement of a task in a style, derived from its stored specification without a model."""
+    added: tuple[str, ...] = ()
     if style is StatementStyle.TERSE:
-        return _terse(task)
-    if style is StatementStyle.AMBIGUOUS:
-        return _ambiguous(task)
-    return task.problem_statement
+        text = _terse(task)
+    elif style is StatementStyle.AMBIGUOUS:
+        text = _ambiguous(task)
+    elif style is StatementStyle.ISSUE:
+        text, added = issue(task)
+    else:
+        text = task.problem_statement
+    return judged(task, style, DETERMINISTIC, text, added)
+
+
+def judged(task: Task, style: StatementStyle, author: str, text: str, added: tuple[str, ...] = ()) -> TaskStatement:
+    """The record of a text, with the verdict of the completeness judge; nothing is added to the text."""
+    missing = tuple(item.label for item in missing_items(task, text))
+    complete = style is StatementStyle.SPECIFICATION and author == DETERMINISTIC  # a gate has checked it
+    return TaskStatement(
+        instance_id=task.instance_id,
+        style=style,
+        author=author,
+        text=text,
+        complete=complete or not missing,
+        added=added,
+        missing=() if complete else missing,
+    )
 
 
 def _terse(task: Task) -> str:

@@ -88,14 +88,16 @@ async def _evaluate(
 ) -> Evaluation:
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import ArenaOptions, TaskArena
+    from excise.pipeline.services.statements import StatementChoice
     from excise.trainer.engines.engine_kinds import build_engine
     from excise.trainer.rollouts.evaluation import evaluate as score
     from excise.trainer.rollouts.rollout_maker import TaskRolloutMaker
     from excise.trainer.setup.evaluation_config import attempt_mode, eligible_tasks
 
-    arena = TaskArena(
-        TaskSet.open(settings.out), settings, ArenaOptions(ids=options.tasks, graders=evaluation.eval.graders)
-    )
+    rolled = evaluation.rollouts
+    choice = StatementChoice(style=rolled.style, model_written=rolled.model_written)
+    arena_options = ArenaOptions(ids=options.tasks, graders=evaluation.eval.graders, statements=choice)
+    arena = TaskArena(TaskSet.open(settings.out), settings, arena_options)
     try:
         work = attempt_mode(evaluation.eval, model)
         ids = eligible_tasks(evaluation.eval, arena.tasks(), held_out=options.held_out or None)

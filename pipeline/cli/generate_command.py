@@ -1,10 +1,11 @@
-"""``excise generate`` and ``excise refresh``: tasks from repositories."""
+"""``excise generate``: tasks from repositories. Parts of its output are shared with ``excise refresh``."""
 
 from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +34,9 @@ from excise.pipeline.exit_codes import FAILED, INTERRUPTED, OK, PARTIAL
 from excise.types import to_dict
 
 if TYPE_CHECKING:
-    from excise.pipeline.run.selection import CandidateSelection
+    from excise.datasets.queries.refreshes import RefreshReport
+    from excise.pipeline.run.graph import RunResult
+    from excise.pipeline.run.progress import Progress
     from excise.pipeline.run.source_state import SourceState
 
 GENERATE_CODES = "Exit code: 0 every source gave tasks; 3 some gave none; 1 none gave any; 2 usage; 130 interrupted."
@@ -94,40 +97,25 @@ def generate(
             )
         if dry_run:
             raise typer.Exit(_dry_run(settings, as_json))
-        output = _Output(as_json, quiet, verbose)
-        raise typer.Exit(_run(settings, output, refresh=False, selection=selection))
+        from excise.pipeline.run.graph import run
+
+        output = RunOutput(as_json, quiet, verbose)
+        with open_progress(settings, output) as (progress, _):
+            result = run(settings, progress, selection=selection)
+        raise typer.Exit(show_run(settings, output, result))
 
 
-def refresh(
-    config: Annotated[Path, typer.Argument(help="TOML file with sources and settings.")],
-    out: Out = None,
-    set_: Set = None,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    cache: Cache = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
-    """Update a task set: redo what changed, publish once at the end, report added, changed and removed tasks."""
-    with exit_codes_for_errors():
-        settings = settings_of([config], set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
-        require_model(settings)
-        if not settings.sources:
-            raise ConfigError(f"{config}: no [[sources]].")
-        raise typer.Exit(_run(settings, _Output(as_json, quiet, verbose), refresh=True))
-
-
-class _Output:
+class RunOutput:
     """The output options of a run."""
 
     def __init__(self, as_json: bool, quiet: bool, verbose: bool) -> None:
         self.as_json, self.silent, self.verbose = as_json, quiet or as_json, verbose
 
 
-def _run(settings: Settings, output: _Output, *, refresh: bool, selection: CandidateSelection | None = None) -> int:
-    from excise.pipeline.run.graph import run
-    from excise.pipeline.run.progress import Progress, funnel, limits_text, near_duplicates_text, result_text
+@contextmanager
+def open_progress(settings: Settings, output: RunOutput) -> Iterator[tuple[Progress, Path]]:
+    """Prepare a run: check the sandbox, name the limits, open the log. Yields the listener and the file of the log."""
+    from excise.pipeline.run.progress import Progress, limits_text
     from excise.system.run_log import run_log
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped publishes what is done, too
@@ -135,8 +123,17 @@ def _run(settings: Settings, output: _Output, *, refresh: bool, selection: Candi
         require_sandbox(settings)  # workers of a cluster say themselves what they have
     if not output.silent and limits_text(settings):
         print_message(limits_text(settings))
-    with run_log(settings.out, verbose=output.verbose), Progress(stderr, quiet=output.silent) as progress:
-        result = run(settings, progress, refresh=refresh, selection=selection, notify=progress.note)
+    with (
+        run_log(settings.out, verbose=output.verbose) as log,
+        Progress(stderr, quiet=output.silent) as progress,
+    ):
+        yield progress, log
+
+
+def show_run(settings: Settings, output: RunOutput, result: RunResult, report: RefreshReport | None = None) -> int:
+    """Print the result of a run, or of a refresh with its ``report``; return the exit code."""
+    from excise.pipeline.run.progress import funnel, near_duplicates_text, result_text
+
     if output.as_json:
         body = {
             "out": str(settings.out),
@@ -146,10 +143,10 @@ def _run(settings: Settings, output: _Output, *, refresh: bool, selection: Candi
             "near_duplicates": [to_dict(found) for found in result.near_duplicates],
             "sources": [to_dict(state.report()) | {"spec": state.name} for state in result.states],
         }
-        print(json.dumps(body, indent=2))
+        print(json.dumps(body | ({"refresh": to_dict(report)} if report else {}), indent=2))
     elif not output.silent:
         stderr.print(funnel(result.states))
-        print(result_text(result.states, settings.out, result.report if refresh else None))
+        print(result_text(result.states, settings.out, result.report if report else None))
         if result.near_duplicates:
             print(near_duplicates_text(result.near_duplicates))
     if result.interrupted and not output.silent:

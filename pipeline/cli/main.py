@@ -22,7 +22,7 @@ from excise.pipeline.cli.difficulty_command import difficulty
 from excise.pipeline.cli.env_command import env
 from excise.pipeline.cli.eval_command import EVAL_CODES, evaluate
 from excise.pipeline.cli.gc_command import gc
-from excise.pipeline.cli.generate_command import GENERATE_CODES, generate, refresh
+from excise.pipeline.cli.generate_command import GENERATE_CODES, generate
 from excise.pipeline.cli.grade_command import GRADE_CODES, grade
 from excise.pipeline.cli.import_command import IMPORT_CODES, import_
 from excise.pipeline.cli.machine_commands import doctor, schedule
@@ -30,6 +30,7 @@ from excise.pipeline.cli.merge_command import merge
 from excise.pipeline.cli.peer_commands import export, pull, push, sandbox
 from excise.pipeline.cli.profile_command import profile
 from excise.pipeline.cli.recover_command import recover
+from excise.pipeline.cli.refresh_command import refresh
 from excise.pipeline.cli.set_commands import checkout, query, show
 from excise.pipeline.cli.solve_command import SOLVE_CODES, solve
 from excise.pipeline.cli.train_command import TRAIN_CODES, train

@@ -15,6 +15,7 @@ from rich.console import Console
 from excise.config import Settings, load
 from excise.errors import ConfigError, ExciseError
 from excise.pipeline.exit_codes import FAILED, INTERRUPTED, OK, USAGE
+from excise.types import StatementStyle
 
 if TYPE_CHECKING:
     from excise.datasets.taskset import TaskSet
@@ -31,8 +32,12 @@ AsOf = Annotated[
 ]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder for mirrors, environments and finished stages.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+ModelWritten = Annotated[
+    bool, typer.Option("--model-written", help="Statements that a model wrote, where the set has them in this style.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786; else a local one.")]
+Style = Annotated[StatementStyle, typer.Option(help="Style of the statements.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print the log of the run on stderr as well.")]
 Workers = Annotated[int | None, typer.Option(help="Local worker processes; default: one per core.")]
 
@@ -89,8 +94,8 @@ def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, if_none: 
 
 
 def require_model(settings: Settings) -> None:
-    """Raise :class:`ConfigError` if the settings want a model's attempts or proposals and name no model."""
-    for name in ("solve_attempts", "propose_features"):
+    """Raise :class:`ConfigError` if the settings want a model's attempts, proposals or statements and name no model."""
+    for name in ("solve_attempts", "propose_features", "write_statements"):
         if getattr(settings.model, name) and not settings.model.is_configured:
             raise ConfigError(f"model.{name} needs a model: set model.base_url and model.model, too.")
 

@@ -12,12 +12,15 @@ from excise.pipeline.cli.options import (
     AsOf,
     Cache,
     Config,
+    ModelWritten,
     Out,
     Set,
+    Style,
     exit_codes_for_errors,
     require_sandbox,
     settings_of,
 )
+from excise.types import StatementStyle
 
 
 def export(
@@ -26,6 +29,8 @@ def export(
     out: Out = None,
     as_of: AsOf = "",
     repo: Annotated[str | None, typer.Option(help="Only this project.")] = None,
+    style: Style = StatementStyle.SPECIFICATION,
+    model_written: ModelWritten = False,
     config: Config = None,
 ) -> None:
     """Write the tasks in another tool's format; EXPORT.md in the folder says how to use it."""
@@ -33,12 +38,14 @@ def export(
     from excise.datasets.exports.registry import export as write
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.export_materials import SetMaterials
+    from excise.pipeline.services.statements import StatementChoice, Statements
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, as_of, out=out)
         taskset = TaskSet.open(settings.out, as_of)
+        statements = Statements(taskset, StatementChoice(style=style, model_written=model_written))
         with SetMaterials(taskset) as materials:
-            report = write(taskset, name, into, materials, repo=repo)
+            report = write(taskset, name, into, materials, repo=repo, restated=statements.restated)
         print(f"{report.num_tasks} tasks written to {into}; {into / REPORT} says how to use them.")
         if report.not_carried:
             print("Not carried:", *(f"- {text}" for text in report.not_carried), sep="\n")

@@ -11,15 +11,16 @@ import typer
 
 from excise.config import Settings
 from excise.datasets.queries.attempts import AttemptRow, score_run
-from excise.deleters.statement.styles import StatementStyle
 from excise.errors import ConfigError
 from excise.pipeline.cli.options import (
     Cache,
     Config,
     Json,
+    ModelWritten,
     Out,
     Quiet,
     Set,
+    Style,
     Verbose,
     exit_codes_for_errors,
     print_message,
@@ -28,6 +29,7 @@ from excise.pipeline.cli.options import (
 )
 from excise.pipeline.cli.scores_output import read_evaluation, show_evaluations
 from excise.pipeline.exit_codes import INFRA, OK, PARTIAL
+from excise.types import StatementStyle
 
 if TYPE_CHECKING:
     from excise.datasets.queries.scores import Evaluation
@@ -62,7 +64,8 @@ def solve(
         ),
     ] = "model",
     attempts: Annotated[int, typer.Option("--attempts", "-k", min=1, help="Attempts at each task.")] = 1,
-    style: Annotated[StatementStyle, typer.Option(help="Style of the statements.")] = StatementStyle.SPECIFICATION,
+    style: Style = StatementStyle.SPECIFICATION,
+    model_written: ModelWritten = False,
     name: Annotated[str, typer.Option(help="Name of the run; default: agent, model and style.")] = "",
     at_once: Annotated[int | None, typer.Option(min=1, help="Attempts at once; default: one per core.")] = None,
     base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint: model.base_url.")] = None,
@@ -92,6 +95,7 @@ def solve(
 ) -> None:
     """Let an agent attempt tasks, grade it, and store the attempts; the same command again goes on."""
     from excise.datasets.taskset import TaskSet
+    from excise.pipeline.services.statements import StatementChoice, Statements
     from excise.system.run_log import run_log
 
     values = (base_url, model, temperature, max_steps, max_tokens, max_seconds, max_cost, price_in, price_out)
@@ -104,7 +108,8 @@ def solve(
         ids = _chosen(taskset, instance_id)
         others = [_read_scores(settings.out, entry, ids) for entry in compare or ()]
         require_sandbox(settings)
-        plan = _plan(settings, solver, ids, name=name, attempts=attempts, style=style, at_once=at_once)
+        statements = Statements(taskset, StatementChoice(style=style, model_written=model_written))
+        plan = _plan(settings, solver, ids, name=name, attempts=attempts, statements=statements, at_once=at_once)
         with run_log(settings.out, verbose=verbose):
             result = _run(settings, taskset, solver, plan, quiet=quiet or as_json)
         _show(result, others, into, as_json=as_json)
@@ -136,7 +141,7 @@ def _chosen(taskset: Any, named: list[str] | None) -> list[str]:
     for instance_id in named or ():
         taskset.task(instance_id)
         if instance_id not in usable:
-            raise ConfigError(f"{instance_id} is in quarantine, since its code leaked: see `excise show`.")
+            raise ConfigError(f"{instance_id} is in quarantine, with a reason: see `excise show`.")
     ids = list(dict.fromkeys(named or usable))
     if not ids:
         raise ConfigError("The set has no tasks.")
@@ -146,7 +151,7 @@ def _chosen(taskset: Any, named: list[str] | None) -> list[str]:
 def _plan(settings: Settings, solver: Agent, ids: list[str], **options: Any) -> SolvePlan:
     from excise.pipeline.solve.solve_run import SolvePlan, default_run_name
 
-    name = options.pop("name") or default_run_name(solver, options["style"])
+    name = options.pop("name") or default_run_name(solver, options["statements"].choice)
     if name.startswith(".") or "/" in name:
         raise ConfigError(f"--name {name!r} is no name of a folder.")
     at_once = options.pop("at_once") or settings.workers

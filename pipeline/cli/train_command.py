@@ -137,6 +137,7 @@ async def _engine_and_components(
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import ArenaOptions, TaskArena
     from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
+    from excise.pipeline.services.statements import StatementChoice
     from excise.trainer.curriculum.task_pool import TaskPool
     from excise.trainer.engines.engine_kinds import build_engine
     from excise.trainer.rollouts.rollout_maker import TaskRolloutMaker
@@ -156,6 +157,7 @@ async def _engine_and_components(
         ArenaOptions(
             graders=settings.eval.graders,
             fail_fast=settings.rollouts.partial_credit == 0,
+            statements=StatementChoice(style=settings.rollouts.style, model_written=settings.rollouts.model_written),
             flagged=settings.folder / "suspicious",
         ),
     )

@@ -10,11 +10,24 @@ from math import ceil, inf
 from pathlib import Path
 
 from excise.datasets.rows import RepoRows
+from excise.deleters.statement.styles import deterministic
 from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
 from excise.pipeline.stages.fetch_stage import FetchedSources
 from excise.pipeline.stages.propose_stage import ProposedFeatures
-from excise.types import Certificate, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, WorkerOutcome
+from excise.types import (
+    Certificate,
+    Rejection,
+    Repo,
+    RepoReport,
+    SourceSpec,
+    StatementStyle,
+    Status,
+    Task,
+    TaskStatement,
+    Verdict,
+    WorkerOutcome,
+)
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
 
@@ -68,6 +81,8 @@ class SourceState:
     """Instance id to task."""
     certificates: dict[str, Certificate] = field(default_factory=dict)
     """Instance id to certificate."""
+    model_statements: list[TaskStatement] = field(default_factory=list)
+    """Statements of these tasks that a model wrote."""
     verdicts: list[Verdict] = field(default_factory=list)
     """Verdicts on refused candidates."""
     rejections: list[Rejection] = field(default_factory=list)
@@ -170,6 +185,7 @@ class SourceState:
         must not depend on either.
         """
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
+        self.model_statements = []
         self.rejections = list(self.refused_proposals)
         patches: set[str] = set()
         for number in sorted(self.proofs):
@@ -190,6 +206,8 @@ class SourceState:
             patches.add(task.patch)
             self.tasks[task.instance_id] = task
             self.certificates[task.instance_id] = certificate
+            self.model_statements += proof.statements
+            self.rejections += proof.refused_statements
 
     def _is_known(self, instance_id: str) -> bool:
         return instance_id in self.tasks or self.selection.is_published_elsewhere(instance_id)
@@ -204,7 +222,7 @@ class SourceState:
         """Release the records of a source that has ended and whose rows are written; the counts stay."""
         self.final_report = self.report()
         self.sources = self.prepared = self.proposed = None
-        self.tasks, self.certificates, self.proofs = {}, {}, {}
+        self.tasks, self.certificates, self.proofs, self.model_statements = {}, {}, {}, []
         self.pending, self.verdicts, self.rejections = [], [], []
         self.refused_proposals = ()
 
@@ -224,7 +242,14 @@ class SourceState:
             rejections=tuple(replace(r, repo=name) for r in self.rejections),
             features=found.features if found else (),
             symbols=found.symbols if found else (),
+            statements=tuple(self.statements()),
         )
+
+    def statements(self) -> Iterator[TaskStatement]:
+        """Statements of all tasks: the deterministic ones of every style, and those of the model."""
+        for task in self.tasks.values():
+            yield from (deterministic(task, style) for style in StatementStyle)
+        yield from (written for written in self.model_statements if written.instance_id in self.tasks)
 
     def report(self) -> RepoReport:
         """Return the counts of this source for each stage."""

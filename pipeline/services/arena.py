@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -23,6 +23,7 @@ from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError, SandboxError, StoreError
 from excise.pipeline.services.map_tasks import EnvironmentProblem
+from excise.pipeline.services.statements import StatementChoice, Statements
 from excise.pipeline.services.task_grader import Grader, GradingEnvironment
 from excise.pipeline.stages.model_attempt import changes
 from excise.protocols import Session
@@ -144,6 +145,8 @@ class ArenaOptions:
     grades are not ``decided``."""
     fail_fast: bool = True
     """Whether grades may stop at the first failing FAIL_TO_PASS test; see :class:`Grader`."""
+    statements: StatementChoice = field(default_factory=StatementChoice)
+    """Which statements the tasks have."""
     flagged: Path | None = None
     """Folder for trajectories that the monitor flags; ``None`` to discard them."""
 
@@ -158,6 +161,7 @@ class TaskArena:
     def __init__(self, taskset: TaskSet, settings: Settings, options: ArenaOptions = DEFAULTS) -> None:
         self._grader = Grader(taskset, settings, fail_fast=options.fail_fast)
         self._root, self._flagged, self._grade_s = taskset.root, options.flagged, options.grade_s
+        self._choice = options.statements
         self._wanted = None if options.ids is None else frozenset(options.ids)
         self._tasks: dict[str, Task] = {}
         self._known: dict[str, MonitoredTask] = {}
@@ -176,7 +180,7 @@ class TaskArena:
         self._update_tasks(taskset)
 
     def tasks(self) -> Mapping[str, Task]:
-        """Instance id to task, without quarantined ones."""
+        """Instance id to task with the chosen statement, without quarantined ones."""
         return self._tasks
 
     def refresh(self) -> tuple[str, ...]:
@@ -261,7 +265,8 @@ class TaskArena:
         self._open_workspaces.close()
 
     def _update_tasks(self, taskset: TaskSet) -> tuple[str, ...]:
-        found = {task.instance_id: task for task in taskset.tasks()}
+        statements = Statements(taskset, self._choice)
+        found = {task.instance_id: statements.restated(task) for task in taskset.tasks()}
         if self._wanted is not None:
             if missing := sorted(self._wanted - set(found)):
                 raise StoreError(f"The set has no task {missing[0]!r} that may be used.", reason="unknown_id")

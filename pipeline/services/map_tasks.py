@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.source_state import SHARD_SIZE
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.environment_stage import install_recipe
-from excise.pipeline.stages.error_boundary import rejection_of
+from excise.pipeline.stages.error_boundary import is_conclusive, rejection_of
 from excise.pipeline.stages.fetch_stage import store_sources, trees_folder
 from excise.pipeline.stages.prove_stage import save_prepared, workbench_of
 from excise.system.folders import temporary_folder_beside
@@ -58,6 +60,8 @@ class TaskOperation(Generic[R]):
     """Makes the result of a task for which ``work`` could not be called."""
     measure_baseline: bool = True
     """Whether to run the tests of the untouched project again; otherwise the set's baseline is used."""
+    begin_until: float = math.inf
+    """Time of :func:`time.monotonic` after which no job is begun; tasks that are left then have no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class EnvironmentProblem:
     """Why a task's environment could not be made."""
 
     step: str
-    """``sources``, ``environment`` or ``baseline``."""
+    """``sources``, ``environment`` or ``baseline``; ``worker`` if the infrastructure failed in the baseline."""
     reason: str
     """Machine-readable code."""
     detail: str
@@ -87,7 +91,7 @@ def map_tasks(
     operation: TaskOperation[R],
     listener: Callable[[R], None] = lambda _: None,
 ) -> list[R]:
-    """Run the operation on each of the tasks ``ids``; return the results in this order.
+    """Run the operation on each of the tasks ``ids``; return the results in this order, without tasks that are left.
 
     ``listener`` gets each result when it is known. Settings that can change a verdict are those of the task's
     certificate, unless ``settings`` set them explicitly. Tasks of one repository share an environment, and are spread
@@ -134,11 +138,19 @@ def map_tasks(
                 end(*(operation.failed(task, answer.step, answer.reason, answer.detail) for task in group.tasks))
             else:
                 same = settings_of[group.tasks[0].instance_id]
-                for first in range(0, len(group.tasks), SHARD_SIZE):
-                    shard = group.tasks[first : first + SHARD_SIZE]
-                    part = _Group(shard, shard=True)
-                    jobs.put(part, Rank(0.0, 0.0), work_on_shard, same, answer, operation.work, shard)
-    return [results[instance_id] for instance_id in dict.fromkeys(ids)]
+                _put_shards(jobs, group.tasks, same, answer, operation.work)
+            if time.monotonic() >= operation.begin_until:
+                jobs.drop_queued()
+    return [results[instance_id] for instance_id in dict.fromkeys(ids) if instance_id in results]
+
+
+def _put_shards(
+    jobs: JobQueue[_Group], tasks: tuple[Task, ...], settings: Settings, prepared: Path, work: Work[R]
+) -> None:
+    """Put jobs for all tasks of a group into the queue."""
+    for first in range(0, len(tasks), SHARD_SIZE):
+        shard = tasks[first : first + SHARD_SIZE]
+        jobs.put(_Group(shard, shard=True), Rank(0.0, 0.0), work_on_shard, settings, prepared, work, shard)
 
 
 def _broken_seal(taskset: TaskSet, task: Task, certificate: Certificate) -> str:
@@ -192,5 +204,5 @@ def prepared_of(
         return replace(prepared, baseline=baseline)
     measured: Prepared | Rejection = baseline_stage(settings, repo.repo, prepared)
     if isinstance(measured, Rejection):
-        return EnvironmentProblem("baseline", measured.reason, measured.detail)
+        return EnvironmentProblem("baseline" if is_conclusive(measured) else "worker", measured.reason, measured.detail)
     return measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 _RETRIED_GATES = (PassToPassPasses.name, GoldPasses.name)
 """Gates that run tests which must pass; after a failure, a task is verified a second time."""
+_DAMAGED_SOURCES = frozenset({"unknown_repository", "tree_differs"})
+"""Reasons for which the set's own files no longer hold the sources of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +46,22 @@ class VerifyResult:
     """A sentence for users; for a task that passed at the second try, the failure of the first."""
     verdicts: tuple[Verdict, ...] = ()
     """All verdict rows."""
+    is_decided: bool = True
+    """Whether the task passed, or failed for a reason of its own; false if the infrastructure failed, an environment
+    could not be built, or a run did not complete."""
 
 
 def verify_tasks(
-    settings: Settings, taskset: TaskSet, ids: Sequence[str], listener: Callable[[VerifyResult], None]
+    settings: Settings,
+    taskset: TaskSet,
+    ids: Sequence[str],
+    listener: Callable[[VerifyResult], None],
+    *,
+    begin_until: float = math.inf,
 ) -> list[VerifyResult]:
     """Prove the tasks again. ``settings.cache`` is the work directory; if it is empty, everything is built anew.
+
+    After ``begin_until`` (of :func:`time.monotonic`) no task is begun; those that are left have no result.
 
     Settings that can change a verdict are those of the task's certificate, unless ``settings`` set them explicitly.
     Results are returned in the order of ``ids``; ``listener`` gets each result when it is known.
@@ -56,12 +69,16 @@ def verify_tasks(
     """
     verdict = settings.verdict.model_copy(update={"starved_runs": 0})  # these runs choose tests; a task has its tests
     settings = settings.model_copy(update={"verdict": verdict})
-    return map_tasks(settings, taskset, ids, TaskOperation(work=verify_task, failed=unverified), listener)
+    operation = TaskOperation(work=verify_task, failed=unverified, begin_until=begin_until)
+    return map_tasks(settings, taskset, ids, operation, listener)
 
 
 def unverified(task: Task, gate: str, reason: str, detail: str) -> VerifyResult:
     """Make the result of a task that could not be tried, or whose ``gate`` did not pass."""
-    return VerifyResult(instance_id=task.instance_id, ok=False, gate=gate, reason=reason, detail=detail)
+    decided = gate in {"files", "baseline", "patch"} or reason in _DAMAGED_SOURCES
+    return VerifyResult(
+        instance_id=task.instance_id, ok=False, gate=gate, reason=reason, detail=detail, is_decided=decided
+    )
 
 
 def verify_task(_settings: Settings, bench: Workbench, task: Task) -> VerifyResult:
@@ -95,6 +112,7 @@ def _verify(bench: Workbench, task: Task) -> VerifyResult:
                     reason=failed.reason,
                     detail=failed.detail,
                     verdicts=tuple(verdicts),
+                    is_decided=failed.outcome is GateOutcome.FAILED,
                 )
     except (ExciseError, OSError, RecursionError, MemoryError) as error:
         row = rejection_of("verify", task.repo, error)

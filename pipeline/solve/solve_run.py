@@ -27,9 +27,9 @@ from excise.datasets.queries.attempts import (
     write_attempt,
 )
 from excise.datasets.queries.scores import Evaluation
-from excise.deleters.statement.styles import StatementStyle, in_style
 from excise.errors import ConfigError, ExciseError
 from excise.pipeline.services.arena import TaskArena
+from excise.pipeline.services.statements import StatementChoice, Statements
 from excise.pipeline.solve.attempt import Agent, AttemptJob, AttemptOutcome
 from excise.system.files import replace_file, store_errors
 from excise.system.locks import exclusive
@@ -56,8 +56,8 @@ class SolvePlan:
     """Tasks."""
     attempts: int
     """Number of attempts at each task."""
-    style: StatementStyle
-    """Style of the statements."""
+    statements: Statements
+    """Statements of the tasks, in one style."""
     at_once: int
     """Number of attempts at once."""
 
@@ -123,7 +123,8 @@ def open_run(settings: Settings, plan: SolvePlan, agent: Agent) -> Iterator[None
 def _identity(settings: Settings, plan: SolvePlan, agent: Agent) -> dict[str, Any]:
     """What makes attempts comparable. The endpoint's address does not: it may move."""
     model = settings.model
-    found: dict[str, Any] = {"agent": agent.name, "detail": agent.detail, "model": agent.model, "style": plan.style}
+    style = plan.statements.choice.label
+    found: dict[str, Any] = {"agent": agent.name, "detail": agent.detail, "model": agent.model, "style": style}
     if agent.model or agent.name == "command":
         names = ["solve_steps", "max_tokens", "max_cost", "max_wall_s", "prompt_price", "completion_price"]
         if agent.model:
@@ -208,13 +209,13 @@ class SolveRun:
         """Make one attempt, grade it and store it. Raises :class:`ExciseError` if the infrastructure failed."""
         loop = asyncio.get_running_loop()
         task = self.arena.tasks()[name]
-        statement = in_style(task, self.plan.style)
+        statement = self.plan.statements.of(task)
         started = datetime.now(UTC).isoformat("T", "seconds")
         async with self.arena.open(name) as sandbox:
             job = AttemptJob(
                 attempt_id=attempt_id(name, number),
                 run=self.plan.run,
-                statement=statement,
+                statement=statement.text,
                 sandbox=sandbox,
                 is_stopped=self._stop.is_set,
             )
@@ -230,6 +231,7 @@ class SolveRun:
         row = self._row(
             job, outcome, grade, flags=flags, diff=stored_diff(diff), started_at=started,
             wall_s=round(wall_s, 3), grade_s=round(time.monotonic() - began, 3), number=number,
+            statement_author=statement.author,
         )  # fmt: skip
         await loop.run_in_executor(threads, write_attempt, self.settings.out, row)
         return row
@@ -261,7 +263,7 @@ class SolveRun:
             agent=self.agent.name,
             agent_detail=self.agent.detail,
             model=self.agent.model,
-            style=str(self.plan.style),
+            style=str(self.plan.statements.choice.style),
             solved=reward == 1.0 and not flags,
             reward=reward,
             partial=grade.partial if grade is not None else 0.0,
@@ -292,7 +294,7 @@ def _of_folder(task: Task, agent: Agent, outcome: AttemptOutcome) -> Trajectory:
     return Trajectory(instance_id=task.instance_id, source="excise", steps=(step,), diff=diff, cwd="")
 
 
-def default_run_name(agent: Agent, style: StatementStyle) -> str:
+def default_run_name(agent: Agent, choice: StatementChoice) -> str:
     """The name of a run that was given none: agent, model and style."""
-    words = [agent.name, *filter(None, [agent.model.replace("/", "-")]), str(style)]
+    words = [agent.name, *filter(None, [agent.model.replace("/", "-")]), choice.label]
     return "-".join("".join(c if c.isalnum() or c in "._-" else "-" for c in word) for word in words)

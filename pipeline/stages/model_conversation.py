@@ -15,13 +15,13 @@ from excise.errors import AgentError
 
 _ENDPOINT_SETTINGS = {"base_url", "api_key_env", "replay", "call_timeout_s"}
 """Settings of the endpoint, which do not change the model's answers and are not part of cache keys."""
-_PROPOSAL_SETTINGS = {"propose_features", "propose_steps"}
-"""Settings that only :mod:`.propose_stage` reads, which adds to its keys what they change."""
+_OTHER_SETTINGS = {"propose_features", "propose_steps", "write_statements"}
+"""Settings that only :mod:`.propose_stage` or :mod:`.statement_writer` reads; their keys have what these change."""
 
 
 def answering_model(settings: Settings) -> dict[str, object]:
     """Return the settings that can change a model's answers; part of cache keys."""
-    return settings.model.model_dump(mode="json", exclude=_ENDPOINT_SETTINGS | _PROPOSAL_SETTINGS)
+    return settings.model.model_dump(mode="json", exclude=_ENDPOINT_SETTINGS | _OTHER_SETTINGS)
 
 
 @contextmanager

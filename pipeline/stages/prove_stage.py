@@ -19,9 +19,10 @@ from excise.pipeline.stages.model_solver import VERSION as SOLVER_VERSION
 from excise.pipeline.stages.model_solver import solver_of
 from excise.pipeline.stages.run_files import put_blob
 from excise.pipeline.stages.stage_cache import StageCache, stage_key, verdict_fingerprint
+from excise.pipeline.stages.statement_writer import model_statements
 from excise.system.deadline import deadline
 from excise.system.files import replace_file
-from excise.system.job_costs import measure_job
+from excise.system.job_costs import measure_job, step
 from excise.types import Feature, content_id, from_json, to_json
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.workbench import Prepared, Workbench
@@ -46,7 +47,8 @@ def prove_shard(
     """
     with measure_job(source, "prove"):
         bench = workbench_of(settings, prepared)
-        return [_prove_one(settings, bench, feature, deleter) for feature, deleter in shard]
+        proofs = [_prove_one(settings, bench, feature, deleter) for feature, deleter in shard]
+        return [_with_statements(settings, proof) for proof in proofs]
 
 
 def workbench_of(settings: Settings, prepared: Path | Prepared) -> Workbench:
@@ -87,6 +89,15 @@ def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: 
         cache.put("candidate", key, proof)
     _store_kit(settings, proof)
     return proof
+
+
+def _with_statements(settings: Settings, proof: Proof) -> Proof:
+    """The proof with what the model wrote about its task, if the settings ask for it."""
+    if proof.task is None or not settings.model.write_statements:
+        return proof
+    with step("statements"):
+        written = model_statements(settings, proof.task)
+    return replace(proof, statements=written.statements, refused_statements=written.rejections)
 
 
 def _store_kit(settings: Settings, proof: Proof) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -32,7 +33,7 @@ from excise.toml_settings import (
     validated,
     with_absolute_paths,
 )
-from excise.types import SourceSpec, Visibility
+from excise.types import SourceSpec, StatementStyle, Visibility
 
 _PATHS = ("out", "cache", "model.replay")
 _RELATIVE_SOURCE = re.compile(r"(git\+|dir:|archive:)?([^:/~][^:/]*(?:/.*)?)")
@@ -175,6 +176,8 @@ class ModelSettings(_Strict):
     """Features of each project that the model proposes beside those that are found; 0 for none."""
     propose_steps: int = Field(default=40, ge=1)
     """Maximum number of replies for one proposal."""
+    write_statements: tuple[StatementStyle, ...] = ()
+    """Styles in which the model writes a statement of each task, beside the deterministic ones; empty for none."""
 
     @field_validator("base_url")
     @classmethod
@@ -205,6 +208,28 @@ class DockerSettings(_Strict):
     """Docker network for installations; empty for the default bridge, or the host's network without one."""
     runtime: str = ""
     """Container runtime, such as ``runsc`` for gVisor; empty for Docker's default."""
+
+
+def _command(text: str) -> str:
+    """Return a command line unchanged. Raises :class:`ValueError` if its quotes do not match."""
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"write a command with matching quotes ({error})") from None
+    return text
+
+
+class RefreshSettings(_Strict):
+    """What ``excise refresh`` does after it has published."""
+
+    reverify: int = Field(default=0, ge=0)
+    """Number of published tasks that each refresh proves again, those proved longest ago first; 0 for none."""
+    reverify_wall_s: float = Field(default=3600.0, gt=0)
+    """Wall seconds after which no further task is begun to be proved again."""
+    report_hook: Annotated[str, AfterValidator(_command)] = ""
+    """Command that gets the report as JSON on its standard input; started without a shell. Empty for none."""
+    report_hook_timeout_s: float = Field(default=60.0, gt=0)
+    """Time limit of that command in wall seconds."""
 
 
 class Settings(_Strict):
@@ -240,6 +265,8 @@ class Settings(_Strict):
     """Settings that can change a verdict."""
     model: ModelSettings = ModelSettings()
     """The model for model-driven parts, such as the installer."""
+    refresh: RefreshSettings = RefreshSettings()
+    """What ``excise refresh`` does after it has published."""
 
 
 def default_cache() -> Path:

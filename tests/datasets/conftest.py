@@ -10,6 +10,7 @@ import pytest
 
 from excise.datasets.rows import RepoRows
 from excise.datasets.storage.store import Store
+from excise.deleters.statement.styles import deterministic
 from excise.types import (
     Baseline,
     Certificate,
@@ -22,6 +23,7 @@ from excise.types import (
     Rejection,
     Repo,
     RepoReport,
+    StatementStyle,
     Status,
     SymbolKind,
     SymbolReport,
@@ -177,6 +179,7 @@ def make_rows(repo: str, names: tuple[str, ...] | None = None, blob: str = "") -
             SymbolReport(symbol=f"{repo}/core.py::main", kind=SymbolKind.FUNCTION, loc=9, num_tests=48,
                          reason="too_central"),
         ),
+        statements=tuple(deterministic(task, style) for task, _ in made for style in StatementStyle),
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from excise.datasets.taskset import TaskSet
-from excise.deleters.statement.styles import StatementStyle, in_style
+from excise.deleters.statement.styles import in_style
+from excise.types import StatementStyle
 
 from ..conftest import SETS
 

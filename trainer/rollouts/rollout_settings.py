@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from excise.types import StatementStyle
+
 
 class RolloutSettings(BaseModel):
     """``[rollouts]``: budgets, sampling and detectors of rollouts."""
@@ -36,5 +38,10 @@ class RolloutSettings(BaseModel):
     """Names of the detectors that write hints; empty means all, ``("none",)`` means none."""
     hint_tokens: int = Field(default=256, ge=0)
     """Maximum number of tokens of a hint; a longer one gives no lesson."""
+    style: StatementStyle = StatementStyle.SPECIFICATION
+    """Style of the statements. Specifications and issues give everything that hidden tests need; ``terse`` and
+    ``ambiguous`` leave things out, so that a right solution may fail."""
+    model_written: bool = False
+    """Whether a statement that a model wrote is preferred, where the set has one in this style."""
     at_once: int = Field(default=64, ge=1)
     """Maximum number of rollouts that run at the same time; others wait."""

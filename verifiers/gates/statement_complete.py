@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from excise.deleters.statement.completeness import normal_lines
 from excise.deleters.statement.details import locate, related_code
 from excise.protocols import GateReport
 from excise.types import GivenBy, Need, Symbol, SymbolKind, Watched
@@ -15,13 +16,6 @@ MIN_LINE = 24
 """Minimum number of characters of a line of code that counts: shorter ones (``return None``) occur anywhere."""
 MAX_LINES = 2
 """Lines of the deleted code that a statement may contain: an example can equal a line of the body by chance."""
-_LINE_MARKS = " +-><#*|/.,\"'`\ufeff"
-"""Characters around a copied line of code: marks of diffs, prompts, comments, quotes, tables and JSON strings."""
-
-
-def normal_lines(text: str) -> list[str]:
-    """The text's non-blank lines with :data:`_LINE_MARKS` stripped and runs of white space replaced by one space."""
-    return [line for raw in text.splitlines() if (line := " ".join(raw.split()).strip(_LINE_MARKS))]
 
 
 class StatementComplete:

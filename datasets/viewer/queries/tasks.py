@@ -10,6 +10,7 @@ from typing import Any
 
 from excise.datasets.viewer.loaded_set import LoadedSet, Row
 from excise.datasets.viewer.queries.filters import Page, Where, page_of
+from excise.types import DETERMINISTIC
 
 SORTS = {
     "id": "instance_id",
@@ -137,6 +138,8 @@ class WholeTask:
     """The certificate gate by gate."""
     siblings: list[Row]
     """Other tasks of the same feature."""
+    statements: list[Row]
+    """Its statements in other styles and of other authors."""
     quarantines: list[Row]
     """Why it is excluded, if it is."""
     tries: list[Row]
@@ -169,11 +172,21 @@ def whole_task(index: LoadedSet, instance_id: str) -> WholeTask | None:
         certificate=certificate,
         gates=gates,
         siblings=index.rows(siblings, [row["feature_id"], row["repo"], instance_id]),
+        statements=_statements(index, instance_id),
         quarantines=index.rows("SELECT * FROM quarantine_rows WHERE instance_id = ?", [instance_id]),
         tries=index.rows(tries, [instance_id]),
         num_tries=_count(index.row("SELECT count(*) AS n FROM tries WHERE instance_id = ?", [instance_id])),
         neighbours=(_beside(index, place, -1), _beside(index, place, 1)),
     )
+
+
+def _statements(index: LoadedSet, instance_id: str) -> list[Row]:
+    """Statements beside the one in the task's row, read from the snapshot; sets of older versions have none."""
+    folder = index.snapshot / "statements" if index.snapshot else None
+    files = [str(path) for path in folder.glob("*.parquet")] if folder else []
+    sql = """SELECT style, author, text, complete, added, missing FROM read_parquet(?, union_by_name = true)
+             WHERE instance_id = ? AND NOT (style = 'specification' AND author = ?) ORDER BY style, author"""
+    return index.rows(sql, [files, instance_id, DETERMINISTIC]) if files else []
 
 
 def _beside(index: LoadedSet, place: Row, step: int) -> str:

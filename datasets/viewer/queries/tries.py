@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.datasets.queries.attempts import PARTS
 from excise.datasets.viewer.loaded_set import LoadedSet, Row
 from excise.datasets.viewer.queries.filters import Page, Where, page_of
 from excise.datasets.viewer.rendering.conversation import (
@@ -115,7 +116,9 @@ def _attempt_messages(file: Path, row: Row) -> list[Message]:
     said = transcript_messages(str(row.get("transcript") or ""))
     if any(message.role == "assistant" for message in said):
         return said
-    trajectory = file.with_suffix(".jsonl")
+    folder = file.parent.parent if file.parent.name == PARTS else file.parent
+    name = str(row.get("attempt_id") or "")
+    trajectory = folder / f"{name if '/' not in name else file.stem}.jsonl"
     try:
         if trajectory.stat().st_size <= _MAX_TRAJECTORY_BYTES:
             seen = trajectory_messages(trajectory.read_text(encoding="utf-8", errors="replace").splitlines())

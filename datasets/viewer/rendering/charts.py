@@ -25,8 +25,26 @@ class Series:
     """(x, y), in order of x."""
 
 
-def line_chart(series: Sequence[Series], *, label: str) -> Markup:
-    """A chart of curves over steps, with an axis for each direction. Empty without finite points."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """What the axes of a chart say, and how its curves run."""
+
+    x_name: str = "step"
+    """What x counts."""
+    x_ticks: tuple[tuple[float, str], ...] = ()
+    """Places on the axis of x with their labels; by default its ends."""
+    y_high: float | None = None
+    """Upper end of the axis of y; by default a round value above all curves."""
+    is_stepped: bool = False
+    """Whether a value holds until the next point, so that curves run in steps."""
+
+
+def line_chart(series: Sequence[Series], *, label: str, axes: Axes | None = None) -> Markup:
+    """A chart of curves, over steps unless ``axes`` say otherwise. Empty without finite points.
+
+    A curve without points is not drawn, and keeps its colour.
+    """
+    axes = axes or Axes()
     curves = [
         (s.name, _thinned([(x, y) for x, y in s.points if math.isfinite(x) and math.isfinite(y)])) for s in series
     ]
@@ -34,8 +52,8 @@ def line_chart(series: Sequence[Series], *, label: str) -> Markup:
     if not points:
         return Markup("")
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    x_low, x_high = min(xs), max(xs)
-    ticks = nice_ticks(min(0.0, *ys) if min(ys) >= 0 else min(ys), max(ys))
+    x_low, x_high = min([*xs, *(x for x, _ in axes.x_ticks)]), max([*xs, *(x for x, _ in axes.x_ticks)])
+    ticks = nice_ticks(min(0.0, *ys) if min(ys) >= 0 else min(ys), max(ys) if axes.y_high is None else axes.y_high)
     y_low, y_high = ticks[0], ticks[-1]
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -43,43 +61,44 @@ def line_chart(series: Sequence[Series], *, label: str) -> Markup:
         up = (y - y_low) / (y_high - y_low) if y_high > y_low else 0.5
         return _LEFT + across * (WIDTH - _LEFT - _RIGHT), HEIGHT - _BOTTOM - up * (HEIGHT - _TOP - _BOTTOM)
 
-    parts = [_grid(at, ticks, x_low, x_high)]
+    parts = [_grid(at, ticks, axes.x_ticks or ((x_low, number_text(x_low)), (x_high, number_text(x_high))))]
     for number, (name, curve) in enumerate(curves):
-        parts.append(_curve(name, [(x, y, *at(x, y)) for x, y in curve], number))
+        if curve:
+            parts.append(_curve(name, [(x, y, *at(x, y)) for x, y in curve], number, axes))
     return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         WIDTH, HEIGHT, visible(label), Markup("").join(parts)
     )
 
 
-def _grid(at: object, ticks: Sequence[float], x_low: float, x_high: float) -> Markup:
+def _grid(at: object, ticks: Sequence[float], x_ticks: Sequence[tuple[float, str]]) -> Markup:
     assert callable(at)
     parts = []
     for tick in ticks:
-        _, y = at(x_low, tick)
+        _, y = at(x_ticks[0][0], tick)
         parts.append(
             Markup(
                 '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
                 '<text class="y" x="{}" y="{:.1f}">{}</text>'
             ).format(_LEFT, WIDTH - _RIGHT, y, y, _LEFT - 6, y + 3.5, number_text(tick))
         )
-    for tick, anchor in ((x_low, "start"), (x_high, "end")):
+    for number, (tick, text) in enumerate(x_ticks):
+        anchor = "start" if not number else "end" if number == len(x_ticks) - 1 else "middle"
         x, _ = at(tick, ticks[0])
         parts.append(
-            Markup('<text class="x" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-                x, HEIGHT - 5, anchor, number_text(tick)
-            )
+            Markup('<text class="x" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(x, HEIGHT - 5, anchor, text)
         )
     return Markup("").join(parts)
 
 
-def _curve(name: str, placed: Sequence[tuple[float, float, float, float]], number: int) -> Markup:
-    path = " ".join(f"{'L' if n else 'M'}{x:.1f} {y:.1f}" for n, (_, _, x, y) in enumerate(placed))
+def _curve(name: str, placed: Sequence[tuple[float, float, float, float]], number: int, axes: Axes) -> Markup:
+    further = "H{:.1f}V{:.1f}" if axes.is_stepped else "L{:.1f} {:.1f}"
+    path = " ".join((further if n else "M{:.1f} {:.1f}").format(x, y) for n, (_, _, x, y) in enumerate(placed))
     color, label = f"s{number % 6}", escape(visible(name))
     radius = 2.2 if len(placed) <= 60 else 1.1
     dots = (
         f'<circle class="dot {color}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">'
-        f"<title>{label}, step {number_text(step)}: {number_text(value)}</title></circle>"
-        for step, value, x, y in placed
+        f"<title>{label}, {escape(axes.x_name)} {number_text(at)}: {number_text(value)}</title></circle>"
+        for at, value, x, y in placed
     )
     return Markup(f'<path class="line {color}" d="{path}"/>') + Markup("".join(dots))
 

@@ -11,8 +11,7 @@ environments      recipes of environments, built environments
 measurements      test results and runs, the baseline, coverage per test
 deletions         symbols, features, deletions of features
 needs             details that hidden tests need, and where a solver finds them
-foreign           tasks of other tools' sets as they are read
-tasks             tasks, verdicts, certificates, rejections, quarantines, reports
+tasks             tasks, statements, verdicts, certificates, rejections, quarantines, reports
 grades            grades of solutions, grading kits
 serialization     JSON and content hashes
 ================  ==================================================================
@@ -27,7 +26,7 @@ from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
-    IMPORTED,
+    DETERMINISTIC,
     SCHEMA_VERSION,
     Certificate,
     Difficulty,
@@ -35,12 +34,15 @@ from excise.types.tasks import (
     Quarantine,
     Rejection,
     RepoReport,
+    StatementStyle,
     Task,
+    TaskStatement,
     Verdict,
     Visibility,
 )
 
 __all__ = [
+    "DETERMINISTIC",
     "FILLED_IN",
     "IMPORTED",
     "SCHEMA_VERSION",
@@ -70,11 +72,13 @@ __all__ = [
     "RepoReport",
     "SourceSpec",
     "Span",
+    "StatementStyle",
     "Status",
     "Symbol",
     "SymbolKind",
     "SymbolReport",
     "Task",
+    "TaskStatement",
     "TestResult",
     "TestRun",
     "Verdict",

@@ -30,6 +30,23 @@ class Visibility(StrEnum):
     """Names, docstrings and documentation, without signatures."""
 
 
+DETERMINISTIC = "deterministic"
+"""Author of statements that no model wrote."""
+
+
+class StatementStyle(StrEnum):
+    """How a statement asks for the feature."""
+
+    SPECIFICATION = "specification"
+    """Signatures, documentation, examples, details."""
+    ISSUE = "issue"
+    """What a user sees going wrong, with calls that fail and what they should do, and a list of further details."""
+    TERSE = "terse"
+    """One or two sentences of a user, with every name and nothing else."""
+    AMBIGUOUS = "ambiguous"
+    """A complaint that names at most half of what is missing, and tells one thing that it did."""
+
+
 class GateOutcome(StrEnum):
     """The result of a gate."""
 
@@ -128,6 +145,27 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatement:
+    """A task's statement in one style. Those of one style tell the same, more or less of it, in other words."""
+
+    instance_id: str
+    """Id of the task."""
+    style: StatementStyle
+    """`specification`, `issue`, `terse` or `ambiguous`."""
+    author: str
+    """`deterministic`, or the name of the model that wrote it."""
+    text: str
+    """The statement (Markdown)."""
+    complete: bool
+    """Whether it gives everything that hidden tests need and the tree does not show. Ambiguous statements and most
+    terse ones do not, on purpose."""
+    added: tuple[str, ...] = ()
+    """Items that the completeness judge added to it, in a last section."""
+    missing: tuple[str, ...] = ()
+    """Items that it lacks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The result of one run of a gate on one candidate."""
 
@@ -165,7 +203,7 @@ class Rejection:
     """Name of the project, or the source."""
     stage: str
     """Stage that rejected it: fetch, environment, model, baseline, coverage, find, propose, prove, delete, gate or
-    publish."""
+    publish; or statement, for a statement of a task that a model was to write."""
     subject: str
     """What was rejected: a source, a feature id or a candidate id."""
     reason: str
@@ -218,20 +256,24 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """A task that is excluded because of a leak found in it or in a related task."""
+    """A task that is excluded: a leak was found in it or in a related task, or its certificate no longer holds."""
 
     instance_id: str
     """Id of the excluded task."""
     leak_id: str
-    """Content hash of the leak; equal for all tasks that it affects."""
+    """Content hash of the leak, equal for all tasks that it affects; or of gate and reason."""
     label: str
-    """Method by which it was found, for example ``bytecode_recovery``."""
+    """Method by which it was found, for example ``bytecode_recovery``; ``certificate`` if that no longer holds."""
     level: str
-    """Severity: ``L4`` source text, ``L3`` byte code."""
+    """Severity of a leak: ``L4`` source text, ``L3`` byte code."""
     detail: str
     """Explanation for users."""
+    gate: str = ""
+    """The gate that did not pass again, or ``files``, ``sources``, ``baseline``, ``patch``; empty for a leak."""
+    reason: str = ""
+    """Machine-readable code of what the gate found; empty for a leak."""
     found_in: str
-    """Id of the task in whose trajectory it was found."""
+    """Id of the task in whose trajectory a leak was found; otherwise the excluded task itself."""
     trajectory: str
     """Content hash of that trajectory."""
     steps: tuple[str, ...] = ()

@@ -6,11 +6,22 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from excise.datasets.queries.attempts import write_attempt
+from excise.datasets.queries.refreshes import (
+    FOLDER,
+    FailureCount,
+    ReverifiedTask,
+    SourceReport,
+    StageCost,
+    write_report,
+)
 from excise.datasets.queries.rollouts import ROLLOUTS, RolloutRow, write_rollouts
 from excise.datasets.rows import RepoRows
-from excise.types import Certificate, Rejection, Task
+from excise.datasets.storage.near_duplicates import NearDuplicate
+from excise.types import Certificate, Rejection, StatementStyle, Task, TaskStatement
 
 from ..conftest import make_rows, make_task
+from ..made_reports import made_attempt, made_report
 
 SCRIPTS = (
     "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'><svg onload=window.pwned=1>"
@@ -81,9 +92,53 @@ def hostile_rows() -> dict[str, RepoRows]:
             tasks=tuple(task for task, _ in made),
             certificates=tuple(certificate for _, certificate in made),
             verdicts=(),
+            statements=tuple(
+                TaskStatement(
+                    instance_id=task.instance_id,
+                    style=StatementStyle.ISSUE,
+                    author=SCRIPTS,
+                    text=STATEMENT + SCRIPTS,
+                    complete=False,
+                    added=(SCRIPTS,),
+                    missing=(BIDI, SCRIPTS),
+                )
+                for task, _ in made
+            ),
             rejections=(rejection,),
         )
     }
+
+
+REFRESH = "x <b onclick=window.pwned=1>&\"'"
+
+
+def hostile_refreshes(folder: Path) -> None:
+    """Reports whose sources, tasks and explanations are attacks, one with a hostile name, and one that is damaged."""
+    proved = tuple(
+        ReverifiedTask(instance_id=name, outcome=SCRIPTS, gate=SCRIPTS, reason=SCRIPTS, detail=BIDI + SCRIPTS)
+        for name in INSTANCE_IDS
+    )
+    source = SourceReport(
+        source=SCRIPTS, num_tasks=0, num_candidates=0, stage=SCRIPTS, reason=BIDI, detail=SCRIPTS + BIDI
+    )
+    pair = NearDuplicate(instance_id=INSTANCE_IDS[0], near_duplicate_of=SCRIPTS, similarity=0.9, snapshot=1)
+    report = made_report(
+        REFRESH, came=INSTANCE_IDS, went=(SCRIPTS, BIDI), reverified=proved, sources=(source,), error=SCRIPTS,
+        run=SCRIPTS, failures=(FailureCount(stage=SCRIPTS, reason=SCRIPTS, count=1),), near_duplicates=(pair,),
+        costs=(StageCost(stage=SCRIPTS, jobs=1, cpu_s=1.0, wall_s=1.0),), started_at=SCRIPTS, ending=SCRIPTS,
+        excise_version=SCRIPTS,
+    )  # fmt: skip
+    write_report(folder, report, "")
+    (folder / FOLDER / "damaged.json").write_text(SCRIPTS)
+
+
+def hostile_attempts(folder: Path) -> None:
+    """Attempts whose run, agent, model and style are attacks."""
+    for number in range(2):
+        more = {"agent": SCRIPTS, "model": BIDI, "style": SCRIPTS, "instance_id": INSTANCE_IDS[number]}
+        write_attempt(folder, made_attempt("hostile", number, solved=bool(number), **more))
+    more = {"agent": BIDI, "model": SCRIPTS, "ending": SCRIPTS, "instance_id": INSTANCE_IDS[0]}
+    write_attempt(folder, made_attempt("<b>other", 0, solved=True, **more))
 
 
 def rollout(**changes: object) -> RolloutRow:

@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from excise.datasets.queries.attempts import merge_rows, write_attempt
+from excise.datasets.queries.refreshes import FailureCount, ReverifiedTask, SourceReport, StageCost, write_report
 from excise.datasets.queries.rollouts import write_rollouts
+from excise.datasets.taskset import TaskSet
 from excise.datasets.viewer.loaded_set import LoadedSet
 from excise.datasets.viewer.pages import LISTS, Site
 from excise.datasets.viewer.static_copy import write_static
 
+from ..made_reports import made_attempt, made_report
 from .conftest import Visitor, running
 from .hostile import rollout
 
@@ -128,10 +132,12 @@ def test_a_hostile_set_runs_and_loads_nothing(hostile_server: str, visit: Visito
         assert page.locator("iframe, img, script:not([src]), [style], [onclick], [onerror], [onload]").count() == 0
         assert page.locator('a[href^="javascript"], a[href*="evil.example"], a[href^="data"]').count() == 0
         hrefs = page.eval_on_selector_all("main a.id[href]", "links => links.map((a) => a.href)")
-        addresses |= {href for href in hrefs if "/task/" in href or "/try/" in href or "/rejection/" in href}
+        kinds = ("/task/", "/try/", "/rejection/", "/refresh/")
+        addresses |= {href for href in hrefs if any(kind in href for kind in kinds)}
     assert len([address for address in done if "/task/" in address]) == 4
-    assert len([address for address in done if "/try/" in address]) == 2
+    assert len([address for address in done if "/try/" in address]) == 5
     assert any("/rejection/" in address for address in done)
+    assert any("/refresh/" in address for address in done)
     assert visited.problems == []
 
 
@@ -144,6 +150,85 @@ def test_hidden_characters_are_shown_and_huge_diffs_are_cut(hostile_server: str,
     assert "⟨U+202E⟩" in text
     assert "more lines of this file left out" in text
     assert page.evaluate("document.documentElement.outerHTML.length") < 2_000_000
+
+
+def test_refreshes_need_no_javascript_and_lead_to_their_tasks(shapes_set: Path, tmp_path: Path, visit: Visitor) -> None:
+    root = tmp_path / "set"
+    shutil.copytree(shapes_set, root, symlinks=True)
+    bad, good, *others = TaskSet.open(root).ids()
+    proved = (
+        ReverifiedTask(instance_id=good, outcome="holds"),
+        ReverifiedTask(instance_id=bad, outcome="quarantined", gate="g7_gold", reason="gold_fails", detail="1 of 2"),
+    )
+    gone = SourceReport(source="pypi:gone", num_tasks=0, num_candidates=0, stage="fetch", reason="unknown_source")
+    for day in (1, 2):
+        name = f"2026010{day}T033000Z-7"
+        came = tuple(others[:2]) if day == 2 else ()
+        report = made_report(
+            name, started_at=f"2026-01-0{day}T03:30:00+00:00", came=came, went=("removed__1",), reverified=proved,
+            sources=(gone,), failures=(FailureCount(stage="fetch", reason="unknown_source", count=1),),
+            costs=(StageCost(stage="prove", jobs=3, cpu_s=61.0, wall_s=30.0),),
+        )  # fmt: skip
+        write_report(root, report, "")
+    with running(Site(index=LoadedSet(root))) as address:
+        visited = visit(f"{address}/refreshes", java_script_enabled=False)
+        page = visited.page
+        expect(page.locator("[data-testid=refreshes] tbody tr")).to_have_count(2)
+        page.locator("[data-testid=refreshes] a.id").first.click()
+        expect(page.locator("h1")).to_have_text("Refresh of 2026-01-02 03:30:00 UTC")
+        expect(page.locator("[data-testid=came] a.id")).to_have_count(2)
+        expect(page.locator("[data-testid=went] a")).to_have_count(0)  # it has no page any more
+        first = page.locator("[data-testid=reverified] tbody tr").first
+        expect(first).to_contain_text("quarantined")
+        expect(first).to_contain_text("gold_fails")
+        expect(page.locator("[data-testid=refreshed-sources]")).to_contain_text("fetch: unknown_source")
+        expect(page.locator("[data-testid=stage-costs]")).to_contain_text("prove")
+        first.locator("a.id").click()
+        expect(page.locator("h1")).to_contain_text(bad)
+        page.go_back()
+        page.click("text=older")
+        expect(page.locator("h1")).to_have_text("Refresh of 2026-01-01 03:30:00 UTC")
+        assert visited.problems == []
+    folder = tmp_path / "copy"
+    write_static(Site(index=LoadedSet(root), is_static=True), folder)
+    page = visit((folder / "refreshes.html").as_uri(), java_script_enabled=False).page
+    page.locator("[data-testid=refreshes] a.id").first.click()
+    page.locator("[data-testid=came] a.id").first.click()
+    expect(page.locator("h1")).to_contain_text(others[0])
+
+
+def test_scores_are_a_picture_and_a_table_without_javascript(tmp_path: Path, visit: Visitor) -> None:
+    root = tmp_path / "set"
+    for number, mark in enumerate("10011011"):
+        write_attempt(root, made_attempt("first", number, solved=mark == "1"))
+        write_attempt(root, made_attempt("second", number, solved=True, style="terse", cost=None))
+    merge_rows(root, "first")
+    with running(Site(index=LoadedSet(root))) as address:
+        visited = visit(f"{address}/scores", java_script_enabled=False)
+        page = visited.page
+        charts = page.locator("[data-testid=score-charts] .card")
+        expect(charts.locator("h2")).to_have_text(
+            ["pass@k by k", "Solved within completion tokens", "Solved within cost", "Solved within seconds"]
+        )
+        expect(charts.nth(0).locator("path.line")).to_have_count(2)
+        expect(charts.nth(2).locator("path.line")).to_have_count(1)  # only one of them has prices
+        expect(charts.nth(2).locator("path.s1")).to_have_count(1)  # in its own colour
+        rows = page.locator("[data-testid=scores] tbody tr")
+        expect(rows).to_have_count(2)
+        expect(rows.first).to_contain_text("1.000 ± 0.000")
+        expect(rows.nth(1)).to_contain_text("0.625 ± 0.125")
+        page.locator("[data-testid=curve] summary").first.click()
+        expect(page.locator("[data-testid=curve] table").first).to_be_visible()
+        page.select_option("select[name=style]", "terse")
+        page.click("form.filters button")
+        expect(rows).to_have_count(1)
+        rows.first.locator("a.id").click()
+        expect(page.locator("[data-testid=tries] tbody tr")).to_have_count(8)
+        assert visited.problems == []
+    folder = tmp_path / "copy"
+    write_static(Site(index=LoadedSet(root), is_static=True), folder)
+    page = visit((folder / "scores.html").as_uri(), java_script_enabled=False).page
+    expect(page.locator("[data-testid=scores] tbody tr")).to_have_count(2)
 
 
 def test_pages_follow_a_set_that_grows(shapes_set: Path, tmp_path: Path, visit: Visitor) -> None:

@@ -6,11 +6,13 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from excise.datasets.queries.attempts import merge_rows, score_run, write_attempt
 from excise.datasets.queries.rollouts import write_rollouts
 from excise.datasets.rows import RepoRows
 from excise.datasets.storage.store import Store
@@ -19,10 +21,12 @@ from excise.datasets.viewer.app import page_html
 from excise.datasets.viewer.links import ServerLinks
 from excise.datasets.viewer.loaded_set import LoadedSet, snapshots
 from excise.datasets.viewer.pages import LISTS, Site
-from excise.datasets.viewer.queries import comparison, generation, overview, rejections, tasks, training, tries
+from excise.datasets.viewer.queries import comparison, generation, overview, rejections, scores, tasks, training, tries
 from excise.datasets.viewer.queries.filters import page_of
+from excise.verifiers.monitor.trajectory import Step, Trajectory, write_events
 
 from ..conftest import make_rows
+from ..made_reports import made_attempt
 from .hostile import rollout
 
 
@@ -181,6 +185,58 @@ def test_a_training_run_has_curves_and_requests(small: Path, tmp_path: Path) -> 
     charts = dict(training.chart_series(training.metrics(index, run)))
     assert charts["KL of sampler and policy"][0].points == ((1.0, 0.25),)
     assert [(r.request_id, r.state) for r in training.requests(run)] == [("r1", "done"), ("r2", "open")]
+
+
+def attempts_of(folder: Path, run: str, solved: str, **more: Any) -> None:
+    """Attempts of a run at two tasks by turns: 1 if it solved its task; tokens grow from one to the next."""
+    for number, mark in enumerate(solved):
+        write_attempt(folder, made_attempt(run, number, solved=mark == "1", **more))
+
+
+def test_scores_are_those_of_the_command_line(small: Path) -> None:
+    attempts_of(small, "a", "10011011", style="issue")
+    attempts_of(small, "b", "1111", cost=None, agent="mini")
+    merge_rows(small, "a")  # rows of a run that has ended are in one file
+    index = LoadedSet(small)
+    best, other = scores.scores(index, {})
+    assert (best.name, other.name) == ("b", "a")
+    for found in (best, other):
+        wanted = score_run(small, found.name)
+        assert {k: row["pass_at_k"] for k, row in found.pass_at.items()} == pytest.approx(wanted.pass_at)
+        assert {k: row["standard_error"] for k, row in found.pass_at.items()} == pytest.approx(wanted.error)
+        assert found.effort["tokens"] == [pytest.approx(point) for point in wanted.effort]
+        assert found.run["tokens"] == pytest.approx(wanted.mean_tokens)
+    assert other.effort["cost"] == [pytest.approx(point) for point in score_run(small, "a").cost_effort]
+    assert "cost" not in best.effort
+    assert [one.name for one in scores.scores(index, {"style": "issue"})] == ["a"]
+    assert scores.scores(index, {"agent": "nobody"}) == []
+    titles = {chart.title: [len(s.points) for s in chart.series] for chart in scores.charts([best, other])}
+    assert titles["pass@k by k"] == [2, 3]
+    assert titles["Solved within cost"] == [0, 8], "a run without prices keeps its colour"
+    assert scores.choices(index)["agent"] == ["model", "mini"]
+
+
+def test_attempts_of_a_run_that_has_ended_are_shown_once(small: Path) -> None:
+    attempts_of(small, "a", "10")
+    (one, two) = sorted((small / "attempts" / "a").glob("*.parquet"))
+    kept = one.read_bytes()
+    trajectory = two.with_suffix(".jsonl")
+    write_events(trajectory, [Trajectory(instance_id="t", source="excise", steps=(Step(number=1, tool="run"),))])
+    merge_rows(small, "a")
+    one.write_bytes(kept)  # as if the process had been killed before it removed the file
+    index = LoadedSet(small)
+    assert tries.try_list(index, {}).page.total == 2
+    assert scores.scores(index, {})[0].run["attempts"] == 2
+    found = tries.whole_try(index, "attempt", "a", two.stem)
+    assert found is not None
+    assert found.messages
+
+
+def test_long_curves_keep_their_last_point(small: Path) -> None:
+    attempts_of(small, "long", "01" * 50)
+    (found,) = scores.scores(LoadedSet(small), {})
+    assert len(found.effort["tokens"]) <= 41
+    assert found.effort["tokens"][-1] == (100 * 100, pytest.approx(0.5))
 
 
 def test_a_run_is_read_from_its_log_as_it_grows(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import duckdb
 
 from excise.config import ModelSettings, Settings
 from excise.datasets.queries.attempts import attempts_views
-from excise.deleters.statement.styles import StatementStyle
+from excise.datasets.taskset import TaskSet
 from excise.pipeline.cli.solve_command import agent_of
 from excise.pipeline.services.arena import TaskArena
+from excise.pipeline.services.statements import StatementChoice, Statements
 from excise.pipeline.solve.attempt import Agent
 from excise.pipeline.solve.solve_run import SolvePlan, SolveResult, SolveRun, default_run_name, open_run
-from excise.types import Task
+from excise.types import StatementStyle, Task
 
 from ...agents.scripted_server import Answer, calls
 
@@ -55,12 +56,25 @@ class Bench:
         """Make attempts, at one task by default."""
         settings = settings or self.settings.model_copy(update={"out": self.out})
         solver = agent_of(settings, agent) if isinstance(agent, str) else agent
-        plan = SolvePlan(
-            run=default_run_name(solver, style), ids=ids or [self.task.instance_id], attempts=attempts, style=style,
-            at_once=at_once,
-        )  # fmt: skip
+        plan = self.plan(solver, style=style, ids=ids or [self.task.instance_id], attempts=attempts, at_once=at_once)
         with open_run(settings, plan, solver):
             return asyncio.run(SolveRun(settings, self.arena, solver, plan, self.heard.append).run())
+
+    def plan(
+        self,
+        solver: Agent,
+        *,
+        style: StatementStyle = StatementStyle.SPECIFICATION,
+        ids: Sequence[str] = (),
+        attempts: int = 1,
+        at_once: int = 1,
+    ) -> SolvePlan:
+        """A plan under the default name."""
+        statements = Statements(TaskSet.open(self.settings.out), StatementChoice(style=style))
+        return SolvePlan(
+            run=default_run_name(solver, statements.choice), ids=ids, attempts=attempts, statements=statements,
+            at_once=at_once,
+        )  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows, in order."""

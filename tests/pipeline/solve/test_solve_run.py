@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from excise.datasets.queries.attempts import trajectory_path
-from excise.deleters.statement.styles import StatementStyle
 from excise.errors import ConfigError, SandboxError, StoreError
 from excise.pipeline.solve.attempt import AttemptJob, AttemptOutcome
 from excise.pipeline.solve.reference_agents import ReferenceAgent
-from excise.pipeline.solve.solve_run import MAX_LOST_IN_A_ROW, LostAttempt, SolvePlan, open_run
+from excise.pipeline.solve.solve_run import MAX_LOST_IN_A_ROW, LostAttempt, open_run
+from excise.types import StatementStyle
 from excise.verifiers.monitor.trajectory_readers import read_trajectories
 
 from .solving import Bench
@@ -71,7 +71,7 @@ def test_a_broken_infrastructure_ends_a_run_early(bench: Bench) -> None:
 def test_a_run_is_not_mixed_with_another(bench: Bench) -> None:
     bench.solve("noop")
     settings = bench.settings.model_copy(update={"out": bench.out})
-    plan = SolvePlan(run="noop-specification", ids=[], attempts=1, style=StatementStyle.SPECIFICATION, at_once=1)
+    plan = bench.plan(ReferenceAgent("noop"))
     with (
         pytest.raises(ConfigError, match=r'made with agent = "noop"\. Name this one otherwise: --name'),
         open_run(settings, plan, ReferenceAgent("gold")),
@@ -86,7 +86,7 @@ def test_a_run_is_not_mixed_with_another(bench: Bench) -> None:
         pass
 
 
-@pytest.mark.parametrize("style", [StatementStyle.TERSE, StatementStyle.AMBIGUOUS])
+@pytest.mark.parametrize("style", [StatementStyle.ISSUE, StatementStyle.TERSE, StatementStyle.AMBIGUOUS])
 def test_the_style_is_told_and_stored(bench: Bench, style: StatementStyle) -> None:
     told: list[str] = []
 
@@ -98,7 +98,8 @@ def test_the_style_is_told_and_stored(bench: Bench, style: StatementStyle) -> No
     bench.solve(Listening("noop"), style=style)
     row = bench.row()
     assert (row["style"], [row["statement"]], row["run"]) == (str(style), told, f"noop-{style}")
-    assert ("`parse`" in row["statement"]) == (style is StatementStyle.TERSE)
+    assert ("`parse`" in row["statement"]) == (style is not StatementStyle.AMBIGUOUS)
+    assert row["statement_author"] == "deterministic"
 
 
 def test_trajectories_are_what_audit_reads(bench: Bench) -> None:

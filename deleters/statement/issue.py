@@ -1,0 +1,120 @@
+"""The style ``issue``: what a user of the project sees going wrong, and what should happen instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from excise.deleters.statement.completeness import KEPT_DEFINITIONS, completed
+from excise.deleters.statement.specification import Entry, Specification, module_of, specification_of
+from excise.types import Task
+
+MAX_SHOWN = 5
+"""Definitions whose failure is shown."""
+MAX_EXPECTED = 12
+"""Definitions of which the expected behaviour is told."""
+MAX_EXAMPLES = 8
+"""Calls that are shown."""
+MAX_CALLERS = 3
+"""Definitions that fail too, since they call what is missing."""
+
+
+def issue(task: Task) -> tuple[str, tuple[str, ...]]:
+    """The issue about a task, with what hidden tests need besides in a last section, and the labels of these items."""
+    parts = specification_of(task)
+    sections = [_title(task, parts), _happens(task, parts), _expected(parts), _checked(task)]
+    return completed(task, "\n\n".join(section for section in sections if section) + "\n")
+
+
+def _project(task: Task) -> str:
+    return f"{task.repo.rpartition('/')[2]} {task.version}".strip()
+
+
+def _whole_files(parts: Specification) -> list[str]:
+    return [entry.path for entry in parts.entries if not entry.head]
+
+
+def _title(task: Task, parts: Specification) -> str:
+    files = _whole_files(parts)
+    shown = [f"`{module_of(path)}`" for path in files] or [f"`{entry.name}`" for entry in _outer(parts)]
+    names = ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
+    if not names:
+        names = f"Something in `{task.removed[0].partition('::')[0]}`" if task.removed else "Something"
+    lack = "not implemented" if task.deleter in KEPT_DEFINITIONS else "missing"
+    if task.deleter == "proposed":
+        lack = "incomplete"
+    return f"# {names}: {lack} in {_project(task)}"
+
+
+def _outer(parts: Specification) -> list[Entry]:
+    """The public entries that are not in a class which is an entry itself."""
+    names = {entry.name for entry in parts.public}
+    return [entry for entry in parts.public if entry.owner not in names]
+
+
+def _happens(task: Task, parts: Specification) -> str:
+    """Calls that fail now, with what Python says."""
+    lines = ["## What happens", "", "With this checkout:", "", "```python"]
+    shown = 0
+    for path in _whole_files(parts)[:MAX_SHOWN]:
+        if task.deleter not in KEPT_DEFINITIONS and task.deleter != "proposed":
+            lines += [f">>> import {module_of(path)}", f"ModuleNotFoundError: No module named {module_of(path)!r}"]
+            shown += 1
+    if not shown:
+        for entry in _outer(parts)[:MAX_SHOWN]:
+            lines += _failure(task, entry)
+            shown += 1
+    if not shown:
+        lines = ["## What happens", "", f"{_project(task)} no longer does what is described here."]
+        return "\n".join(lines)
+    lines.append("```")
+    more = len(_outer(parts)) - MAX_SHOWN
+    if more > 0 and not _whole_files(parts):
+        lines += ["", f"The same goes for {more} more names."]
+    callers = [caller.replace("::", ": ") for caller in parts.callers[:MAX_CALLERS]]
+    if callers:
+        lines += ["", f"What relies on it fails as well: {', '.join(f'`{caller}`' for caller in callers)}."]
+    return "\n".join(lines)
+
+
+def _failure(task: Task, entry: Entry) -> list[str]:
+    """A session in which one definition is missing."""
+    module, name = module_of(entry.path), entry.name
+    first, _, rest = name.partition(".")
+    if task.deleter in KEPT_DEFINITIONS:
+        return [f">>> from {module} import {first}", f">>> {name}(...)", "NotImplementedError"]
+    if task.deleter == "proposed":
+        return [f">>> from {module} import {first}", f">>> {name}(...)  # missing, or does less than it did"]
+    if not rest:
+        return [f">>> from {module} import {name}", f"ImportError: cannot import name {name!r} from {module!r}"]
+    owner, _, attribute = name.rpartition(".")
+    last = owner.rpartition(".")[2]
+    return [
+        f">>> from {module} import {first}",
+        f">>> {name}",
+        f"AttributeError: type object {last!r} has no attribute {attribute!r}",
+    ]
+
+
+def _expected(parts: Specification) -> str:
+    lines = list(_expectations(parts))
+    examples = parts.examples[:MAX_EXAMPLES]
+    if examples:
+        lines += [*([""] if lines else []), "Before, these calls gave:", "", "```python", *examples, "```"]
+    if not lines:
+        return "## What should happen\n\nIt should work as its name, its callers and the rest of the project tell."
+    return "\n".join(["## What should happen", "", *lines]).rstrip()
+
+
+def _expectations(parts: Specification) -> Iterator[str]:
+    for entry in [entry for entry in parts.entries if not entry.head]:
+        if entry.first_paragraph:
+            yield f"- `{module_of(entry.path)}`: {entry.first_paragraph}"
+    told = [entry for entry in parts.public if entry.first_paragraph]
+    for entry in told[:MAX_EXPECTED]:
+        yield f"- `{entry.name}`: {entry.first_paragraph}"
+
+
+def _checked(task: Task) -> str:
+    files = sorted({test.partition("::")[0] for test in task.fail_to_pass})
+    listed = ", ".join(f"`{file}`" for file in files[:MAX_SHOWN]) + (" and others" if len(files) > MAX_SHOWN else "")
+    return f"The tests in {listed} noticed it. All others pass, and should go on passing."
