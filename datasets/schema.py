@@ -58,7 +58,7 @@ HISTORY = (
     (
         8,
         "`statements`: every task's statements in several styles. `quarantines`: `gate` and `reason`, for tasks whose "
-        "certificate no longer holds.",
+        "certificate no longer holds. `tasks`: `similar_share`. `predicted_rates`: what `excise difficulty` predicts.",
     ),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""

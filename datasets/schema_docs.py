@@ -7,6 +7,7 @@ import sys
 from excise.datasets.queries.attempts import ATTEMPTS
 from excise.datasets.queries.costs import COSTS
 from excise.datasets.queries.imports import IMPORTS
+from excise.datasets.queries.predicted_rates import PREDICTED_RATES
 from excise.datasets.queries.rollouts import ROLLOUTS
 from excise.datasets.schema import HISTORY, TABLES, VERSION_KEY
 from excise.datasets.storage.near_duplicates import NEAR_DUPLICATES
@@ -25,7 +26,7 @@ def render_docs() -> str:
         "",
         *(f"- **{version}**: {text}" for version, text in HISTORY),
     ]
-    for table in (*TABLES.values(), ROLLOUTS, ATTEMPTS, IMPORTS, COSTS, NEAR_DUPLICATES):
+    for table in (*TABLES.values(), ROLLOUTS, ATTEMPTS, IMPORTS, COSTS, NEAR_DUPLICATES, PREDICTED_RATES):
         lines += ["", f"## {table.name}", "", table.comment, "", "| column | type | meaning |", "|---|---|---|"]
         lines += [f"| `{c.name}` | {c.kind.replace('<', '&lt;')} | {_cell(c.comment)} |" for c in table.columns]
     return "\n".join(lines) + "\n"

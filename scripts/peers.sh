@@ -11,8 +11,9 @@ STAMP="$PEERS/.excise-peers"
 HARBOR="harbor==0.26.0"
 DATA="datasets==5.2.0 huggingface-hub==2.4.0 mini-swe-agent==2.4.6 swebench==5.0.2"
 VERIFIERS="verifiers==0.4.0"
+OPENENV="openenv-core==0.3.0"
 SCHEDULES="check-jsonschema==0.39.0 kubernetes-validate==1.37.0"
-WANTED="$HARBOR $DATA $VERIFIERS $SCHEDULES"
+WANTED="$HARBOR $DATA $VERIFIERS $OPENENV $SCHEDULES"
 
 exit_if_installed "$PEERS" "$STAMP" "$WANTED"
 
@@ -43,6 +44,7 @@ install() {
     install harbor "$NEWER" $HARBOR
     install data "$NEWER" $DATA
     install verifiers "$NEWER" $VERIFIERS
+    install openenv "$NEWER" $OPENENV
     install schedules "$NEWER" $SCHEDULES
 }
 printf '%s' "$WANTED" >"$STAMP"

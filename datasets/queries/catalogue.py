@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from excise.datasets.queries.attempts import attempts_views
 from excise.datasets.queries.costs import costs_view
 from excise.datasets.queries.imports import imports_view
+from excise.datasets.queries.predicted_rates import predicted_rates_view
 from excise.datasets.queries.rollouts import rollouts_view
 from excise.datasets.storage.near_duplicates import near_duplicates_view
 from excise.datasets.storage.snapshot import Snapshot
@@ -52,9 +53,8 @@ def _open(store: Path | str, as_of: str = "") -> tuple[Snapshot, duckdb.DuckDBPy
     connection = duckdb.connect()
     try:
         folder = Path(store).absolute()
-        beside = rollouts_view(folder) + attempts_views(folder) + costs_view(folder) + near_duplicates_view(folder)
-        beside += imports_view(folder)
-        connection.execute(views_sql(snapshot.root) + beside)
+        beside = [rollouts_view, attempts_views, costs_view, near_duplicates_view, imports_view, predicted_rates_view]
+        connection.execute("".join([views_sql(snapshot.root), *(view(folder) for view in beside)]))
     except duckdb.Error as error:
         connection.close()
         _check_files(snapshot, check_hashes=True)

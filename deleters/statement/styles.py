@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from excise.deleters.statement.completeness import missing_items
 from excise.deleters.statement.issue import issue
-from excise.types import DETERMINISTIC, StatementStyle, Task, TaskStatement
+from excise.types import DETERMINISTIC, IMPORTED, StatementStyle, Task, TaskStatement
 
 MAX_NAMES = 8
 """Maximum number of names in one sentence."""
@@ -29,9 +29,12 @@ def in_style(task: Task, style: StatementStyle) -> str:
 
 
 def deterministic(task: Task, style: StatementStyle) -> TaskStatement:
-    """The statement of a task in a style, derived from its stored specification without a model."""
+    """The statement of a task in a style, derived from its stored specification without a model; that of an imported
+    task is its authors' in every style."""
     added: tuple[str, ...] = ()
-    if style is StatementStyle.TERSE:
+    if task.deleter == IMPORTED:
+        text = task.problem_statement
+    elif style is StatementStyle.TERSE:
         text = _terse(task)
     elif style is StatementStyle.AMBIGUOUS:
         text = _ambiguous(task)

@@ -101,7 +101,7 @@ def generate(
 
         output = RunOutput(as_json, quiet, verbose)
         with open_progress(settings, output) as (progress, _):
-            result = run(settings, progress, selection=selection)
+            result = run(settings, progress, selection=selection, notify=progress.note)
         raise typer.Exit(show_run(settings, output, result))
 
 

@@ -11,6 +11,7 @@ environments      recipes of environments, built environments
 measurements      test results and runs, the baseline, coverage per test
 deletions         symbols, features, deletions of features
 needs             details that hidden tests need, and where a solver finds them
+foreign           tasks of other tools' sets as they are read
 tasks             tasks, statements, verdicts, certificates, rejections, quarantines, reports
 grades            grades of solutions, grading kits
 serialization     JSON and content hashes
@@ -27,6 +28,7 @@ from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
     DETERMINISTIC,
+    IMPORTED,
     SCHEMA_VERSION,
     Certificate,
     Difficulty,
