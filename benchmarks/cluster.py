@@ -39,12 +39,12 @@ from typing import Any
 from scheduling import CHAIN, Job, Source, sources_of
 
 from excise.pipeline.cluster.artifacts import CHUNK_BYTES
+from excise.pipeline.cluster.local_cluster import cluster_client
 from excise.pipeline.cluster.packed_layers import pack_layer
 from excise.pipeline.cluster.relay import MainProcess, ask
-from excise.pipeline.run.cluster import cluster_client
+from excise.pipeline.cluster.worker_pool import JobResult
 from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.priorities import max_active_sources
-from excise.pipeline.run.worker_pool import JobResult
 
 STORE_MB_S = 100.0
 """Rate at which one machine reads from an object store, in MB/s."""

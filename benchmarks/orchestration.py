@@ -23,7 +23,7 @@ from excise.config import load
 from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.extractors.features.find_features import FoundFeatures
-from excise.pipeline.run.cluster import open_worker_pool
+from excise.pipeline.cluster.local_cluster import open_worker_pool
 from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.source_state import SourceState
 from excise.pipeline.stages.fetch_stage import FetchedSources

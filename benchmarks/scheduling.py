@@ -20,9 +20,9 @@ from typing import Any
 import duckdb
 
 from excise.datasets.queries.catalogue import connect
+from excise.pipeline.cluster.worker_pool import JobResult, SharedFiles
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.priorities import StageName, rank
-from excise.pipeline.run.worker_pool import JobResult, SharedFiles
 
 CHAIN: tuple[StageName, ...] = ("fetch", "environment", "baseline", "coverage", "find")
 Order = Callable[["Job"], Rank]

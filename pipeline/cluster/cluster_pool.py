@@ -30,13 +30,13 @@ from excise.extractors.fetch.source_git import parse_git_spec
 from excise.extractors.sources import find_source
 from excise.pipeline.cluster.artifacts import artifacts_of, check_setting
 from excise.pipeline.cluster.layer_names import LayerNames
+from excise.pipeline.cluster.local_cluster import cluster_client
 from excise.pipeline.cluster.machines import Machine, Traits, differing_traits, traits
 from excise.pipeline.cluster.packed_layers import compress
 from excise.pipeline.cluster.relay import MainProcess
 from excise.pipeline.cluster.remote_job import JobOutcome, RemoteJob, join_run, max_silence_s, run_job, sendable
 from excise.pipeline.cluster.run_answers import RunAnswers
-from excise.pipeline.run.cluster import cluster_client
-from excise.pipeline.run.worker_pool import JobResult
+from excise.pipeline.cluster.worker_pool import JobResult
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S
 from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.types import SourceSpec, content_id
@@ -104,7 +104,7 @@ def open_cluster(settings: Settings, notify: Callable[[str], None] = lambda _: N
 
 
 class ClusterPool:
-    """Runs jobs on machines that share no folders (:class:`excise.pipeline.run.worker_pool.WorkerPool`)."""
+    """Runs jobs on machines that share no folders (:class:`excise.pipeline.cluster.worker_pool.WorkerPool`)."""
 
     has_machines = True
 

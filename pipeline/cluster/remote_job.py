@@ -21,10 +21,10 @@ from excise.config import Settings, default_cache
 from excise.errors import StoreError
 from excise.pipeline.cluster.artifacts import artifacts_of
 from excise.pipeline.cluster.layer_names import LayerNames, evict_copies, free_bytes
+from excise.pipeline.cluster.local_cluster import SLOT
 from excise.pipeline.cluster.machines import Machine, describe_machine, disk_problem, required_bytes
 from excise.pipeline.cluster.packed_layers import decompress
 from excise.pipeline.cluster.relay import ask
-from excise.pipeline.run.cluster import SLOT
 from excise.pipeline.stages.run_files import current_run_files
 from excise.system.files import replace_file
 from excise.system.job_costs import on_progress

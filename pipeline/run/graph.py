@@ -25,13 +25,13 @@ from excise.datasets.storage.near_duplicates import NearDuplicate
 from excise.datasets.storage.store import Store
 from excise.datasets.storage.writer import Writer
 from excise.errors import StoreError
-from excise.pipeline.run.cluster import open_worker_pool
+from excise.pipeline.cluster.local_cluster import open_worker_pool
+from excise.pipeline.cluster.worker_pool import InProcessPool, JobResult, WorkerPool
 from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.priorities import StageName, max_active_sources, rank
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.pipeline.run.source_check import missing_sources
 from excise.pipeline.run.source_state import SourceState
-from excise.pipeline.run.worker_pool import InProcessPool, JobResult, WorkerPool
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage

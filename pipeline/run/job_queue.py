@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from excise.pipeline.run.worker_pool import JobResult, WorkerPool
+from excise.pipeline.cluster.worker_pool import JobResult, WorkerPool
 
 T = TypeVar("T")
 

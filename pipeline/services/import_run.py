@@ -29,7 +29,7 @@ from excise.datasets.queries.imports import (
 from excise.datasets.storage.store import Store
 from excise.datasets.storage.writer import Writer
 from excise.errors import StoreError
-from excise.pipeline.run.cluster import open_worker_pool
+from excise.pipeline.cluster.local_cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.services.inspect_foreign import BAD_ROW, NOT_RUN, REFUSED, Inspection, inspect_foreign
 from excise.system.files import replace_file

@@ -14,7 +14,7 @@ from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
 from excise.extractors.fetch.trees import git_tree_hash, unpack
-from excise.pipeline.run.cluster import open_worker_pool
+from excise.pipeline.cluster.local_cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.source_state import SHARD_SIZE
 from excise.pipeline.stages.baseline_stage import baseline_stage

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.pipeline.run.cluster import DaskPool, cluster_client, open_worker_pool
+from excise.pipeline.cluster.local_cluster import DaskPool, cluster_client, open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.system.run_log import run_log
 

@@ -11,7 +11,7 @@ from excise.errors import ConfigError
 from excise.pipeline.cluster import cluster_pool
 from excise.pipeline.cluster.cluster_pool import ClusterPool, open_cluster
 from excise.pipeline.cluster.remote_job import HUNG_EXIT
-from excise.pipeline.run.worker_pool import JobResult
+from excise.pipeline.cluster.worker_pool import JobResult
 from excise.pipeline.stages.fetch_stage import FetchedSources, fetch_stage
 from excise.types import SourceSpec
 

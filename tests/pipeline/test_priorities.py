@@ -16,12 +16,12 @@ from rich.console import Console
 
 from excise.config import Settings
 from excise.extractors.features.find_features import FoundFeatures
+from excise.pipeline.cluster.worker_pool import InProcessPool
 from excise.pipeline.run import progress
 from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.priorities import max_active_sources, rank
 from excise.pipeline.run.source_state import SourceState
-from excise.pipeline.run.worker_pool import InProcessPool
 from excise.types import Feature, FeatureKind, Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 

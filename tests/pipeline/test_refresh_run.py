@@ -12,8 +12,8 @@ from excise.config import Settings
 from excise.datasets.storage.store import Store
 from excise.datasets.storage.writer import Writer
 from excise.datasets.taskset import TaskSet
+from excise.pipeline.cluster.worker_pool import InProcessPool
 from excise.pipeline.run.graph import Run
-from excise.pipeline.run.worker_pool import InProcessPool
 from excise.pipeline.stages.fetch_stage import FetchedSources
 from excise.types import Rejection, SourceSpec, WorkerOutcome
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from excise.errors import ConfigError
-from excise.pipeline.run.worker_pool import InProcessPool, JobResult, SharedFiles, WorkerPool
+from excise.pipeline.cluster.worker_pool import InProcessPool, JobResult, SharedFiles, WorkerPool
 
 SLOT = "slot"
 """Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
