@@ -60,4 +60,4 @@ def test_every_public_name_of_the_package_can_be_imported_from_it() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_")
     }
-    assert defined | {"FILLED_IN", "SCHEMA_VERSION"} == set(excise.types.__all__)
+    assert defined | {"DETERMINISTIC", "FILLED_IN", "SCHEMA_VERSION"} == set(excise.types.__all__)
