@@ -74,6 +74,7 @@ def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:
         repo=rows.repo, report=rows.report, environment=rows.environment, baseline=rows.baseline,
         tasks=rows.tasks[::-1], certificates=rows.certificates[::-1], verdicts=rows.verdicts[::-1],
         rejections=rows.rejections[::-1], features=rows.features[::-1], symbols=rows.symbols[::-1],
+        statements=rows.statements[::-1],
     )  # fmt: skip
     publish(tmp_path / "a", toolz=rows)
     publish(tmp_path / "b", toolz=shuffled)
