@@ -68,11 +68,10 @@ def blobs(folder: Path) -> set[str]:
 def test_rows_are_those_of_one_machine(shapes, excise, tmp_path: Path) -> None:
     cache = tmp_path / "main" / "cache"
     shapes.copy_cache(cache)
-    for stage in ("environment", "baseline", "executed", "byte code", "coverage", "find"):
+    for stage in ("environment", "coverage", "find"):  # not the baseline: what is done later depends on its durations
         shutil.rmtree(cache / "stages" / stage)
     for path in sorted(cache.glob("stages/candidate/*/*.json"))[:2]:
         path.unlink()
-    shutil.rmtree(cache / "envs")
     ended = threading.Event()
     with machines(tmp_path / "machines") as cluster:
         for name in ("first", "second"):
