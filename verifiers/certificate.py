@@ -64,7 +64,9 @@ def seal_problem(certificate: Certificate, task: Task) -> str:
 
 def _task_hash(task: Task) -> str:
     """The hash of a task's record. Fields that later versions added count where they have a value."""
-    return _sha256({name: value for name, value in to_dict(task).items() if value or name not in _ADDED})
+    record = {name: value for name, value in to_dict(task).items() if value or name not in _ADDED}
+    record["difficulty"] = {name: value for name, value in record["difficulty"].items() if value is not None}
+    return _sha256(record)
 
 
 def _digest(certificate: Certificate) -> str:

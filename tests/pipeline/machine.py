@@ -32,12 +32,14 @@ def main(base: str, name: str, address: str, *options: str) -> None:
     temporary = own / "tmp"
     if os.geteuid() == 0:
         mount("none", "/", flags=MS_REC | MS_PRIVATE)
-        os.chdir(own)
-        mount("none", base, "tmpfs", MS_NOSUID, "mode=0755")
-        own.mkdir()
-        bind(".", str(own), read_only=False)
+        around, inside = (os.open(folder, os.O_PATH) for folder in (Path(base).parent, own))
         bind(str(temporary), "/tmp", read_only=False)  # sandboxes have uids that may not look into pytest's folders
         temporary = Path("/tmp")
+        Path(base).parent.mkdir(parents=True, exist_ok=True)  # it may be in /tmp
+        bind(f"/proc/self/fd/{around}", str(Path(base).parent), read_only=False)
+        mount("none", base, "tmpfs", MS_NOSUID, "mode=0755")
+        own.mkdir()
+        bind(f"/proc/self/fd/{inside}", str(own), read_only=False)
     os.environ |= {"HOME": str(own / "home"), "EXCISE_CACHE": str(own / "cache"), "TMPDIR": str(temporary)}
     os.chdir(ROOT)
     command = [sys.executable, "-m", "dask", "worker", address, "--nworkers", "1", "--nthreads", "1", "--name", name]

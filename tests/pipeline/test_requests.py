@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from excise.config import load
-from excise.datasets.difficulty.pass_rate_model import Predictor
+from excise.datasets.difficulty.pass_rate_model import COEFFICIENTS, Predictor
 from excise.datasets.difficulty.rungs import Level, level_of, rung_of
 from excise.datasets.rows import RepoRows
 from excise.datasets.storage.store import Store
@@ -76,7 +76,7 @@ def test_one_feature_is_taken_at_every_rung_that_fits() -> None:
 
 
 def test_the_predicted_pass_rate_decides_about_size() -> None:
-    predictor = Predictor(bias=0.0, level=0.0, visibility=0.0, size=-1.0)
+    predictor = Predictor(**dict.fromkeys(COEFFICIENTS, 0.0) | {"bias": 0.0, "size": -1.0})
     wanted = TaskRequest(lowest=Level.CLASS, highest=Level.CLASS, pass_rate=(0.2, 0.6), predictor=predictor)
     features = [feature(n, FeatureKind.CLASS, loc=10 * 2**n) for n in range(6)]
     chosen = [feature.loc for feature, _ in RequestSelection(wanted, None).candidates(features)]
