@@ -8,17 +8,17 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.exports.checkout_script import ARCHIVE, CHECKOUT_SCRIPT, SCRIPT, WORKDIR
+from excise.datasets.exports.checkout_script import WORKDIR
 from excise.datasets.exports.image_folders import ImageFolders
+from excise.datasets.exports.instance_images import CHECKOUT_LAYER, InstanceImages
 from excise.datasets.exports.mirror_streams import FOLDER, MirrorStreams, mirror_name
 from excise.protocols import Checkout, ExportedSet, ExportedTask, ExportReport
-from excise.system.files import replace_file, replace_lines
+from excise.system.files import replace_lines
 
 TESTS = "r2e_tests"
 """Folder of the tests in an image."""
@@ -33,25 +33,12 @@ NOT_CARRIED = (
     "Limits, the grading kit, the gates' verdicts: only the files in `set/` have them.",
 )
 
-DOCKERFILE = f"""FROM {{image}}
-COPY --chown=1000:1000 checkout.tar.gz {WORKDIR}/{ARCHIVE}
-COPY --chown=1000:1000 checkout.sh {WORKDIR}/{SCRIPT}
-RUN sh {WORKDIR}/{SCRIPT}
-USER root
-COPY {TESTS} /{TESTS}
+DOCKERFILE = f"""{CHECKOUT_LAYER}COPY {TESTS} /{TESTS}
 COPY run_tests.sh {WORKDIR}/run_tests.sh
 RUN mkdir -p {WORKDIR}/.venv/bin && ln -sf /opt/env/bin/* {WORKDIR}/.venv/bin/
 """
 RUN_TESTS = f"""#!/bin/sh
 cd {WORKDIR} && /opt/env/bin/python -m pytest -rA -p no:cacheprovider {TESTS}
-"""
-BUILD = """#!/bin/sh
-# Builds the image of each instance, one layer over that of its environment; first run images/build.sh.
-set -eu
-cd "$(dirname "$0")"
-for folder in */; do
-    docker build --tag "$(cat "$folder/tag")" "$folder"
-done
 """
 
 
@@ -62,8 +49,8 @@ class R2eGymExporter:
 
     def export(self, tasks: ExportedSet, into: Path) -> ExportReport:
         """Write ``tasks.jsonl``, ``instances/``, ``mirrors/`` and ``images/``."""
-        shutil.rmtree(into / "instances", ignore_errors=True)
         images, mirrors = ImageFolders(tasks.materials, into / "images"), MirrorStreams(into / FOLDER)
+        instances = InstanceImages(into / "instances")
         count = 0
 
         def lines() -> Iterator[str]:
@@ -75,11 +62,11 @@ class R2eGymExporter:
                 mirrors.add(mirror, instance_id, shipped)
                 mirrors.add(mirror, f"solved-{solved.commit[:12]}", solved)
                 row = _row(task, (shipped.commit, solved.commit), _tests(task, solved))
-                _write_instance(into / "instances", row, shipped, images.write(task.task.env_id))
+                _write_instance(instances, row, shipped, images.write(task.task.env_id))
                 yield json.dumps(row, ensure_ascii=False)
 
         replace_lines(into / "tasks.jsonl", lines())
-        replace_file(into / "instances" / "build.sh", BUILD.encode())
+        instances.finish()
         images.finish()
         mirrors.finish()
         run = (
@@ -200,20 +187,14 @@ def _hunk(body: str) -> dict[str, Any]:
     }
 
 
-def _write_instance(root: Path, row: Mapping[str, Any], shipped: Checkout, image: str) -> None:
-    """Write the build context of an instance's image."""
-    folder = root / row["instance_id"]
+def _write_instance(instances: InstanceImages, row: Mapping[str, Any], shipped: Checkout, image: str) -> None:
+    """Write the build context of a row's image, with its tests."""
     result = json.loads(row["execution_result_content"])
-    files = {
-        "Dockerfile": DOCKERFILE.format(image=image),
-        "checkout.sh": CHECKOUT_SCRIPT,
-        "run_tests.sh": RUN_TESTS,
-        "tag": f"{row['docker_image']}\n",
-        **{
-            f"{TESTS}/{name}": text
-            for name, text in zip(result["test_file_names"], result["test_file_codes"], strict=True)
-        },
-    }
-    for name, text in files.items():
-        replace_file(folder / name, text.encode())
-    replace_file(folder / "checkout.tar.gz", shipped.archive)
+    tests = zip(result["test_file_names"], result["test_file_codes"], strict=True)
+    instances.write(
+        row["instance_id"],
+        shipped,
+        tag=row["docker_image"],
+        dockerfile=DOCKERFILE.format(image=image),
+        more={"run_tests.sh": RUN_TESTS, **{f"{TESTS}/{name}": text for name, text in tests}},
+    )

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.exports.checkout_script import ARCHIVE, CHECKOUT_SCRIPT, SCRIPT, WORKDIR
+from excise.datasets.exports.checkout_script import WORKDIR
 from excise.datasets.exports.image_folders import ImageFolders
+from excise.datasets.exports.instance_images import CHECKOUT_LAYER, InstanceImages
 from excise.datasets.exports.mirror_streams import FOLDER, MirrorStreams, mirror_name
 from excise.protocols import ExportedSet, ExportedTask, ExportReport
-from excise.system.files import replace_file, replace_lines
+from excise.system.files import replace_lines
 
 LOG_PARSER = "parse_log_pytest"
 """Its name of the format of pytest's output."""
@@ -31,21 +31,7 @@ NOT_CARRIED = (
     "White space in ids of tests that pytest prints otherwise; the gates' verdicts. The files in `set/` have all.",
 )
 
-DOCKERFILE = f"""FROM {{image}}
-COPY --chown=1000:1000 checkout.tar.gz {WORKDIR}/{ARCHIVE}
-COPY --chown=1000:1000 checkout.sh {WORKDIR}/{SCRIPT}
-RUN sh {WORKDIR}/{SCRIPT}
-USER root
-RUN [ -e {{folder}} ] || ln -s {WORKDIR} {{folder}}
-"""
-
-BUILD = """#!/bin/sh
-# Builds the image of each instance, one layer over that of its environment; first run images/build.sh.
-set -eu
-cd "$(dirname "$0")"
-for folder in */; do
-    docker build --tag "$(cat "$folder/tag")" "$folder"
-done
+DOCKERFILE = f"""{CHECKOUT_LAYER}RUN [ -e {{folder}} ] || ln -s {WORKDIR} {{folder}}
 """
 
 
@@ -56,8 +42,8 @@ class SweRebenchExporter:
 
     def export(self, tasks: ExportedSet, into: Path) -> ExportReport:
         """Write ``tasks.jsonl``, ``instances/``, ``mirrors/`` and ``images/``."""
-        shutil.rmtree(into / "instances", ignore_errors=True)
         images, mirrors = ImageFolders(tasks.materials, into / "images"), MirrorStreams(into / FOLDER)
+        instances = InstanceImages(into / "instances")
         count = 0
 
         def lines() -> Iterator[str]:
@@ -65,10 +51,10 @@ class SweRebenchExporter:
             for task in tasks.tasks():
                 count += 1
                 tag = images.write(task.task.env_id)
-                yield json.dumps(_row(task, tasks, into / "instances", tag, mirrors), ensure_ascii=False)
+                yield json.dumps(_row(task, tasks, instances, tag, mirrors), ensure_ascii=False)
 
         replace_lines(into / "tasks.jsonl", lines())
-        replace_file(into / "instances" / "build.sh", BUILD.encode())
+        instances.finish()
         images.finish()
         mirrors.finish()
         run = (
@@ -92,17 +78,16 @@ def repo_of(repo: str) -> str:
     return repo if "/" in repo else f"excise/{repo}"
 
 
-def _row(task: ExportedTask, tasks: ExportedSet, instances: Path, tag: str, mirrors: MirrorStreams) -> dict[str, Any]:
+def _row(
+    task: ExportedTask, tasks: ExportedSet, instances: InstanceImages, tag: str, mirrors: MirrorStreams
+) -> dict[str, Any]:
     """The row of a task; the files of its image are written, and its branch is added to the project's mirror."""
     record, materials = task.task, tasks.materials
     shipped = materials.checkout(record.instance_id)
     mirrors.add(mirror_name(record.repo), record.instance_id, shipped)
-    folder, image = instances / record.instance_id, f"excise/{record.instance_id}:latest".lower()
-    replace_file(folder / "checkout.tar.gz", shipped.archive)
-    replace_file(folder / "checkout.sh", CHECKOUT_SCRIPT.encode())
-    text = DOCKERFILE.format(image=tag, folder=folder_of(record.repo))
-    replace_file(folder / "Dockerfile", text.encode())
-    replace_file(folder / "tag", f"{image}\n".encode())
+    image = f"excise/{record.instance_id}:latest".lower()
+    dockerfile = DOCKERFILE.format(image=tag, folder=folder_of(record.repo))
+    instances.write(record.instance_id, shipped, tag=image, dockerfile=dockerfile)
     return {
         "instance_id": record.instance_id,
         "repo": repo_of(record.repo),
