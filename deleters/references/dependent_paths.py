@@ -18,7 +18,7 @@ from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.file_plan import FilePlan
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.errors import DeletionRefused
-from excise.extractors.python.analysis.grammar import DEFINITIONS, statements
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
 from excise.extractors.python.analysis.parsed_file import Reference
 
 MAX_LINES = 20
@@ -79,7 +79,7 @@ def remove_from_unions(remover: DependentRemover) -> None:
         if module.has_error or not any(text in module.source for text in strings):
             continue
         plan = remover.plan(path)
-        for node in _below(plan.root):
+        for node in descendants(plan.root):
             parent = node.parent
             if node.type != "string" or node.text not in strings or parent is None or parent.type != "subscript":
                 continue
@@ -122,10 +122,11 @@ def _unused_in(scope: Node, gone: list[tuple[int, int]], done: set[int]) -> Iter
     def is_gone(node: Node) -> bool:
         return any(start <= node.start_byte and node.end_byte <= end for start, end in gone)
 
-    names = [node for node in _below(scope) if node.type == "identifier"]
+    names = [node for node in descendants(scope) if node.type == "identifier"]
     were_used = {_name(node) for node in names if is_gone(node)}
     stay = [node for node in names if not is_gone(node)]
-    outer = {_name(n) for each in _below(scope) if each.type in _OUTER for n in _below(each) if n.type == "identifier"}
+    declared = (each for each in descendants(scope) if each.type in _OUTER)
+    outer = {_name(node) for each in declared for node in descendants(each) if node.type == "identifier"}
     for node in stay:
         statement = _assigning(node)
         if statement is None or statement.id in done or _name(node) not in were_used - outer:
@@ -145,7 +146,7 @@ def _assigning(target: Node) -> Node | None:
     is_chain = right is not None and right.type == "assignment"
     if assignment.child_by_field_name("left") != target or statement.type != "expression_statement" or is_chain:
         return None
-    for node in _below(assignment):
+    for node in descendants(assignment):
         function = node.child_by_field_name("function") if node.type == "call" else None
         name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
         if node.type in {"await", "yield", "named_expression"} or name in _ADVANCING:
@@ -268,7 +269,7 @@ def _arm(plan: FilePlan, owner: Node) -> Iterator[tuple[int, int, bytes | None, 
 def _dedented(plan: FilePlan, owner: Node, clause: Node) -> bytes | None:
     """The statements of an ``else`` in the place of their ``if``; ``None`` where indentation is part of a string."""
     body = clause.child_by_field_name("body")
-    if body is None or any(_is_multiline_string(each) for each in _below(body)):
+    if body is None or any(_is_multiline_string(each) for each in descendants(body)):
         return None
     inner = statements(body)
     indent = plan.source[_line_start(plan, owner.start_byte) : owner.start_byte]
@@ -360,14 +361,6 @@ def _number_of(clause: Node, *kinds: str) -> int:
     return sum(child.type in kinds for child in parent.named_children) if parent is not None else 1
 
 
-def _below(node: Node) -> Iterator[Node]:
-    queue = [node]
-    while queue:
-        current = queue.pop()
-        yield current
-        queue += current.named_children
-
-
 def _is_multiline_string(node: Node) -> bool:
     return node.type == "string" and node.start_point[0] != node.end_point[0]
 
@@ -388,9 +381,9 @@ def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
     if not bound:
         return False
     start, end = span
-    rest = [n for n in _below(scope) if not (start <= n.start_byte and n.end_byte <= end)]
+    rest = [n for n in descendants(scope) if not (start <= n.start_byte and n.end_byte <= end)]
     parameters = scope.child_by_field_name("parameters")
-    known = {_name(n) for n in _below(parameters) if n.type == "identifier"} if parameters is not None else set()
+    known = {_name(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
     known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
     used = {_name(n) for n in rest if n.type == "identifier"}
     return bool((bound & used) - known)
@@ -404,7 +397,7 @@ _BINDING = frozenset({
 
 
 def _bound_names(node: Node) -> Iterator[str]:
-    for each in _below(node):
+    for each in descendants(node):
         if each.type in _BINDING:
             yield from _targets(each)
 
@@ -419,7 +412,7 @@ def _targets(node: Node) -> Iterator[str]:
         field = "name" if node.type in {"named_expression", *DEFINITIONS} else "left"
         heads = [child for child in (node.child_by_field_name(field),) if child is not None]
     for head in heads:
-        yield from (_name(each) for each in _below(head) if each.type == "identifier")
+        yield from (_name(each) for each in descendants(head) if each.type == "identifier")
 
 
 def _name(node: Node) -> str:

@@ -12,7 +12,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import apply_edits, merged
 from excise.deleters.edits.file_plan import FilePlan
 from excise.deleters.references.name_uses import UseIndex
-from excise.extractors.python.analysis.grammar import comments, parse_tree
+from excise.extractors.python.analysis.grammar import comments, descendants, parse_tree
 from excise.extractors.python.analysis.parsed_file import Import, Phase
 from excise.extractors.python.analysis.parser import parse_module
 from excise.types import Symbol, SymbolKind
@@ -123,14 +123,11 @@ def used_names(source: bytes) -> frozenset[str]:
     module = parse_module("", source)
     used = {ref.chain.partition(".")[0] for ref in module.references if ref.via < 0}
     used.update(entry.name for entry in module.exports)
-    queue = [parse_tree(source).root_node]
-    while queue:
-        node = queue.pop()
+    for node in descendants(parse_tree(source).root_node):
         if node.type == "string":
             text = source[node.start_byte : node.end_byte]
             lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
             used.update(_words(text if _is_annotation(node, source) else b"\n".join(lines)))
-        queue += node.named_children
     return frozenset(used)
 
 
@@ -190,9 +187,7 @@ def _is_constant(assignment: Node) -> bool:
     left, right = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
     if assignment.type != "assignment" or left is None or left.type != "identifier" or right is None:
         return False
-    queue = [right]
-    while queue:
-        node = queue.pop()
+    for node in descendants(right):
         if node.type in {"assignment", "named_expression", "await", "yield"}:
             return False
         if node.type == "call":
@@ -200,7 +195,6 @@ def _is_constant(assignment: Node) -> bool:
             name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
             if name not in _MAKERS:
                 return False
-        queue += node.named_children
     return True
 
 

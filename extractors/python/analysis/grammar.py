@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterator
 from functools import cache
 
 import tree_sitter_python
@@ -43,6 +44,15 @@ def text(node: Node, source: bytes) -> str:
 def field(node: Node, name: str) -> Node:
     """The child in a field that the grammar requires; the node itself if a syntax error left it out."""
     return node.child_by_field_name(name) or node
+
+
+def descendants(node: Node) -> Iterator[Node]:
+    """The node and all named nodes below it, in no particular order."""
+    queue = [node]
+    while queue:
+        current = queue.pop()
+        yield current
+        queue += current.named_children
 
 
 def inner_definition(node: Node) -> Node:
