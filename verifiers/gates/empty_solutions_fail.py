@@ -58,16 +58,14 @@ class EmptySolutionsFail:
                 return False
         if TRIVIAL not in stubs:
             return True
-        run = candidate.trees.try_programs(tests)
-        return run.worker in SUITE_ENDED and Status.PASSED not in run.statuses().values()
+        run, tried, passing = self._tried_programs(candidate, tests)
+        return bool(tried) and not passing and run.worker in SUITE_ENDED
 
     def _try_programs(self, candidate: Candidate, number: int) -> Verdict:
         """Try every trivial program on the FAIL_TO_PASS tests, the quickest first."""
         durations = candidate.bench.baseline.durations
         ids = sorted(candidate.fail_to_pass, key=lambda test: (durations.get(test, 0.0), test))
-        run = candidate.trees.try_programs(ids)
-        tried = {program: status for program, status in run.statuses().items() if status is not Status.SKIPPED}
-        passing = [program for program, status in tried.items() if status is Status.PASSED]
+        run, tried, passing = self._tried_programs(candidate, ids)
         result = CheckResult(
             passed=bool(tried) and not passing and run.worker in SUITE_ENDED,
             reason="trivial_solution_passes",
@@ -78,6 +76,12 @@ class EmptySolutionsFail:
             evidence={"solution": "trivial programs", "failing": str(len(tried) - len(passing))},
         )
         return verdict_row(self, candidate, result)
+
+    def _tried_programs(self, candidate: Candidate, ids: Sequence[str]) -> tuple[TestRun, list[str], list[str]]:
+        """The run of the trivial programs, those that could be tried, and those that pass all of the tests."""
+        run = candidate.trees.try_programs(ids)
+        tried = {program: status for program, status in run.statuses().items() if status is not Status.SKIPPED}
+        return run, list(tried), [program for program, status in tried.items() if status is Status.PASSED]
 
     def _run(self, candidate: Candidate, tree: str) -> TestRun:
         """A run in which a test fails if any does: of the quickest tests or, if these pass, of all."""
