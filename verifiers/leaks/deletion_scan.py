@@ -6,11 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from excise.deleters.edits.removed_parts import symbol_of_part
 from excise.envs.sandbox.mount_points import REPO
+from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import Symbol
 from excise.verifiers.candidate import PlannedDeletion
@@ -43,9 +45,19 @@ class Subject:
 
 
 def subject_of(plan: PlannedDeletion) -> Subject:
-    """The scan's subject for a planned deletion."""
-    targets = targets_of(plan.bench.codebase, plan.deletion.text)
-    return Subject(targets, _legitimate(plan, targets))
+    """The scan's subject for a planned deletion; computed once for the steps of a proof."""
+    deletion = plan.deletion
+    key = (deletion.source_patch, deletion.hide_patch, deletion.text)
+    known, subject = _subjects.get(plan.bench.codebase, (None, None))
+    if subject is None or known != key:
+        targets = targets_of(plan.bench.codebase, deletion.text)
+        subject = Subject(targets, _legitimate(plan, targets))
+        _subjects[plan.bench.codebase] = key, subject
+    return subject
+
+
+_subjects: WeakKeyDictionary[Codebase, tuple[object, Subject]] = WeakKeyDictionary()
+"""The deletion of each codebase that was scanned last, and its subject."""
 
 
 def similar_share(subject: Subject) -> float:
