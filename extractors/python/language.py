@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import cast
 
 from excise.errors import EnvironmentFailure
+from excise.extractors.python import project_files
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.extractors.python.needs import find_needs
 from excise.extractors.python.needs.test_uses import uses_in
+from excise.extractors.python.scrub_rules import SCRUB_RULES
+from excise.extractors.test_reports import executed_symbols
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
@@ -23,7 +26,13 @@ class Python:
     name = "python"
     suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
     inside = pytest_runner.INSIDE
+    scrub_rules = SCRUB_RULES
+    keeps_outputs = True
     grading = PythonGrading()
+
+    def detect(self, root: Path) -> float:
+        """See :meth:`excise.protocols.Language.detect`: manifests of Python, or Python files."""
+        return project_files.detect(root)
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Python files among ``paths``."""
@@ -46,13 +55,13 @@ class Python:
         """
         if not isinstance(codebase, PythonCodebase):
             raise EnvironmentFailure("The codebase was not parsed by this adapter.", reason="infra")
-        return coverage_map.map_coverage(session, recipe, cast(coverage_map.LineLookup, codebase), request)
+        return coverage_map.map_coverage(session, recipe, cast(executed_symbols.LineLookup, codebase), request)
 
     def map_executed(
         self, codebase: Codebase, env_id: str, executed: ExecutedCode, tests: Iterable[str]
     ) -> CoveragePass:
         """See :meth:`excise.protocols.Language.map_executed`."""
-        return coverage_map.map_executed(cast(coverage_map.LineLookup, codebase), env_id, executed, tests)
+        return executed_symbols.map_executed(cast(executed_symbols.LineLookup, codebase), env_id, executed, tests)
 
     def find_needs(
         self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str], watched: Watched | None = None
@@ -61,3 +70,6 @@ class Python:
         if not isinstance(codebase, PythonCodebase):
             return ()
         return find_needs.find_needs(codebase, uses_in(codebase), removed, tests, watched)
+
+
+LANGUAGE = Python()

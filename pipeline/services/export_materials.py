@@ -18,9 +18,9 @@ from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.envs.task_image import image_tag, task_image_files
 from excise.errors import StoreError
 from excise.extractors.fetch.trees import git_tree_hash, import_commit, list_files, unpack
-from excise.extractors.python.execution.pytest_runner import INSIDE
+from excise.extractors.languages import get_language
 from excise.protocols import Checkout, GradingFiles, TaskImage
-from excise.types import Task
+from excise.types import Task, path_of
 from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.stored_tasks import split_patch
 
@@ -43,7 +43,7 @@ class SetMaterials:
     def __init__(self, taskset: TaskSet) -> None:
         self.taskset = taskset
         self._folder = tempfile.TemporaryDirectory(prefix="excise-export-")
-        self._runner = {name: (INSIDE / name).read_bytes() for name in RUNNER}
+        self._runner = {name: (get_language("python").inside / name).read_bytes() for name in RUNNER}
         self._task = lru_cache(maxsize=4)(taskset.task)
 
     def __enter__(self) -> SetMaterials:
@@ -69,7 +69,7 @@ class SetMaterials:
         base = self._sources(task)
         edits = self._edits(base, task)
         paths = set(list_files(base)) | edits.keys()
-        kept = [path for path in sorted(paths - scrubbed(paths)) if edits.get(path, b"") is not None]
+        kept = [path for path in sorted(paths - scrubbed(paths, task.language)) if edits.get(path, b"") is not None]
         return Checkout(
             archive=_packed(base, kept, edits), commit=import_commit(git_tree_hash(base, edits=edits), COMMIT_MESSAGE)
         )
@@ -92,7 +92,7 @@ class SetMaterials:
         environment, _ = self.taskset.environment(task.env_id)
         tests = [*task.fail_to_pass, *task.pass_to_pass]
         own = touched(task.patch)
-        named = {test.partition("::")[0] for test in tests} | set(touched(task.test_patch))
+        named = {path_of(test) for test in tests} | set(touched(task.test_patch))
         kept = [path for path in list_files(base) if path not in own and (path in named or _is_for_tests(path))]
         request: dict[str, Any] = {
             "root": "/testbed",

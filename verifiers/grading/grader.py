@@ -9,6 +9,7 @@ the sandbox.
 
 from __future__ import annotations
 
+import itertools
 import random
 import secrets
 import time
@@ -19,7 +20,7 @@ from pathlib import PurePosixPath
 from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
 from excise.protocols import GradedRun, GradingMode
-from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome
+from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome, joined, path_of
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.grading.intake import Intake, accepted_changes, storable
 from excise.verifiers.grading.kit import call_recording, mirrored_files, replay
@@ -72,8 +73,11 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
     strict = mode_of(bench)
     best: GradingConditions | None = None
     detail = ""
-    for safe_path, sealed_files in ((True, True), (False, True), (True, False), (False, False)):
-        mode = replace(strict, safe_path=safe_path, sealed=sealed_files)
+    choices = itertools.product(
+        (True, False) if strict.sealed else (False,), (True, False) if strict.strict else (False,)
+    )
+    for sealed_files, is_strict in choices:
+        mode = replace(strict, strict=is_strict, sealed=sealed_files)
         sealed = _sealed(bench, ids, mode)
         done = graded_run(bench, dict.fromkeys(sealed, b""), ids, mode, sealed=sealed)
         if done.run.worker not in {WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM}:
@@ -155,10 +159,10 @@ def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str
     """Path to text of the test files that the mode loads from memory instead of from the tree."""
     if not mode.sealed:
         return {}
-    paths = sorted({test.partition("::")[0] for test in ids})
+    paths = sorted({path_of(test) for test in ids})
     found = {}
     for path, data in bench.read(paths).items():
-        if bench.codebase.is_test(path) and path.endswith(".py"):
+        if bench.codebase.is_test(path) and path.endswith(bench.language.suffixes):
             try:
                 found[path] = data.decode()
             except UnicodeDecodeError:
@@ -260,12 +264,14 @@ class _GradingRun:
 
         ``files`` replace test files in the tree; ``sealed`` are test files that are loaded from memory.
         """
-        name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex())
-        folder = PurePosixPath(self.task.fail_to_pass[0].partition("::")[0]).parent
+        first = path_of(self.task.fail_to_pass[0])
+        beside = self.bench.read([first]).get(first, b"")
+        name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex(), beside)
+        folder = PurePosixPath(first).parent
         path = name if str(folder) == "." else f"{folder}/{name}"
         order = list(canaries.tests)
         self.rng.shuffle(order)
-        places = {f"{path}::{test}": place for test, place in zip(order, CANARY_PLACES, strict=False)}
+        places = {joined(path, test): place for test, place in zip(order, CANARY_PLACES, strict=False)}
         edits = {**self._restored(), **files, **dict.fromkeys(sealed, b""), path: canaries.text.encode()}
         if self.conditions.mode.sealed:
             sealed[path], edits[path] = canaries.text, b""

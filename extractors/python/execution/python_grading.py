@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import configparser
 import hashlib
-import hmac
 import json
 import random
 import re
 import secrets
 import sys
 import tomllib
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -20,8 +17,9 @@ from typing import Any
 
 from excise.extractors.python.execution import recorded_calls, varied_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
-from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
 from excise.extractors.python.lifting.lifted_tests import lifted
+from excise.extractors.test_reports.report import COMPLETE, to_result, worse
+from excise.extractors.test_reports.signed_report import signed_report
 from excise.protocols import (
     CallRecording,
     Canaries,
@@ -52,8 +50,6 @@ _TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py$")
 _MAKING = frozenset({"__init__", "__new__", "__post_init__", "__setattr__", "__init_subclass__"})
 """Methods that decide how objects represent their state."""
 _TEST_FOLDERS = frozenset({"tests", "test", "_tests", "testsuite"})
-_MAX_REPORT = 256 << 20
-"""Maximum number of bytes of a report of a graded run."""
 _WORDS = ("empty", "basic", "order", "bounds", "types", "values", "repeat", "limits", "simple", "nested", "default")
 
 
@@ -62,7 +58,7 @@ class PythonGrading:
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """The configuration file that pytest finds in the untouched sources, and the plugins that are installed."""
-        return GradingMode(ini=_configuration(root), plugins=_plugins(environment))
+        return GradingMode(options={"ini": _configuration(root), "plugins": "\n".join(_plugins(environment))})
 
     def forbidden(self, path: str, *, ours: bool) -> str:
         """Forbids test files and configuration, start-up hooks, byte code, metadata and version control."""
@@ -91,7 +87,7 @@ class PythonGrading:
                 names.add(Path(path[len(folder) :].partition("/")[0]).stem)
         return bool(names & (_TESTING | sys.stdlib_module_names | _installed(environment)))
 
-    def canaries(self, seed: str) -> tuple[str, Canaries]:
+    def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:  # noqa: ARG002
         """Six tests that must fail, in different ways: by assertions, a missing exception, ``unittest``, a fixture."""
         rng = random.Random(seed)
         words = rng.sample(_WORDS, 6)
@@ -240,7 +236,7 @@ def _run_server(recipe: Recipe, request: GradedRunRequest) -> ForkServer:
     """The command of forked graded runs: byte code is read where a sandbox has it, and never written."""
     judges = request.lifted is not None and request.lifted.seen is not None
     command = (_PYTHON, _FORKED_SUPERVISOR, "judge" if judges else "observe")
-    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+    variables = {"PYTHONPYCACHEPREFIX": "/excise/outputs", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
     return ForkServer(argv=command, env=variables)
 
 
@@ -256,9 +252,9 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
         "canaries": dict(request.canaries),
         "sealed": dict(request.sealed),
         "lifted": _lifted_run(request.lifted),
-        "ini": request.mode.ini,
-        "plugins": list(request.mode.plugins),
-        "safe_path": request.mode.safe_path,
+        "ini": request.mode.options["ini"],
+        "plugins": request.mode.options["plugins"].splitlines(),
+        "safe_path": request.mode.strict,
         "timeout_s": request.timeout_s,
         "test_timeout_s": request.test_timeout_s,
     }
@@ -266,7 +262,7 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
     command = server.argv if session.forks else [_PYTHON, "-I", "-S", _SUPERVISOR]
     stdin = json.dumps(body).encode()
     done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
-    report = _signed_report(done.stdout, key)
+    report = signed_report(done.stdout, key)
     entries = report.get("results", ()) if report else ()
     results: dict[str, TestResult] = {}
     for entry in entries:
@@ -334,19 +330,6 @@ def _lifted_run(asked: LiftedRun | None) -> dict[str, Any] | None:
         "names": {test: known.names for test, known in asked.originals.items()},
         "nested": {test: json.loads(known.nested) for test, known in asked.originals.items() if known.nested},
     }
-
-
-def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:
-    """The report in the line with a valid signature; ``None`` if there is none. Other lines are ignored."""
-    for line in stdout.split(b"\n"):
-        code, _, body = line.partition(b" ")
-        if hmac.compare_digest(code, hmac.new(key.encode(), body, hashlib.sha256).hexdigest().encode()):
-            try:
-                found = json.loads(zlib.decompressobj().decompress(base64.b64decode(body), _MAX_REPORT))
-            except (ValueError, zlib.error, RecursionError):
-                continue
-            return found if isinstance(found, dict) else None
-    return None
 
 
 def _configuration(root: Path) -> str:

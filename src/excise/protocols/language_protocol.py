@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
+from excise.protocols.scrub_rules import ScrubRules
 from excise.types import CoverageMap, ExecutedCode, Need, Recipe, Status, TestRun, Watched
 
 
@@ -84,9 +85,22 @@ class Language(Protocol):
     inside: Path
     """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
 
+    scrub_rules: ScrubRules
+    """Which files of a tree its tools have made."""
+    keeps_outputs: bool
+    """Whether build outputs of the untouched project may be there in later runs, such as byte code, which is only used
+    for files that have not changed. Otherwise each run begins with those of other code only."""
+
     @property
     def grading(self) -> Grading:
         """How graders run the tests of this language."""
+        ...
+
+    def detect(self, root: Path) -> float:
+        """How well the files of a project fit this language, from 0 to 1: 1 with a manifest, else the share of files.
+
+        Nothing of the project is run.
+        """
         ...
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:

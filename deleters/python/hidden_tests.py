@@ -1,0 +1,46 @@
+"""Hiding of tests apart from the removal of code: for deleters that keep names, and for tasks with tests in sight."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from excise.deleters.deletion_record import patch_of
+from excise.deleters.python.deletion_builder import changed_files, require_python
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.hide_tests import TestHider
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.protocols import Codebase
+from excise.types import Deletion, Feature, content_id
+
+
+def without_tests(
+    codebase: PythonCodebase, feature: Feature, hide: frozenset[str]
+) -> tuple[dict[str, tuple[bytes, bytes | None]], set[str]]:
+    """Hide tests for deleters that remove no names: (test file contents before and after, ids of hidden tests)."""
+    remover, hider = hide_tests(codebase, feature, hide)
+    return {p: v for p, v in changed_files(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
+
+
+def hide_tests(codebase: PythonCodebase, feature: Feature, hide: frozenset[str]) -> tuple[DependentRemover, TestHider]:
+    """Plan to hide the tests ``hide``, or those of the feature if it is empty."""
+    remover = DependentRemover(codebase, on_test=lambda _: None)
+    hider = TestHider(codebase, remover)
+    hider.hide(hide or frozenset(feature.tests))
+    remover.run()
+    hider.clean_up()
+    return remover, hider
+
+
+def hiding_only(codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
+    """A copy of the deletion that hides ``tests`` and no others: these fail in sight, and keep all their imports."""
+    hide_patch, hidden = "", set[str]()
+    if tests:
+        changed, hidden = without_tests(require_python(codebase), deletion.feature, tests)
+        hide_patch = patch_of(require_python(codebase), changed)
+    parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
+    return replace(
+        deletion,
+        deletion_id=content_id("deletion", *parts, hide_patch),
+        hide_patch=hide_patch,
+        hidden=tuple(sorted(hidden)),
+    )

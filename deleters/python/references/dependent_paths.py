@@ -1,0 +1,419 @@
+"""Removal of paths through functions that stay: what they do with removed code, and nothing else.
+
+``DependentRemover`` removes what would fail at import. A function that stays may also use removed code in one of its
+branches, or call it for its effect. Such a branch goes with the feature, as a developer would remove it: the arm of
+an ``if``, ``match`` or ``try``, an operand of a condition, or the statement of the call. A use that the rest of the
+function depends on stays as it is.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.deleters.edits.byte_edits import Edit
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.errors import DeletionRefused
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
+from excise.extractors.python.analysis.parsed_file import Reference
+
+MAX_LINES = 20
+"""Lines of a branch above which it stays: it does more than to use the removed code."""
+MAX_SHOWN = 300
+"""Length of a statement above which its first line stands for it."""
+_CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "case_clause"})
+_BRANCHES = _CLAUSES - {"except_clause"}
+"""Clauses that are removed with a use in their statements; how an exception is handled is no path of a feature."""
+_LOOPS = frozenset({"for_statement", "while_statement", "with_statement"})
+
+
+class _Removal(NamedTuple):
+    """A removal of a path: the span that goes, and what is written there instead."""
+
+    start: int
+    end: int
+    replacement: bytes | None
+    """``None`` for a whole statement, whose surroundings are tidied."""
+    scope: Node
+    """The function around it."""
+
+
+def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
+    """Plan the removal of paths that use lost bindings, in sources; return (path, text) of the uses that go.
+
+    Nothing is changed in files with syntax errors, in scripts and in tests.
+    """
+    found: list[tuple[str, str]] = []
+    uses: dict[str, dict[tuple[int, int], Reference]] = {}
+    for lost in sorted(remover.lost):
+        for path, ref in remover.uses.later_references_to(lost):
+            if not remover.codebase.is_test(path) and not remover.is_script(path):
+                uses.setdefault(path, {})[ref.start, ref.end] = ref
+    for path, refs in sorted(uses.items()):
+        if remover.codebase.modules[path].has_error:
+            continue
+        plan = remover.plan(path)
+        taken: list[_Removal] = []
+        left = [ref for span, ref in sorted(refs.items()) if not plan.is_removed(*span)]
+        for ref in left:
+            removal = None if _is_within(ref, taken) else _removal_of(plan, ref)
+            if removal is not None:
+                taken = [each for each in taken if not (removal.start <= each.start and each.end <= removal.end)]
+                taken.append(removal)
+        if not _try_all(plan, [*taken, *_unused_assignments(taken)]):
+            continue
+        gone = [ref for ref in left if _is_within(ref, taken)]
+        found += [(path, text) for text in dict.fromkeys(_described(plan, ref) for ref in gone)]
+    return found
+
+
+def remove_from_unions(remover: DependentRemover) -> None:
+    """Plan the removal of lost names that stand as strings among others in ``Union["A", "B"]``."""
+    for path, names in _lost_by_file(remover).items():
+        module = remover.codebase.modules[path]
+        strings = {f"{quote}{name}{quote}".encode() for name in names for quote in "\"'"}
+        if module.has_error or not any(text in module.source for text in strings):
+            continue
+        plan = remover.plan(path)
+        for node in descendants(plan.root):
+            parent = node.parent
+            if node.type != "string" or node.text not in strings or parent is None or parent.type != "subscript":
+                continue
+            others = parent.children_by_field_name("subscript")
+            value = parent.child_by_field_name("value")
+            head = (value.text or b"").rpartition(b".")[2] if value is not None else b""
+            if head == b"Union" and len(others) > 1 and not plan.is_removed(node.start_byte, node.end_byte):
+                place = [other.id for other in others].index(node.id)
+                start, end = node.start_byte, node.end_byte
+                if place:
+                    start = others[place - 1].end_byte
+                else:
+                    end = others[1].start_byte
+                plan.replacements.append(Edit(start, end))
+
+
+def _lost_by_file(remover: DependentRemover) -> dict[str, set[str]]:
+    """Path to the lost module-level names of a file."""
+    found: dict[str, set[str]] = {}
+    for lost in sorted(remover.lost):
+        if lost.qualname and "." not in lost.qualname and not remover.codebase.is_test(lost.path):
+            found.setdefault(lost.path, set()).add(lost.qualname)
+    return found
+
+
+def _unused_assignments(taken: list[_Removal]) -> Iterator[_Removal]:
+    """Assignments to local names that nothing but the removed paths used."""
+    for scope in {each.scope.id: each.scope for each in taken}.values():
+        gone = [(each.start, each.end) for each in taken if each.scope.id == scope.id]
+        left: set[int] = set()
+        while (found := next(_unused_in(scope, gone, left), None)) is not None:
+            left.add(found.id)
+            gone.append((found.start_byte, found.end_byte))
+            yield _Removal(found.start_byte, found.end_byte, None, scope)
+
+
+def _unused_in(scope: Node, gone: list[tuple[int, int]], done: set[int]) -> Iterator[Node]:
+    """Statements that assign a name which occurs in the removed spans, and elsewhere only as what they assign to."""
+
+    def is_gone(node: Node) -> bool:
+        return any(start <= node.start_byte and node.end_byte <= end for start, end in gone)
+
+    names = [node for node in descendants(scope) if node.type == "identifier"]
+    were_used = {_name(node) for node in names if is_gone(node)}
+    stay = [node for node in names if not is_gone(node)]
+    declared = (each for each in descendants(scope) if each.type in _OUTER)
+    outer = {_name(node) for each in declared for node in descendants(each) if node.type == "identifier"}
+    for node in stay:
+        statement = _assigning(node)
+        if statement is None or statement.id in done or _name(node) not in were_used - outer:
+            continue
+        others = [other for other in stay if _name(other) == _name(node)]
+        if all(_assigning(other) is not None for other in others) and len(_siblings(statement)) > 1:
+            yield statement
+
+
+def _assigning(target: Node) -> Node | None:
+    """The statement ``name = value`` that a name is the target of, if it can go: its value advances nothing."""
+    assignment = target.parent
+    statement = assignment.parent if assignment is not None else None
+    if assignment is None or statement is None or assignment.type != "assignment":
+        return None
+    right = assignment.child_by_field_name("right")
+    is_chain = right is not None and right.type == "assignment"
+    if assignment.child_by_field_name("left") != target or statement.type != "expression_statement" or is_chain:
+        return None
+    for node in descendants(assignment):
+        function = node.child_by_field_name("function") if node.type == "call" else None
+        name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
+        if node.type in {"await", "yield", "named_expression"} or name in _ADVANCING:
+            return None
+    return statement
+
+
+_ADVANCING = frozenset(
+    {b"next", b"pop", b"popleft", b"popitem", b"read", b"readline", b"recv", b"send", b"get", b"seek"}
+)
+"""Functions and methods whose calls change what later ones return."""
+_OUTER = frozenset({"global_statement", "nonlocal_statement"})
+
+
+def _is_within(ref: Reference, taken: list[_Removal]) -> bool:
+    return any(each.start <= ref.start and ref.end <= each.end for each in taken)
+
+
+def _try_all(plan: FilePlan, removals: Sequence[_Removal]) -> bool:
+    """Plan removals, unless the file would no longer parse: two branches may need each other."""
+    statements_before, replacements_before = set(plan.statements), list(plan.replacements)
+    for removal in removals:
+        if removal.replacement is None:
+            plan.remove_span(removal.start, removal.end)
+        else:
+            plan.replacements.append(Edit(removal.start, removal.end, removal.replacement))
+    try:
+        plan.result()
+    except DeletionRefused:
+        plan.statements, plan.replacements = statements_before, replacements_before
+        return False
+    return True
+
+
+def _described(plan: FilePlan, ref: Reference) -> str:
+    """Where a use was and what it was: ``in FUNCTION: first line of the statement``, after the head of its branch."""
+    node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
+    statement = _statement_around(node)
+    text = plan.source[statement.start_byte : statement.end_byte].decode(errors="replace")
+    first, *rest = text.split("\n", 1)
+    if statement.type in {"if_statement", "elif_clause", "match_statement", "for_statement", "with_statement"}:
+        rest = []
+    shown = "\n".join([first, *map(textwrap.dedent, rest)])
+    if len(shown) > MAX_SHOWN:
+        shown = f"{first} …"
+    arm = statement.parent.parent if statement.parent is not None else None
+    condition = arm.child_by_field_name("condition") if arm is not None else None
+    if condition is not None and arm is not None and arm.type in {"if_statement", "elif_clause"}:
+        head = plan.source[condition.start_byte : condition.end_byte].decode(errors="replace").partition("\n")[0]
+        shown = f"if {head}: {shown}"
+    return f"in {ref.owner}: {shown}" if ref.owner else shown
+
+
+# ------------------------------------------------------------------------------------- what goes
+def _removal_of(plan: FilePlan, ref: Reference) -> _Removal | None:
+    """What to remove with a use; ``None`` if the function would no longer make sense without it."""
+    node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
+    scope = _function_around(node)
+    if scope is None:
+        return None
+    operand = _operand_around(node)
+    if operand is not None:
+        return _Removal(*operand, b"", scope)
+    for start, end, replacement, inside in _candidates(plan, node):
+        is_small = plan.source.count(b"\n", start, end) < MAX_LINES
+        if is_small and not _binds_what_stays(scope, (start, end), inside):
+            return _Removal(start, end, replacement, scope)
+    return None
+
+
+def _candidates(plan: FilePlan, node: Node) -> Iterator[tuple[int, int, bytes | None, Node]]:
+    """What may go with a use, from the smallest: span, replacement, and the node whose bindings go."""
+    statement = _statement_around(node)
+    if statement.type == "expression_statement" and _calls(statement) and len(_siblings(statement)) > 1:
+        yield statement.start_byte, statement.end_byte, None, statement
+    if statement.type == "except_clause":
+        if _number_of(statement, "except_clause", "finally_clause") > 1:
+            yield from _arm(plan, statement)
+    elif statement.type in _CLAUSES or _is_in_head(statement, node):  # of a clause, or an ``if`` or ``match``
+        yield from _arm(plan, statement)
+    owner = _owner_of(statement)
+    while owner is not None and owner.type not in DEFINITIONS:
+        if owner.type in _BRANCHES or owner.type == "if_statement":
+            yield from _arm(plan, owner)
+        elif owner.type in _LOOPS and _is_only_one(owner) and len(_siblings(owner)) > 1:
+            yield owner.start_byte, owner.end_byte, None, owner
+        owner = _owner_of(owner)
+
+
+def _owner_of(node: Node) -> Node | None:
+    """The statement, clause or definition around a statement or clause; ``None`` at module level."""
+    around = node.parent
+    while around is not None and around.type in {"block", "match_block"}:
+        around = around.parent
+    return around if around is not None and around.type != "module" else None
+
+
+def _arm(plan: FilePlan, owner: Node) -> Iterator[tuple[int, int, bytes | None, Node]]:
+    """The removal of a branch: of a clause, or of the first branch of an ``if``."""
+    if owner.type in _CLAUSES:
+        if owner.type == "case_clause" and _number_of(owner, "case_clause") == 1:
+            return
+        yield _line_start(plan, owner.start_byte), _next_line(plan, owner.end_byte), b"", owner
+        return
+    consequence = owner.child_by_field_name("consequence")
+    alternatives = owner.children_by_field_name("alternative")
+    if consequence is None:
+        return
+    if not alternatives:
+        if len(_siblings(owner)) > 1:
+            yield owner.start_byte, owner.end_byte, None, owner
+    elif alternatives[0].type == "elif_clause":
+        yield owner.start_byte, alternatives[0].start_byte + len(b"el"), b"", consequence
+    else:
+        kept = _dedented(plan, owner, alternatives[0])
+        if kept is not None:
+            yield owner.start_byte, owner.end_byte, kept, consequence
+
+
+def _dedented(plan: FilePlan, owner: Node, clause: Node) -> bytes | None:
+    """The statements of an ``else`` in the place of their ``if``; ``None`` where indentation is part of a string."""
+    body = clause.child_by_field_name("body")
+    if body is None or any(_is_multiline_string(each) for each in descendants(body)):
+        return None
+    inner = statements(body)
+    indent = plan.source[_line_start(plan, owner.start_byte) : owner.start_byte]
+    head = plan.source[_line_start(plan, inner[0].start_byte) : inner[0].start_byte] if inner else b"x"
+    if indent.strip() or head.strip() or not head.startswith(indent):
+        return None
+    lines = plan.source[inner[0].start_byte : body.end_byte].split(b"\n")
+    more = len(head) - len(indent)
+    rest = [line[more:] if line[:more].strip() == b"" else line for line in lines[1:]]
+    return b"\n".join([lines[0], *rest])
+
+
+def _operand_around(node: Node) -> tuple[int, int] | None:
+    """The operand of ``and`` or ``or`` in the condition of an ``if`` that the node is a part of, with its operator.
+
+    ``x and removed(x)`` without it is true more often, ``x or removed(x)`` less often: only the latter is the condition
+    of a path without the feature.
+    """
+    child, parent = node, node.parent
+    while parent is not None and not parent.type.endswith(("_statement", "_clause", "block")):
+        operator = parent.child_by_field_name("operator") if parent.type == "boolean_operator" else None
+        if operator is not None and operator.type == "or" and _decides(parent):
+            left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
+            if left is not None and right is not None:
+                is_left = left == child
+                return (child.start_byte, right.start_byte) if is_left else (left.end_byte, child.end_byte)
+        child, parent = parent, parent.parent
+    return None
+
+
+def _decides(operator: Node) -> bool:
+    """Whether a boolean expression is the whole condition of an ``if``, or one operand of such a chain."""
+    node = operator
+    while node.parent is not None and node.parent.type in {"boolean_operator", "parenthesized_expression"}:
+        node = node.parent
+    owner = node.parent
+    return owner is not None and owner.type in {"if_statement", "elif_clause"}
+
+
+# ------------------------------------------------------------------------------------ the syntax tree
+def _statement_around(node: Node) -> Node:
+    """The statement, or the clause, that the node is directly a part of."""
+    while node.parent is not None and node.parent.type not in {"block", "module"}:
+        if node.type in _CLAUSES:
+            break
+        node = node.parent
+    return node
+
+
+def _function_around(node: Node) -> Node | None:
+    """The innermost function whose body holds the node."""
+    child, parent = node, node.parent
+    while parent is not None:
+        if parent.type == "function_definition" and parent.child_by_field_name("body") == child:
+            return parent
+        if parent.type == "lambda":
+            return None
+        child, parent = parent, parent.parent
+    return None
+
+
+def _siblings(statement: Node) -> list[Node]:
+    """All statements of the block of a statement, but for a docstring."""
+    block = statement.parent
+    body = statements(block) if block is not None else [statement]
+    first = body[0] if body else statement
+    has_text = first.type == "expression_statement" and first.named_child_count == 1
+    return body[1:] if has_text and first.named_children[0].type == "string" else body
+
+
+def _is_only_one(loop: Node) -> bool:
+    """Whether the body of a loop or ``with`` is one statement."""
+    body = loop.child_by_field_name("body")
+    return body is not None and len(statements(body)) == 1
+
+
+def _calls(statement: Node) -> bool:
+    inner = statement.named_children[0] if statement.named_child_count == 1 else statement
+    return inner.type in {"call", "await"}
+
+
+def _is_in_head(statement: Node, node: Node) -> bool:
+    head = statement.child_by_field_name("condition") or statement.child_by_field_name("subject")
+    return head is not None and head.start_byte <= node.start_byte and node.end_byte <= head.end_byte
+
+
+def _number_of(clause: Node, *kinds: str) -> int:
+    parent = clause.parent
+    return sum(child.type in kinds for child in parent.named_children) if parent is not None else 1
+
+
+def _is_multiline_string(node: Node) -> bool:
+    return node.type == "string" and node.start_point[0] != node.end_point[0]
+
+
+def _line_start(plan: FilePlan, byte: int) -> int:
+    return plan.source.rfind(b"\n", 0, byte) + 1
+
+
+def _next_line(plan: FilePlan, byte: int) -> int:
+    end = plan.source.find(b"\n", byte)
+    return len(plan.source) if end < 0 else end + 1
+
+
+# ----------------------------------------------------------------------------------------- names
+def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
+    """Whether the rest of the function uses a name that only the removed part binds."""
+    bound = set(_bound_names(inside))
+    if not bound:
+        return False
+    start, end = span
+    rest = [n for n in descendants(scope) if not (start <= n.start_byte and n.end_byte <= end)]
+    parameters = scope.child_by_field_name("parameters")
+    known = {_name(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
+    known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
+    used = {_name(n) for n in rest if n.type == "identifier"}
+    return bool((bound & used) - known)
+
+
+_BINDING = frozenset({
+    "assignment", "augmented_assignment", "named_expression", "for_statement", "as_pattern", "import_statement",
+    "import_from_statement", "global_statement", "nonlocal_statement", "function_definition", "class_definition",
+})  # fmt: skip
+"""Nodes that bind names in a function."""
+
+
+def _bound_names(node: Node) -> Iterator[str]:
+    for each in descendants(node):
+        if each.type in _BINDING:
+            yield from _targets(each)
+
+
+def _targets(node: Node) -> Iterator[str]:
+    """Names that a statement or expression binds."""
+    if node.type in {"import_statement", "import_from_statement", "global_statement", "nonlocal_statement"}:
+        heads = node.named_children
+    elif node.type == "as_pattern":
+        heads = node.named_children[-1:]
+    else:
+        field = "name" if node.type in {"named_expression", *DEFINITIONS} else "left"
+        heads = [child for child in (node.child_by_field_name(field),) if child is not None]
+    for head in heads:
+        yield from (_name(each) for each in descendants(head) if each.type == "identifier")
+
+
+def _name(node: Node) -> str:
+    return (node.text or b"").decode(errors="replace")

@@ -1,0 +1,227 @@
+"""Hiding of tests: removal from the visible tree by pytest node ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from excise.deleters.edits.byte_edits import Edit
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.unused_code import drop_unused_helpers, drop_unused_imports
+from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
+from excise.extractors.python.analysis.name_resolution import Entity
+from excise.types import Symbol, SymbolKind
+
+
+class NodeId(NamedTuple):
+    """The parts of a pytest node id."""
+
+    path: str
+    """Path of the file."""
+    names: tuple[str, ...]
+    """Names of the classes and the function, without parameters; of a doctest, its dotted name."""
+
+
+def parse_node_id(test_id: str) -> NodeId:
+    """Parse ``path::Class::func[param]``; the parameter may contain any characters."""
+    path, _, rest = test_id.partition("::")
+    return NodeId(path, tuple(rest.partition("[")[0].split("::")) if rest else ())
+
+
+class TestHider:
+    """Removes test functions, and classes and files without remaining tests."""
+
+    __test__ = False
+
+    def __init__(self, codebase: PythonCodebase, remover: DependentRemover) -> None:
+        self.codebase = codebase
+        self.remover = remover
+        self.uses = remover.uses
+        self.hidden: set[str] = set()
+        """Ids of hidden tests; for a removed class, its id instead of those of its tests."""
+        self._paths: set[str] = set()
+        self._wanted: frozenset[str] = frozenset()
+
+    # -------------------------------------------------------------------------------------- tests
+    def hide(self, test_ids: Iterable[str]) -> None:
+        """Remove the functions of the tests; ids that name no function of a test file are ignored."""
+        self._wanted |= frozenset(test_id.partition("[")[0] for test_id in test_ids)
+        for test_id in sorted(test_ids):
+            node = parse_node_id(test_id)
+            in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
+            if in_tests and node.names and self._hide_one(node):
+                self.hidden.add(test_id)
+
+    def naming_lost(self) -> set[str]:
+        """Ids, without parameters, of test functions that name lost bindings: they cannot work without the feature."""
+        found: set[str] = set()
+        for lost in self.remover.lost:
+            if self.codebase.is_test(lost.path):
+                continue
+            for path, ref in self.uses.later_references_to(lost):
+                symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
+                if symbol is not None and _is_test_function(symbol) and not self._is_removed(symbol.symbol_id):
+                    found.add("::".join([path, *symbol.qualname.split(".")]))
+        return found
+
+    def _hide_one(self, node: NodeId) -> bool:
+        entity = self._find(node)
+        if entity is None:
+            return False
+        symbol = self.codebase.symbols().get(entity.id)
+        if symbol is not None and symbol.kind is not SymbolKind.CLASS:
+            if self._other_class_inherits(node, entity):
+                return self._hide_in_subclass(node)
+            self.remover.remove_symbol(symbol)
+            self._paths.add(symbol.path)
+            return True
+        return self._hide_binding(node, entity)
+
+    def _find(self, node: NodeId) -> Entity | None:
+        resolver = self.uses.resolver
+        entity = resolver.name(node.path, node.names[0])
+        for name in node.names[1:]:
+            entity = resolver.attribute(entity, name) if entity is not None else None
+        return entity
+
+    def _other_class_inherits(self, node: NodeId, method: Entity) -> bool:
+        """Whether the class inherits the test from a base whose other subclasses must keep the test."""
+        owner, base = Entity(node.path, ".".join(node.names[:-1])), _owner(method)
+        if not owner.qualname or owner == base:
+            return False
+        classes = (
+            symbol
+            for path, module in self.codebase.modules.items()
+            if self.codebase.is_test(path)
+            for symbol in module.symbols
+            if symbol.kind is SymbolKind.CLASS
+        )
+        name = node.names[-1]
+        return any(
+            self.uses.resolver.attribute(subclass, name) == method
+            for symbol in classes
+            if (subclass := Entity(symbol.path, symbol.qualname)) != base
+            and "::".join([symbol.path, *symbol.qualname.split("."), name]) not in self._wanted
+        )
+
+    def _hide_in_subclass(self, node: NodeId) -> bool:
+        """Hide an inherited test in one class: by ``test = None`` if the class has other tests, else with the class."""
+        owner = self.codebase.symbols().get(f"{node.path}::{'.'.join(node.names[:-1])}")
+        if owner is None:
+            return False
+        plan = self.remover.plan(node.path)
+        self._paths.add(node.path)
+        if plan.is_removed(owner.start, owner.end):
+            return True
+        prefix = "::".join([node.path, *node.names[:-1]])
+        own = [m for m in self._members(owner) if _is_test_function(m) and f"{prefix}::{m.name}" not in self._wanted]
+        indent = plan.source[plan.source.rfind(b"\n", 0, owner.body_start) + 1 : owner.body_start]
+        if own and not indent.strip():
+            end = plan.source.find(b"\n", plan.source.rfind(b":", owner.start, owner.body_start))
+            plan.replacements.append(Edit(end, end, b"\n" + indent + node.names[-1].encode() + b" = None"))
+        else:
+            self.remover.remove_symbol(owner)
+            self.hidden.add(prefix)
+        return True
+
+    def _hide_binding(self, node: NodeId, entity: Entity) -> bool:
+        """Remove a test that an assignment makes, such as ``test_x = make_test(…)``."""
+        binding = self.uses.resolver.scope(entity.path).bindings.get((_owner(entity).qualname, node.names[-1]))
+        if binding is None or not self.codebase.is_test(entity.path):
+            return False
+        plan = self.remover.plan(entity.path)
+        if binding.target or plan.source[binding.start : binding.end].startswith(node.names[-1].encode()):
+            plan.remove_span(binding.start, binding.end)
+            self.remover.lose(entity.path, entity.qualname)
+            self._paths.add(entity.path)
+            return True
+        return False
+
+    def record_removed(self, symbol: Symbol, predicted: Iterable[str]) -> None:
+        """Add a test definition that was removed because it could not be collected to the hidden tests."""
+        self._paths.add(symbol.path)
+        inside = [symbol, *(s for s in self._members(symbol))] if symbol.kind is SymbolKind.CLASS else [symbol]
+        for part in inside:
+            if _is_test_function(part):
+                bare = "::".join([part.path, *part.qualname.split(".")])
+                known = [t for t in predicted if t == bare or t.startswith(f"{bare}[")]
+                self.hidden.update(known or [bare])
+
+    # ------------------------------------------------------------------------------------ clean-up
+    def clean_up(self) -> None:
+        """Remove helpers, classes and files that only the hidden tests needed."""
+        while True:
+            before = sum(len(p.statements) + p.deleted for p in self.remover.plans.values())
+            for path in sorted(self._paths):
+                self._empty_classes(path)
+                drop_unused_helpers(self.remover.plan(path), self.uses)
+                drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
+                self._empty_file(path)
+            self.remover.run()
+            if before == sum(len(p.statements) + p.deleted for p in self.remover.plans.values()):
+                return
+
+    def _empty_classes(self, path: str) -> None:
+        plan = self.remover.plan(path)
+        for symbol in plan.module.symbols:
+            if symbol.kind is not SymbolKind.CLASS or plan.is_removed(symbol.start, symbol.end):
+                continue
+            tests = [m for m in self._members(symbol) if _is_test_function(m)]
+            if not tests or not all(plan.is_removed(m.start, m.end) for m in tests):
+                continue
+            if not self._inherits_tests(symbol) and not self._is_used(symbol):
+                plan.remove_span(symbol.start, symbol.end)
+                self.remover.lose(path, symbol.qualname)
+
+    def _members(self, symbol: Symbol) -> list[Symbol]:
+        prefix = symbol.qualname + "."
+        return [s for s in self.codebase.modules[symbol.path].symbols if s.qualname.startswith(prefix)]
+
+    def _inherits_tests(self, symbol: Symbol) -> bool:
+        """Whether a base class in the repository still has tests, or cannot be resolved to a class."""
+        for base in self.uses.resolver.bases(Entity(symbol.path, symbol.qualname)):
+            found = self.codebase.symbols().get(base.id)
+            plan = self.remover.plans.get(base.path)
+            if found is None or self._inherits_tests(found):
+                return True
+            for member in self._members(found):
+                if _is_test_function(member) and not (plan and plan.is_removed(member.start, member.end)):
+                    return True
+        return False
+
+    def _is_used(self, symbol: Symbol) -> bool:
+        """Whether code that stays refers to the class."""
+        callers = self.codebase.callers(base_id(symbol))
+        return any(not self._is_removed(c) for c in callers) or self.uses.is_named_from(symbol.path, symbol.name)
+
+    def _is_removed(self, symbol_id: str) -> bool:
+        symbol = self.codebase.symbols().get(symbol_id)
+        plan = self.remover.plans.get(symbol.path) if symbol else None
+        return symbol is not None and plan is not None and plan.is_removed(symbol.start, symbol.end)
+
+    def _empty_file(self, path: str) -> None:
+        plan = self.remover.plan(path)
+        name = path.rpartition("/")[2]
+        if plan.deleted or name in {"conftest.py", "__init__.py"} or path in self.uses.imported:
+            return
+        if not name.startswith("test") and not name.endswith(("_test.py", "_tests.py")):
+            return
+        left = [s for s in plan.module.symbols if s.qualname and not plan.is_removed(s.start, s.end)]
+        has_tests = any(_is_test_function(s) or s.kind is SymbolKind.CLASS for s in left)
+        doctests = any(s.docstring.count(">>> ") for s in (*left, plan.module.symbols[0]))
+        assigned = any(
+            b.name.startswith(("test", "Test")) and not plan.is_removed(b.start, b.end) for b in plan.module.bindings
+        )
+        imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in plan.module.imports)
+        if not (has_tests or doctests or assigned or imported):
+            plan.deleted = True
+
+
+def _is_test_function(symbol: Symbol) -> bool:
+    is_function = symbol.is_callable
+    return is_function and (symbol.name.startswith("test") or symbol.name == "runTest")
+
+
+def _owner(member: Entity) -> Entity:
+    """The class or module of a member."""
+    return Entity(member.path, member.qualname.rpartition(".")[0])

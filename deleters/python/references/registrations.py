@@ -1,0 +1,66 @@
+"""Where removed code was registered: calls, and entries of tables, that were removed with it.
+
+``handlers.add(parse)`` and ``PARSERS = {"json": parse}`` go with ``parse``, since they would fail without it. Nothing
+in the tree says afterwards that they were there, so the problem statement does.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from tree_sitter import Node
+
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.name_positions import is_main_block
+
+_EXPORTS = "__all__"
+"""List of exported names; statements name these elsewhere."""
+
+
+def registrations(plans: Iterable[FilePlan]) -> list[tuple[str, str]]:
+    """(path, source text) of each removed call, and (path, ``TABLE: entry``) of each removed entry, file by file."""
+    return [(plan.path, text) for plan in plans if not plan.deleted for text in dict.fromkeys(_in_file(plan))]
+
+
+def _in_file(plan: FilePlan) -> Iterator[str]:
+    for start, end in sorted(plan.statements):
+        node = plan.node_at(start, end)
+        if node.type in {"call", "await"} and not _in_main(node):
+            yield _text(plan, start, end)
+    for container, elements in sorted(plan.elements.items()):
+        statement = _statement(plan.node_at(*container))
+        table = _target(statement)
+        if table == _EXPORTS or plan.is_removed(statement.start_byte, statement.end_byte) or "import" in statement.type:
+            continue
+        for start, end in sorted(elements):
+            yield f"{table}: {_text(plan, start, end)}"
+
+
+def _text(plan: FilePlan, start: int, end: int) -> str:
+    """The source text, its lines after the first without their common indentation."""
+    first, *rest = plan.source[start:end].decode(errors="replace").split("\n", 1)
+    return "\n".join([first, *map(textwrap.dedent, rest)])
+
+
+def _statement(node: Node) -> Node:
+    """The simple statement around a node."""
+    while node.parent is not None and node.parent.type not in {"block", "module"}:
+        node = node.parent
+    return node
+
+
+def _target(statement: Node) -> str:
+    """What a statement assigns to; else its first line, up to an opening bracket."""
+    inner = statement.children[0] if statement.children else statement
+    left = inner.child_by_field_name("left")
+    text = (left or statement).text or b""
+    return text.decode(errors="replace").partition("\n")[0].partition("(")[0].strip()
+
+
+def _in_main(node: Node) -> bool:
+    """Whether a statement runs only where its file is run as a program."""
+    around = node.parent
+    while around is not None and not is_main_block(around):
+        around = around.parent
+    return around is not None

@@ -1,0 +1,60 @@
+"""The deleter ``stub``: replaces function bodies and keeps signatures and docstrings."""
+
+from __future__ import annotations
+
+from excise.deleters.deletion_record import EditedFiles
+from excise.deleters.python.deletion_builder import (
+    build_python_deletion,
+    changed_files,
+    empty_body_edits,
+    require_python,
+    symbols_to_delete,
+)
+from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.python.hidden_tests import hide_tests
+from excise.deleters.python.references.unused_code import drop_unused_imports
+from excise.errors import DeletionRefused
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.protocols import Codebase
+from excise.types import Deletion, Feature, Symbol
+
+
+class Stub:
+    """Replaces the bodies of functions and methods by ``raise NotImplementedError``."""
+
+    name = "stub"
+    version = 1
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`."""
+        python = require_python(codebase)
+        wanted = [s.symbol_id for s in symbols_to_delete(python, feature, only)]
+        functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
+        if not functions:
+            raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
+        remover, hider = hide_tests(python, feature, hide)
+        for path, edits in empty_body_edits(python, functions, "raise", keep_docstring=True).items():
+            plan = remover.plan(path)
+            plan.replacements += edits
+            drop_unused_imports(plan, remover.uses, remover.plans)
+        files = EditedFiles(
+            changed=changed_files(remover.plans.values()),
+            removed=[f.symbol_id for f in functions],
+            hidden=hider.hidden,
+            text=[(f.symbol_id, body_of(python, f)) for f in functions],
+            stubs_of=wanted,
+        )
+        return build_python_deletion(python, feature, files, name=self.name, version=self.version)
+
+
+def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:
+    """The source code of a function after its docstring."""
+    source = codebase.modules[symbol.path].source
+    return source[symbol.code_start : symbol.end].decode("utf-8", "replace")
