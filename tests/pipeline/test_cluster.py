@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +27,11 @@ def test_events_of_workers_are_logged_beside_the_runs_own(tmp_path: Path) -> Non
             assert ended[1].failure("") is None
         (worker,) = path.parent.glob(f"{path.stem}-worker-*.jsonl")
         assert json.loads(worker.read_text())["event"] == f"request of the {run} run"
+
+
+def test_workers_that_offer_no_slots_run_a_job_on_each_thread() -> None:
+    workers = {"a": {"nthreads": 2, "resources": {}}, "b": {"nthreads": 1}}
+    assert DaskPool(SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})).num_slots() == 3
 
 
 def test_spare_workers_get_jobs_while_the_machine_is_idle(tmp_path: Path) -> None:
