@@ -178,6 +178,10 @@ def _forget_in_loop(
                 if isinstance(target, ast.Name) and target.id in names:
                     row.elts[index] = ast.Constant(None)
         return
+    if isinstance(loop.target, ast.Name) and isinstance(rows, ast.List | ast.Tuple):
+        if not any(isinstance(row, ast.Starred) for row in rows.elts):
+            rows.elts = [ast.Constant(None) for _ in rows.elts]
+            return
     raise NotLifted("loop over expected values")
 
 
