@@ -34,7 +34,7 @@ LOG_TAIL_CHARS = 3000
 
 
 MAX_SOCKET_FOLDER = 60
-"""Longest path in bytes of a folder for vLLM's sockets: their names have 36, and a socket's address has room for 107."""
+"""Longest path in bytes of a folder for vLLM's sockets: their names have 36, and an address has room for 107."""
 
 
 class ServerProcess:
