@@ -144,7 +144,8 @@ def test_canaries_are_of_the_package_beside_them() -> None:
     ("path", "reason"),
     [
         ("go.mod", "manifest"), ("vendor/a/b.go", "manifest"), ("x/go.sum", "manifest"), ("a_test.go", "test"),
-        ("testdata/a.json", "test"), ("a_amd64.s", "compiled"), ("lib.syso", "compiled"), (".git/config", "version_control"),
+        ("testdata/a.json", "test"), ("a_amd64.s", "compiled"), ("lib.syso", "compiled"),
+        (".git/config", "version_control"),
         ("a.go", ""), ("internal/b/b.go", ""), ("README.md", ""),
     ],
 )  # fmt: skip
