@@ -17,6 +17,7 @@ from pathlib import Path
 from excise.envs.go.manifests import IMPORT_PATH, read_manifest
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import Interpreter, find_interpreters, interpreter_of
+from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import debian_packages
@@ -115,12 +116,12 @@ class GoToolchain:
         return {"go": lock.get("go", ""), "python": environment.recipe.python}
 
 
-def installed_version() -> str:
+def installed_version(packages: DebianPackages | None = None) -> str:
     """Version of the Go toolchain that Debian's packages have on this machine: ``1.19.8``.
 
     Raises :class:`EnvironmentFailure` (``toolchain_unavailable``).
     """
-    packages = debian_packages()
+    packages = packages or debian_packages()
     names = {package.name for package in packages.closure([PACKAGE]) if _VERSIONED.fullmatch(package.name)}
     if PACKAGE not in packages.installed or not names:
         raise EnvironmentFailure(
