@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from excise.envs.go.debian_modules import find_modules
 from excise.envs.go.manifests import read_manifest
 from excise.envs.go.toolchain import TOOLCHAIN, installed_version
 from excise.envs.sandbox.debian_packages import DebianPackages
@@ -73,3 +74,40 @@ def test_a_machine_without_go_is_told_which_package_it_needs(tmp_path: Path) -> 
     with pytest.raises(EnvironmentFailure, match="golang-go") as failure:
         installed_version(DebianPackages(tmp_path))
     assert failure.value.reason == "toolchain_unavailable"
+
+
+def test_modules_of_debian_packages_become_a_vendor_folder(tmp_path: Path) -> None:
+    gocode = written(
+        tmp_path / "gocode",
+        {
+            "github.com/x/flags/flags.go": 'package flags\n\nimport "github.com/y/text"\n',
+            "github.com/x/flags/flags_test.go": "package flags\n",
+            "github.com/y/text/text.go": 'package text\n\nimport (\n\t"example.com/a" // the project itself\n)\n',
+            "github.com/z/unused/unused.go": "package unused\n",
+        },
+    )
+    root = written(
+        tmp_path / "project",
+        {
+            "go.mod": "module example.com/a\n\ngo 1.19\n\nrequire github.com/x/flags v1.2.0\n",
+            "a.go": 'package a\n\nimport (\n\t"fmt"\n\tf "github.com/x/flags"\n)\n',
+            "testdata/x.go": 'package x\n\nimport "github.com/not/there"\n',
+        },
+    )
+    found = find_modules(root, "example.com/a", gocode)
+    found.write(tmp_path / "vendor")
+    assert {path.relative_to(tmp_path / "vendor").as_posix() for path in (tmp_path / "vendor").rglob("*.*")} >= {
+        "modules.txt", "github.com/x/flags/flags.go", "github.com/y/text/text.go",
+    }  # fmt: skip
+    assert not list((tmp_path / "vendor").rglob("*_test.go"))
+    assert (tmp_path / "vendor" / "modules.txt").read_text().splitlines() == [
+        "# github.com/x/flags v1.2.0", "## explicit", "github.com/x/flags", "# github.com/y/text v0.0.0",
+        "github.com/y/text",
+    ]  # fmt: skip
+
+
+def test_what_no_package_has_is_named(tmp_path: Path) -> None:
+    root = written(tmp_path, {"a_test.go": 'package a\n\nimport "github.com/stretchr/testify/assert"\n'})
+    with pytest.raises(EnvironmentFailure, match="golang-github-stretchr-testify-dev") as failure:
+        find_modules(root, "example.com/a", tmp_path / "nothing")
+    assert failure.value.reason == "missing_dependency"
