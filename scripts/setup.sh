@@ -112,6 +112,16 @@ install_browser() {
     say "There is no browser for the viewer's tests. To have one, run this once, as root: apt-get install -y chromium"
 }
 
+# Called by ./check only: toolchains of the languages that excise knows besides Python.
+install_toolchains() {
+    [ ! -e /usr/lib/go/bin/go ] || return 0
+    if have apt-get && may_be_root; then
+        say "Installing a Go toolchain for the tests: golang-go"
+        apt_install golang-go && return 0
+    fi
+    say "There is no Go toolchain for the tests. To have one, run this once, as root: apt-get install -y golang-go"
+}
+
 # Called by ./check only: on a full disk tests fail without saying why.
 warn_if_disk_is_full() {
     for folder in . "${TMPDIR:-/tmp}"; do

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
-from excise.protocols import Codebase
+from excise.extractors.languages import scan_rules_of
+from excise.protocols import Codebase, ScanRules
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind, name_in_file
+from excise.types import Symbol, SymbolKind, name_in_file, path_of
+from excise.verifiers.leaks.decoders.go_objects import COMPILED
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
-_STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
-_PREFIXES = frozenset(
-    first + second for first in (b"", b"r", b"R", b"b", b"B", b"f", b"F") for second in (b"", b"r", b"b", b"f", b"R")
-)
-_KEYWORDS = frozenset(word.encode() for word in keyword.kwlist) | {b"print"} | _PREFIXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +44,8 @@ class Target:
     """Windows of the definition's docstring (L2)."""
     mention: Hashes
     """The definition's name as a word (L1)."""
+    compiled: Hashes = field(default_factory=lambda: EMPTY)
+    """The name under which compiled programs hold a function, where its machine code is no code object (L3)."""
 
     def all_fingerprints(self) -> Hashes:
         """The fingerprints of all channels, sorted, without duplicates."""
@@ -60,6 +58,7 @@ class Target:
             self.signature,
             self.docstring,
             self.mention,
+            self.compiled,
         )
         return unique(np.concatenate(channels))
 
@@ -78,8 +77,13 @@ def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[T
             found[symbol_id] = target(symbol_id, name_in_file(symbol_id), text.encode(errors="replace"))
             continue
         for inner, body in definitions_in(codebase, symbol):
-            found[inner.symbol_id] = _target(inner, body)
+            found[inner.symbol_id] = replace(_target(inner, body), compiled=_compiled(codebase, inner.symbol_id))
     return list(found.values())
+
+
+def _compiled(codebase: Codebase, symbol_id: str) -> Hashes:
+    name = codebase.compiled_name(symbol_id)
+    return unique(pairs("code", name.encode(), [COMPILED.encode()])) if name else EMPTY
 
 
 def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, bytes]]:
@@ -131,15 +135,16 @@ def enclosing_name(symbol: Symbol) -> str:
 def target(
     symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "", enclosing: str = ""
 ) -> Target:
-    """The target of one definition, computed from its source text."""
+    """The target of one definition, computed from its source text, which is in the language of its file."""
+    rules = scan_rules_of(path_of(symbol_id))
     plain = name.partition("#")[0].encode(errors="replace")
-    words = (code_words(body) | {p.encode() for p in parameters}) - {plain}
+    words = (code_words(body, rules) | {p.encode() for p in parameters}) - {plain}
     own = [p.encode() for p in parameters if p not in {"self", "cls"}]
     return Target(
         symbol=symbol_id,
         name=plain.decode(),
         body=unique(windows(hashes_of(words_of(body)))),
-        plain=unique(windows(hashes_of(words_of(without_comments(body))))),
+        plain=unique(windows(hashes_of(words_of(without_comments(body, rules))))),
         code=unique(pairs("code", plain, words)),
         member=unique(pairs("member", f"{enclosing}.".encode(errors="replace") + plain, words)) if enclosing else EMPTY,
         rare=unique(salted("word", hashes_of(words))),
@@ -153,7 +158,9 @@ def parameters_of(symbol: Symbol) -> list[str]:
     """Names of a function's parameters, read from its signature."""
     if not symbol.is_callable:
         return []
-    opened = symbol.signature.partition("(")[2]
+    before = scan_rules_of(symbol.path).before_name
+    signature = re.sub(before, "", symbol.signature) if before else symbol.signature
+    opened = signature.partition("(")[2]
     depth, top = 1, []
     for letter in opened:
         depth += (letter in "([{") - (letter in ")]}")
@@ -165,19 +172,19 @@ def parameters_of(symbol: Symbol) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def code_words(body: bytes) -> frozenset[bytes]:
+def code_words(body: bytes, rules: ScanRules) -> frozenset[bytes]:
     """The names in some code; keywords, strings and comments are left out."""
-    return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
+    return frozenset(_NAME.findall(re.sub(rules.literals, b" ", body))) - rules.keywords
 
 
-def without_comments(body: bytes) -> bytes:
+def without_comments(body: bytes, rules: ScanRules) -> bytes:
     """The code without comments; strings stay."""
-    return _STRING.sub(lambda found: b"" if found[0].startswith(b"#") else found[0], body)
+    return re.sub(rules.literals, lambda found: b"" if found[0].startswith(rules.comments) else found[0], body)
 
 
 def code_pairs(symbol: Symbol, body: bytes) -> Hashes:
     """The fingerprints that a definition's code object would have: channels ``code`` and ``member``."""
-    words = code_words(body) | {p.encode() for p in parameters_of(symbol)}
+    words = code_words(body, scan_rules_of(symbol.path)) | {p.encode() for p in parameters_of(symbol)}
     name = (symbol.name or "<module>").partition("#")[0].encode(errors="replace")
     enclosing = enclosing_name(symbol).encode(errors="replace")
     return np.concatenate([pairs("code", name, words), pairs("member", enclosing + b"." + name, words)])

@@ -1,7 +1,7 @@
 """Grading of Go projects: files that solutions may not change, how tests are run, canaries and mirrored tests.
 
-Tests are neither lifted nor their calls recorded: every FAIL_TO_PASS test counts, and canaries and mirrored tests guard
-them.
+Tests are neither lifted nor their calls recorded: a FAIL_TO_PASS test counts if it can be mirrored; mirrored tests
+and canaries guard the results.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ NO_CALLS = CallRecording(calls=(), modules=(), removed=(), watched=0, refused={}
 
 class GoGrading:
     """Implements :class:`excise.protocols.Grading` for Go."""
+
+    needs_mirrors = True
 
     def mode(self, root: Path, environment: Path) -> GradingMode:  # noqa: ARG002
         """The only mode: tests are compiled, and only their results are believed."""

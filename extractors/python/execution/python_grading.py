@@ -56,6 +56,8 @@ _WORDS = ("empty", "basic", "order", "bounds", "types", "values", "repeat", "lim
 class PythonGrading:
     """Implements :class:`excise.protocols.Grading` for Python and pytest."""
 
+    needs_mirrors = False
+
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """The configuration file that pytest finds in the untouched sources, and the plugins that are installed."""
         return GradingMode(options={"ini": _configuration(root), "plugins": "\n".join(_plugins(environment))})
