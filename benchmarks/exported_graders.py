@@ -37,7 +37,7 @@ from excise.pipeline.services.export_materials import SetMaterials
 from excise.pipeline.services.task_grader import Grader, GradingEnvironment
 from excise.protocols import Session
 from excise.types import Task
-from excise.verifiers.attacks.all_attacks import ATTACKS
+from excise.verifiers.attacks.all_attacks import attacks_of
 from excise.verifiers.attacks.attack import attack_target
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,7 +92,7 @@ class Benchmark:
         yield Solution(task=task, name="noop", vector="empty", diff="")
         target = attack_target(self.environment(task).bench, task)
         tried: Counter[str] = Counter()
-        for attack in ATTACKS.values():
+        for attack in attacks_of(task.language).values():
             tried[attack.vector] += 1
             if each and tried[attack.vector] > each:
                 continue

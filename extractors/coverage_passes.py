@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from excise.protocols import Codebase
-from excise.types import CoverageMap
+from excise.types import CoverageMap, TestId, name_in_file, path_of, without_parameter
 
 
 def hits_by_symbol(coverage: CoverageMap) -> dict[str, frozenset[str]]:
@@ -46,18 +46,18 @@ def _tests_of(caller: str, hits: Mapping[str, frozenset[str]], tests: Iterable[s
     fixture of all tests of the file, or of the folder."""
     if caller in hits:
         return hits[caller]
-    path, _, name = caller.partition("::")
+    path, name = path_of(caller), name_in_file(caller)
     folder, _, file = path.rpartition("/")
     if file == "conftest.py":
         return frozenset(test for test in tests if not folder or test.startswith(f"{folder}/"))
-    in_file = {test: _name_in_code(test) for test in tests if test.partition("::")[0] == path}
+    in_file = {test: _name_in_code(test) for test in tests if path_of(test) == path}
     named = (test for test, known in in_file.items() if name and (known == name or known.startswith(f"{name}.")))
     return frozenset(named) or frozenset(in_file)
 
 
 def _name_in_code(test: str) -> str:
     """The qualified name of a test's function: ``TestBox.test_it`` of ``tests/test_box.py::TestBox::test_it[3]``."""
-    return test.partition("[")[0].partition("::")[2].replace("::", ".")
+    return TestId.parse(without_parameter(test)).qualname
 
 
 def with_tests_of_callers(codebase: Codebase, coverage: CoverageMap, varying: Iterable[str]) -> CoverageMap:

@@ -1,18 +1,20 @@
-"""Registry of languages: name to adapter. To add one, write its adapter and add a line here."""
+"""The language adapters by name, and which language a project is written in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from pathlib import Path
+from typing import cast
 
-from excise.errors import ConfigError
-from excise.extractors.python.language import Python
+from excise.languages import LANGUAGES, language_part
 from excise.protocols import Language
-
-_LANGUAGES: dict[str, Callable[[], Language]] = {"python": Python}
 
 
 def get_language(name: str) -> Language:
     """The adapter of a language. Raises :class:`ConfigError` for an unknown name."""
-    if name not in _LANGUAGES:
-        raise ConfigError(f"Unknown language {name!r}; known: {', '.join(sorted(_LANGUAGES))}")
-    return _LANGUAGES[name]()
+    return cast(Language, language_part(name, "extractors.{}.language", "LANGUAGE"))
+
+
+def detect_language(root: Path) -> str:
+    """The language that a project's files fit best; the first of :data:`LANGUAGES` if they fit none."""
+    fits = {name: get_language(name).detect(root) for name in LANGUAGES}
+    return max(LANGUAGES, key=lambda name: fits[name])

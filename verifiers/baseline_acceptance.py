@@ -9,7 +9,7 @@ from excise.config import VerdictSettings
 from excise.envs.install.failure_classes import Cause, cause_of, main_cause
 from excise.envs.install.system_packages import what_to_install
 from excise.errors import EnvironmentFailure
-from excise.types import Baseline, Status, TestRun
+from excise.types import Baseline, Status, TestRun, path_of
 
 _BAD = frozenset({Status.FAILED, Status.ERROR})
 _SHOWN = 3
@@ -79,7 +79,7 @@ def _shortfall(settings: VerdictSettings, passed: int, bad: int, baseline: Basel
     if passed < settings.min_pass_rate * (passed + bad):
         return f"Only {passed} of {passed + bad} tests that ran pass; {settings.min_pass_rate:.0%} are needed."
     lost = len(baseline.uncollected)
-    files = len({test.partition("::")[0] for test in baseline.statuses} | baseline.uncollected.keys())
+    files = len({path_of(test) for test in baseline.statuses} | baseline.uncollected.keys())
     if 2 * lost > files:
         return f"{lost} of {files} test files cannot be loaded."
     return ""

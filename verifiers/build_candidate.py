@@ -9,7 +9,18 @@ from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.extractors.features.tiers import tier_of
-from excise.types import Difficulty, GivenBy, NeedKind, Status, Symbol, Task, Visibility, Watched, content_id
+from excise.types import (
+    Difficulty,
+    GivenBy,
+    NeedKind,
+    Status,
+    Symbol,
+    Task,
+    Visibility,
+    Watched,
+    content_id,
+    name_in_file,
+)
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
 from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
@@ -111,7 +122,7 @@ def _described(
     raised = frozenset(n.exception or n.word for n in statement.needs if n.exception or n.kind is NeedKind.EXCEPTION)
     examples = examples_of(behaviour, bench.language.grading, raised)
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
-    silent = [s for s in statement.undescribed if s.partition("::")[2] not in enough]
+    silent = [s for s in statement.undescribed if name_in_file(s) not in enough]
     coverage = bench.prepared.coverage
     numbers = {n for s in silent for n in (coverage.by_symbol.get(s, ()) if coverage is not None else ())}
     untold = {coverage.tests[n] for n in numbers} if coverage is not None else set()
@@ -124,8 +135,8 @@ def _described(
         )
     untold |= set(split.untold)
     split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold & set(split.dependent_tests))))
-    undescribed = enough if few else {s.partition("::")[2] for s in statement.undescribed} & enough
-    plain = {s.partition("::")[2] for s in statement.without_example} - undescribed
+    undescribed = enough if few else {name_in_file(s) for s in statement.undescribed} & enough
+    plain = {name_in_file(s) for s in statement.without_example} - undescribed
     chosen = {}
     for name, shown in examples.items():
         paths = min(MORE_EXAMPLES, shown.num_paths)

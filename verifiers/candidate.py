@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from excise.deleters.edits.empty_bodies import EMPTY, TRIVIAL
 from excise.errors import ExciseError
-from excise.types import Deletion, Status, Task, TestRun
+from excise.protocols import EMPTY, TRIVIAL
+from excise.types import Deletion, Status, Task, TestRun, path_of
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.grading.kit import RecordedBehaviour
@@ -177,7 +177,7 @@ class PlannedDeletion:
 
         Examples in docstrings of the sources are not: a solution may change them.
         """
-        path = test.partition("::")[0]
+        path = path_of(test)
         return bool(why_kept(self.bench, path, ours=path in self.edits("deleted")))
 
 

@@ -12,14 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
 
-from excise.deleters.changed_code import changed_code
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.errors import SandboxError
 from excise.extractors.features.tiers import tier_of
-from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.system.deadline import check_deadline
 from excise.system.job_costs import step
 from excise.types import (
@@ -36,6 +33,8 @@ from excise.types import (
     Visibility,
     WorkerOutcome,
     content_id,
+    dotted_name,
+    path_of,
 )
 from excise.verifiers.candidate import Candidate, Rejected, not_passing
 from excise.verifiers.certificate import certify
@@ -216,7 +215,7 @@ def _known(bench: Workbench) -> list[str]:
 
 
 def _tests_of_files(bench: Workbench, claims: ImportedClaims) -> tuple[str, ...]:
-    return tuple(test for test in _known(bench) if test.partition("::")[0] in claims.test_paths)
+    return tuple(test for test in _known(bench) if path_of(test) in claims.test_paths)
 
 
 def match_tests(listed: Sequence[str], known: Collection[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -252,8 +251,7 @@ def match_tests(listed: Sequence[str], known: Collection[str]) -> tuple[tuple[st
 
 def _dotted(test: str) -> str:
     """A test's id as a dotted name: ``tests/test_a.py::A::test_b`` is ``tests.test_a.A.test_b``."""
-    path, _, name = test.partition("::")
-    return f"{path.removesuffix('.py').replace('/', '.')}.{name.replace('::', '.')}"
+    return f"{path_of(test).removesuffix('.py').replace('/', '.')}.{dotted_name(test)}"
 
 
 # ----------------------------------------------------------------------------------------- task
@@ -266,8 +264,8 @@ def _task(bench: Workbench, claims: ImportedClaims, wanted: Sequence[str], other
     sources = {path: data for path, data in claims.shipped.items() if path not in claims.test_paths}
     if not sources:
         raise Rejected("The gold patch changes nothing but hidden tests.", reason="no_source_change")
-    code = changed_code(cast(PythonCodebase, bench.codebase), bench.read(list(sources)), sources)
-    hidden = tuple(sorted(test for test in bench.trusted if test.partition("::")[0] in tests))
+    code = bench.editor.changed_code(bench.codebase, bench.read(list(sources)), sources)
+    hidden = tuple(sorted(test for test in bench.trusted if path_of(test) in tests))
     shipped_tree = bench.tree_hash(claims.shipped)
     return Task(
         instance_id=claims.instance_id,

@@ -13,10 +13,19 @@ from math import ceil
 
 from excise.deleters.all_deleters import get as get_deleter
 from excise.deleters.delta_debugging import largest_clean
-from excise.deleters.hidden_tests import hiding_only
 from excise.errors import DeletionRefused
 from excise.protocols import Deleter
-from excise.types import Deletion, Feature, TestRun, Visibility, WorkerOutcome, content_id
+from excise.types import (
+    Deletion,
+    Feature,
+    TestRun,
+    Visibility,
+    WorkerOutcome,
+    content_id,
+    holders_of_test,
+    is_inside,
+    without_parameter,
+)
 from excise.verifiers.candidate import DeletionTrees, PlannedDeletion, Rejected, not_passing
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
 from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
@@ -38,7 +47,7 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
 
     Raises :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that.
     """
-    deleter = get_deleter(deleter_name)
+    deleter = get_deleter(deleter_name, bench.repo.language)
     feature, plan = _plan_without_copies(bench, deleter, feature)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(MAX_WIDENINGS):
@@ -102,7 +111,7 @@ def _without(bench: Workbench, feature: Feature, copied: set[str]) -> frozenset[
     """The symbols of a feature without those in ``copied``, what holds them, and what they need."""
     if not copied <= bench.codebase.symbols().keys():
         return frozenset()
-    left = {s for s in feature.symbols if any(c == s or c.startswith((f"{s}.", f"{s}::")) for c in copied)}
+    left = {s for s in feature.symbols if any(is_inside(c, s) for c in copied)}
     return _deletable_beside(bench, feature, left | copied)
 
 
@@ -143,9 +152,9 @@ def _plan(
     """Delete of the feature's symbols ``only`` these, and hide the tests with the ids ``hide``."""
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
     if bench.settings.visibility is Visibility.TESTS:
-        deletion = hiding_only(bench.codebase, deletion, frozenset())
+        deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
-        deletion = hiding_only(bench.codebase, deletion, _kept_hidden(deletion))
+        deletion = bench.editor.hiding_only(bench.codebase, deletion, _kept_hidden(deletion))
     hidden = _whole_functions(bench, deletion.hidden)
     deletion = replace(deletion, hidden=tuple(sorted(hidden)))
     return PlannedDeletion(
@@ -160,12 +169,12 @@ def _kept_hidden(deletion: Deletion) -> frozenset[str]:
 
     Raises :class:`Rejected` if there is only one.
     """
-    functions = {test.partition("[")[0] for test in deletion.hidden}
+    functions = {without_parameter(test) for test in deletion.hidden}
     if len(functions) < 2:
         raise Rejected("One test alone needs this code: it cannot be in sight and hidden.", reason="too_few_tests")
     ordered = sorted(functions, key=lambda test: content_id("sample", test))
     chosen = set(ordered[: ceil(len(ordered) * (1 - SHARE_IN_SIGHT))])
-    return frozenset(test for test in deletion.hidden if test.partition("[")[0] in chosen)
+    return frozenset(test for test in deletion.hidden if without_parameter(test) in chosen)
 
 
 def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
@@ -173,13 +182,12 @@ def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
 
     The id of a class stands for all tests of the class.
     """
-    stems = {test.partition("[")[0] for test in tests}
+    stems = {without_parameter(test) for test in tests}
 
     def is_selected(test: str) -> bool:
-        parts = test.partition("[")[0].split("::")
-        return any("::".join(parts[:end]) in stems for end in range(2, len(parts) + 1))
+        return without_parameter(test) in stems or not stems.isdisjoint(holders_of_test(test)[1:])
 
-    return frozenset(test for test in bench.baseline.durations if is_selected(test) or test.partition("[")[0] in stems)
+    return frozenset(filter(is_selected, bench.baseline.durations))
 
 
 def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
@@ -224,7 +232,8 @@ def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: Te
         broken += f"; the runner gave up: {run.detail.strip()[-300:]}"
     if len(feature.symbols) < 2:
         raise Rejected(f"{broken}.", reason="breaks_other_tests")
-    bench, deleter = plan.bench, get_deleter(plan.deletion.deleter)
+    bench = plan.bench
+    deleter = get_deleter(plan.deletion.deleter, bench.repo.language)
     tried: dict[frozenset[str], PlannedDeletion] = {}
 
     def is_clean(symbols: frozenset[str]) -> bool:

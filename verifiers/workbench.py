@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from excise.config import VerdictSettings
+from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.project_docs import read_documents
 from excise.envs.install.layer_contents import compose
@@ -22,7 +23,7 @@ from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, Start, SystemRequest, TestRunRequest
 from excise.system.folders import publish_folder, temporary_folder_beside
-from excise.types import Baseline, CoverageMap, Environment, Repo, Status, TestRun, WorkerOutcome
+from excise.types import Baseline, CoverageMap, Environment, Repo, Status, TestRun, WorkerOutcome, path_of
 from excise.verifiers.run_starts import RunStarts
 
 logger = logging.getLogger(__name__)
@@ -136,6 +137,7 @@ class Workbench:
         self.repeats: RepeatedRuns | None = None
         """Where set, every forked run is repeated in a process of its own, and counted here."""
         self.language = get_language(prepared.repo.language)
+        self.editor = editor_of(prepared.repo.language)
         self.interpreter = interpreter_of(self.recipe.python)
         self.policy = Policy(
             memory_bytes=settings.memory_mb << 20,
@@ -376,13 +378,13 @@ class Workbench:
         First those in the same files as ``hidden`` tests, then those that execute code in the ``edited`` files.
         """
         budget = min(MAX_NEAR_S, NEAR_SHARE * self.baseline.suite_s())
-        files = {test.partition("::")[0] for test in hidden}
+        files = {path_of(test) for test in hidden}
         coverage = self.prepared.coverage
-        close = {t for t in self.trusted if t.partition("::")[0] in files}
+        close = {t for t in self.trusted if path_of(t) in files}
         related: set[str] = set()
         if coverage is not None:
             for symbol, numbers in coverage.by_symbol.items():
-                if symbol.partition("::")[0] in edited:
+                if path_of(symbol) in edited:
                     related |= {coverage.tests[n] for n in numbers}
         chosen: list[str] = []
         spent = 0.0

@@ -19,6 +19,7 @@ from excise.datasets.exports.instance_images import CHECKOUT_LAYER, InstanceImag
 from excise.datasets.exports.mirror_streams import FOLDER, MirrorStreams, mirror_name
 from excise.protocols import Checkout, ExportedSet, ExportedTask, ExportReport
 from excise.system.files import replace_lines
+from excise.types import dotted_name, path_of
 
 TESTS = "r2e_tests"
 """Folder of the tests in an image."""
@@ -124,14 +125,13 @@ def _expected(task: ExportedTask, tests: Mapping[str, str]) -> dict[str, str]:
     """Test, as R2E-Gym reads its name from pytest's log, to its status with the solution."""
     files = _names(task)
     listed = (*task.task.fail_to_pass, *task.task.pass_to_pass)
-    found = [test.partition("::") for test in listed]
-    return {name.replace("::", "."): "PASSED" for path, _, name in found if files.get(path) in tests}
+    return {dotted_name(test): "PASSED" for test in listed if files.get(path_of(test)) in tests}
 
 
 def _names(task: ExportedTask) -> dict[str, str]:
     """Path of each file with FAIL_TO_PASS tests to its name in the folder of tests: ``test_1.py`` and so on, since
     pytest refuses two modules of one name."""
-    paths = sorted({test.partition("::")[0] for test in task.task.fail_to_pass})
+    paths = sorted({path_of(test) for test in task.task.fail_to_pass})
     return {path: f"test_{number}.py" for number, path in enumerate(paths, 1)}
 
 

@@ -19,6 +19,7 @@ from excise.datasets.exports.instance_images import CHECKOUT_LAYER, InstanceImag
 from excise.datasets.exports.mirror_streams import FOLDER, MirrorStreams, mirror_name
 from excise.protocols import ExportedSet, ExportedTask, ExportReport
 from excise.system.files import replace_lines
+from excise.types import path_of
 
 LOG_PARSER = "parse_log_pytest"
 """Its name of the format of pytest's output."""
@@ -116,7 +117,7 @@ def _row(
 
 def _test_command(task: ExportedTask) -> str:
     recipe = task.environment.recipe
-    files = sorted({test.partition("::")[0] for test in (*task.task.fail_to_pass, *task.task.pass_to_pass)})
+    files = sorted({path_of(test) for test in (*task.task.fail_to_pass, *task.task.pass_to_pass)})
     command = ["/opt/env/bin/python", "-m", "pytest", "-rA", "--tb=no", "-p", "no:cacheprovider"]
     return shlex.join([*command, *recipe.test_args, *files])
 

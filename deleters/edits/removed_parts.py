@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
+EXPRESSION_SUFFIX = "#expression"
+"""Suffix of a symbol's id if only an expression of it was deleted."""
 _PART = re.compile(r"#part\d+$")
 
 

@@ -29,5 +29,5 @@ def base_classes(codebase: Codebase, symbol: Symbol) -> Iterator[Symbol | type]:
 
 def class_of(codebase: Codebase, symbol: Symbol) -> Symbol | None:
     """The class around a definition; ``None`` if there is none."""
-    found = codebase.symbols().get(f"{symbol.path}::{symbol.qualname.rpartition('.')[0]}")
+    found = codebase.symbols().get(symbol.holder_id)
     return found if found is not None and found.kind is SymbolKind.CLASS else None

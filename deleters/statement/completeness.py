@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from excise.deleters.code_editors import editor_of
 from excise.deleters.statement.details import is_named
-from excise.deleters.statement.specification import Entry, Specification, module_of, specification_of
+from excise.deleters.statement.specification import Entry, Specification, specification_of
 from excise.types import GivenBy, Need, NeedKind, Task
 
 KEPT_DEFINITIONS = frozenset({"stub", "line", "expression"})
@@ -47,7 +48,7 @@ class InventoryItem:
 def inventory(task: Task) -> list[InventoryItem]:
     """The items that the specification of a task gives, in its order."""
     parts = specification_of(task)
-    return [*_places(task, parts), *_imports(parts), *_details(task, parts)]
+    return [*_places(task, parts), *_imports(task, parts), *_details(task, parts)]
 
 
 def missing_items(task: Task, text: str) -> list[InventoryItem]:
@@ -80,7 +81,7 @@ def _places(task: Task, parts: Specification) -> Iterator[InventoryItem]:
     for entry in entries:
         where = f"`{entry.path}`"
         file = InventoryItem(
-            label=f"file {entry.path}", line=f"The code belongs into {where}.", is_given=_names_file(entry.path)
+            label=f"file {entry.path}", line=f"The code belongs into {where}.", is_given=_names_file(task, entry.path)
         )
         if not entry.head:
             yield file
@@ -95,9 +96,9 @@ def _places(task: Task, parts: Specification) -> Iterator[InventoryItem]:
         yield file
 
 
-def _names_file(path: str, names: Sequence[str] = ()) -> Callable[[str], bool]:
+def _names_file(task: Task, path: str, names: Sequence[str] = ()) -> Callable[[str], bool]:
     """Whether a text names a file, by its path or as a module; of a package, also by one of its ``names``."""
-    module = re.escape(module_of(path))
+    module = re.escape(editor_of(task.language).words.module_of(path))
     end = r"(?![\w/])"
     if path.endswith("__init__.py"):  # not the beginning of the name of another module
         listed = "|".join(map(re.escape, names))
@@ -122,13 +123,13 @@ def _names_entry(entry: Entry, *, with_signature: bool) -> Callable[[str], bool]
     return is_given
 
 
-def _imports(parts: Specification) -> Iterator[InventoryItem]:
+def _imports(task: Task, parts: Specification) -> Iterator[InventoryItem]:
     for sentence in parts.offered:
         path = sentence[1:].partition("`")[0]
         names = re.findall(r"`([^`]+)`", sentence.partition("` offered ")[2])
 
         def is_given(text: str, path: str = path, names: tuple[str, ...] = tuple(names)) -> bool:
-            return _names_file(path, names)(text) and all(
+            return _names_file(task, path, names)(text) and all(
                 re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names
             )
 

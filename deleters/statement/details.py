@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.statement.base_classes import base_classes, class_of
 from excise.protocols import Codebase
-from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol
+from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol, is_whole_file, joined, name_in_file, path_of
 
 MAX_DETAILS = 40
 """Maximum number of details of one kind that a statement adds for one definition; more would be its data."""
@@ -145,7 +145,7 @@ def _has_text(word: str, text: str, *, is_code: bool) -> bool:
 
 def _is_convention(need: Need, codebase: Codebase) -> bool:
     """Whether Python or its standard library implies the detail."""
-    name = need.owner.rpartition("::")[2].rpartition(".")[2].partition("#")[0]
+    name = name_in_file(need.owner).rpartition(".")[2].partition("#")[0]
     if need.kind is NeedKind.EXCEPTION:
         return need.word in _CONVENTIONS.get(name, ())
     if need.kind is NeedKind.ATTRIBUTE:
@@ -170,7 +170,7 @@ def related_code(codebase: Codebase, deletion: Deletion) -> str:
             around[owner.symbol_id] = owner
         bases = (base for base in base_classes(codebase, symbol) if isinstance(base, Symbol))
         around.update({base.symbol_id: base for base in bases})
-    callers = {c for s in removed for c in codebase.callers(s.symbol_id) if "::" in c}
+    callers = {c for s in removed for c in codebase.callers(s.symbol_id) if not is_whole_file(c)}
     around.update({c: symbols[c] for c in sorted(callers) if not codebase.is_test(symbols[c].path)})
     return "\n".join(_without(codebase, symbol, gone) for symbol in around.values() if not _is_inside(symbol, removed))
 
@@ -202,12 +202,12 @@ def lines_by_symbol(needs: Iterable[Need], shown: Sequence[Symbol]) -> dict[str,
 def _place(owner: str, shown: Sequence[Symbol]) -> str:
     """The shown symbol below which a detail of ``owner`` stands: itself, what is around it, or one of its file."""
     ids = [symbol.symbol_id for symbol in shown]
-    path, _, qualname = owner.partition("::")
+    path, qualname = path_of(owner), name_in_file(owner)
     while qualname:
-        if f"{path}::{qualname}" in ids:
-            return f"{path}::{qualname}"
+        if (found := joined(path, qualname)) in ids:
+            return found
         qualname = qualname.rpartition(".")[0]
-    return next((i for i in ids if i.partition("::")[0] == path), ids[0] if ids else owner)
+    return next((i for i in ids if path_of(i) == path), ids[0] if ids else owner)
 
 
 def _lines(needs: Sequence[Need]) -> Iterator[str]:
@@ -238,7 +238,7 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
 def _shown(need: Need) -> str:
     """What stands in the statement: the whole text that a detail is a part of, and names with their modules."""
     *owner, last = need.word.split(".")
-    path = need.owner.partition("::")[0].removesuffix(".py").removesuffix("/__init__").split("/")
+    path = path_of(need.owner).removesuffix(".py").removesuffix("/__init__").split("/")
     if need.kind is NeedKind.REPLACED and owner and len(owner) < len(path) and path[-len(owner) :] == owner:
         first = 1 if path[0] in _SOURCE_FOLDERS else 0
         return ".".join([*path[first:], last])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from excise.deleters.code_editors import editor_of
 from excise.deleters.statement.completeness import KEPT_DEFINITIONS, completed
-from excise.deleters.statement.specification import Entry, Specification, module_of, specification_of
-from excise.types import Task
+from excise.deleters.statement.specification import Entry, Specification, specification_of
+from excise.protocols import StatementWords
+from excise.types import Task, name_in_file, path_of
 
 MAX_SHOWN = 5
 """Definitions whose failure is shown."""
@@ -21,7 +23,7 @@ MAX_CALLERS = 3
 def issue(task: Task) -> tuple[str, tuple[str, ...]]:
     """The issue about a task, with what hidden tests need besides in a last section, and the labels of these items."""
     parts = specification_of(task)
-    sections = [_title(task, parts), _happens(task, parts), _expected(parts), _checked(task)]
+    sections = [_title(task, parts), _happens(task, parts), _expected(task, parts), _checked(task)]
     return completed(task, "\n\n".join(section for section in sections if section) + "\n")
 
 
@@ -34,11 +36,11 @@ def _whole_files(parts: Specification) -> list[str]:
 
 
 def _title(task: Task, parts: Specification) -> str:
-    files = _whole_files(parts)
-    shown = [f"`{module_of(path)}`" for path in files] or [f"`{entry.name}`" for entry in _outer(parts)]
+    files, words = _whole_files(parts), editor_of(task.language).words
+    shown = [f"`{words.module_of(path)}`" for path in files] or [f"`{entry.name}`" for entry in _outer(parts)]
     names = ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
     if not names:
-        names = f"Something in `{task.removed[0].partition('::')[0]}`" if task.removed else "Something"
+        names = f"Something in `{path_of(task.removed[0])}`" if task.removed else "Something"
     lack = "not implemented" if task.deleter in KEPT_DEFINITIONS else "missing"
     if task.deleter == "proposed":
         lack = "incomplete"
@@ -52,16 +54,17 @@ def _outer(parts: Specification) -> list[Entry]:
 
 
 def _happens(task: Task, parts: Specification) -> str:
-    """Calls that fail now, with what Python says."""
-    lines = ["## What happens", "", "With this checkout:", "", "```python"]
+    """Calls that fail now, and how."""
+    words = editor_of(task.language).words
+    lines = ["## What happens", "", "With this checkout:", "", f"```{words.fence}"]
     shown = 0
     for path in _whole_files(parts)[:MAX_SHOWN]:
         if task.deleter not in KEPT_DEFINITIONS and task.deleter != "proposed":
-            lines += [f">>> import {module_of(path)}", f"ModuleNotFoundError: No module named {module_of(path)!r}"]
+            lines += words.missing_file(path)
             shown += 1
     if not shown:
         for entry in _outer(parts)[:MAX_SHOWN]:
-            lines += _failure(task, entry)
+            lines += words.failure(entry.path, entry.name, task.deleter)
             shown += 1
     if not shown:
         lines = ["## What happens", "", f"{_project(task)} no longer does what is described here."]
@@ -70,51 +73,33 @@ def _happens(task: Task, parts: Specification) -> str:
     more = len(_outer(parts)) - MAX_SHOWN
     if more > 0 and not _whole_files(parts):
         lines += ["", f"The same goes for {more} more names."]
-    callers = [caller.replace("::", ": ") for caller in parts.callers[:MAX_CALLERS]]
+    callers = [f"{path_of(caller)}: {name_in_file(caller)}" for caller in parts.callers[:MAX_CALLERS]]
     if callers:
         lines += ["", f"What relies on it fails as well: {', '.join(f'`{caller}`' for caller in callers)}."]
     return "\n".join(lines)
 
 
-def _failure(task: Task, entry: Entry) -> list[str]:
-    """A session in which one definition is missing."""
-    module, name = module_of(entry.path), entry.name
-    first, _, rest = name.partition(".")
-    if task.deleter in KEPT_DEFINITIONS:
-        return [f">>> from {module} import {first}", f">>> {name}(...)", "NotImplementedError"]
-    if task.deleter == "proposed":
-        return [f">>> from {module} import {first}", f">>> {name}(...)  # missing, or does less than it did"]
-    if not rest:
-        return [f">>> from {module} import {name}", f"ImportError: cannot import name {name!r} from {module!r}"]
-    owner, _, attribute = name.rpartition(".")
-    last = owner.rpartition(".")[2]
-    return [
-        f">>> from {module} import {first}",
-        f">>> {name}",
-        f"AttributeError: type object {last!r} has no attribute {attribute!r}",
-    ]
-
-
-def _expected(parts: Specification) -> str:
-    lines = list(_expectations(parts))
+def _expected(task: Task, parts: Specification) -> str:
+    words = editor_of(task.language).words
+    lines = list(_expectations(parts, words))
     examples = parts.examples[:MAX_EXAMPLES]
     if examples:
-        lines += [*([""] if lines else []), "Before, these calls gave:", "", "```python", *examples, "```"]
+        lines += [*([""] if lines else []), "Before, these calls gave:", "", f"```{words.fence}", *examples, "```"]
     if not lines:
         return "## What should happen\n\nIt should work as its name, its callers and the rest of the project tell."
     return "\n".join(["## What should happen", "", *lines]).rstrip()
 
 
-def _expectations(parts: Specification) -> Iterator[str]:
+def _expectations(parts: Specification, words: StatementWords) -> Iterator[str]:
     for entry in [entry for entry in parts.entries if not entry.head]:
         if entry.first_paragraph:
-            yield f"- `{module_of(entry.path)}`: {entry.first_paragraph}"
+            yield f"- `{words.module_of(entry.path)}`: {entry.first_paragraph}"
     told = [entry for entry in parts.public if entry.first_paragraph]
     for entry in told[:MAX_EXPECTED]:
         yield f"- `{entry.name}`: {entry.first_paragraph}"
 
 
 def _checked(task: Task) -> str:
-    files = sorted({test.partition("::")[0] for test in task.fail_to_pass})
+    files = sorted({path_of(test) for test in task.fail_to_pass})
     listed = ", ".join(f"`{file}`" for file in files[:MAX_SHOWN]) + (" and others" if len(files) > MAX_SHOWN else "")
     return f"The tests in {listed} noticed it. All others pass, and should go on passing."

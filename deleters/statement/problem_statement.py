@@ -23,13 +23,27 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.statement.descriptions import comment_of, described_share, undescribed, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
+from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
-from excise.protocols import Codebase, Module
-from excise.types import FILLED_IN, Deletion, GivenBy, Need, Repo, Symbol, SymbolKind, Visibility
+from excise.protocols import Codebase, Module, StatementWords
+from excise.types import (
+    FILLED_IN,
+    Deletion,
+    GivenBy,
+    Need,
+    Repo,
+    Symbol,
+    SymbolKind,
+    Visibility,
+    is_whole_file,
+    name_in_file,
+    path_of,
+)
 
 MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
@@ -41,7 +55,6 @@ MAX_ASSIGNMENT = 2000
 """Maximum number of characters of an assignment that a statement shows."""
 _EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w+["']""", re.MULTILINE)
 """What of a package's own file names what it offers: imports, and names in quotes."""
-_IMPORT = re.compile(r"(?:from|import)\s")
 _WITH_IMPORTS = ", and so are the imports that nothing else in its file used"
 _STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
@@ -91,7 +104,7 @@ def write_statement(
     :func:`~excise.deleters.statement.project_docs.read_documents`. ``needs`` are the details that the tests need; those
     of tests in sight are given by the tree. ``examples`` are lines of code with results of the original.
     """
-    symbols = codebase.symbols()
+    symbols, words = codebase.symbols(), editor_of(repo.language).words
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     callers = _callers(codebase, removed)
     shown = _interface(codebase, removed, fail_to_pass, callers)
@@ -103,13 +116,17 @@ def write_statement(
         _where_used(codebase, removed, callers, deletion),
         _registered(deletion),
         _used(deletion),
-        _examples(examples),
+        _examples(examples, words.fence),
         _imports(codebase, shown, assigned, deletion),
-        _checked(fail_to_pass, deletion, visibility),
+        how_checked(fail_to_pass, deletion, visibility),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
-        parts = (_title(repo, shown, deletion), _missing(codebase, shown, assigned, visibility, details), *rest)
+        parts = (
+            _title(repo, shown, deletion, words),
+            _missing(codebase, shown, assigned, visibility, details, words.fence),
+            *rest,
+        )
         return "\n\n".join(part for part in parts if part) + "\n"
 
     located = locate(needs, written({}), related_code(codebase, deletion), codebase) if needs else []
@@ -131,7 +148,7 @@ def _interface(
 
     These are the hidden tests, by name, and callers that stayed.
     """
-    files = {test.partition("::")[0] for test in fail_to_pass}
+    files = {path_of(test) for test in fail_to_pass}
     tests = b"\n".join(codebase.modules[path].source for path in sorted(files) if path in codebase.modules)
     words = set(re.findall(rb"\w+", tests))
     chosen: dict[str, Symbol] = {}
@@ -160,7 +177,7 @@ def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
                 yield inner
 
 
-def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
+def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
     outer = [s for s in shown if s.symbol_id in deletion.removed]
     names = list(dict.fromkeys(f"`{_numberless(s.qualname) or s.path}`" for s in outer))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -168,12 +185,12 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     if deletion.deleter == "expression":
         return (
             f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} one `return` of the code below is gone: "
-            "`raise NotImplementedError` stands in its place. Return an expression with which the code does what is "
+            f"`{words.placeholder}` stands in its place. Return an expression with which the code does what is "
             "described here. Everything else in the project works and must keep working."
         )
     removed = _removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
-    unused = any(_IMPORT.match(line) for path in defining for line in removed.get(path, ()))
+    unused = any(re.match(words.imports, line) for path in defining for line in removed.get(path, ()))
     if deletion.deleter in {"stub", "line"}:
         return (
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
@@ -201,13 +218,14 @@ def _missing(
     assigned: Mapping[str, str],
     visibility: Visibility,
     details: Mapping[str, Sequence[str]],
+    fence: str,
 ) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
     names: dict[str, dict[str, str]] = defaultdict(dict)
     for name, text in assigned.items():
-        path, _, qualname = name.partition("::")
+        path, qualname = path_of(name), name_in_file(name)
         by_path.setdefault(path, [])
         names[path][qualname] = text
     lines = ["## What is missing"]
@@ -215,18 +233,18 @@ def _missing(
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
         entries = (
-            _head(symbol, visibility)
+            _head(symbol, visibility, fence)
             + _docstring(symbol, visibility, codebase.modules[symbol.path])
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
-        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility)])
+        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility, fence)])
     if any(FILLED_IN in line for each in details.values() for line in each):
         lines.append(f"\nIn texts and messages, `{FILLED_IN}` stands for what is filled in.")
     return "\n".join(lines)
 
 
-def _assignments(texts: Mapping[str, str], visibility: Visibility) -> Iterable[str]:
+def _assignments(texts: Mapping[str, str], visibility: Visibility, fence: str) -> Iterable[str]:
     """The entries of names that assignments bind, by the class that they are in: the statements that are data."""
     by_owner: dict[str, list[str]] = defaultdict(list)
     for name, text in texts.items():
@@ -238,7 +256,7 @@ def _assignments(texts: Mapping[str, str], visibility: Visibility) -> Iterable[s
             yield f"\nthe name `{name}`"
     for owner, statements in by_owner.items():
         block = "\n".join(dict.fromkeys(statements))
-        yield f"\n```python\n{block}\n```" + (f"\n(in `{owner}`)" if owner else "")
+        yield f"\n```{fence}\n{block}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
 def _is_data(text: str) -> bool:
@@ -251,7 +269,7 @@ def _detail_lines(lines: Sequence[str]) -> str:
     return "".join(f"\n{line}" for line in ("", *lines)) if lines else ""
 
 
-def _head(symbol: Symbol, visibility: Visibility) -> str:
+def _head(symbol: Symbol, visibility: Visibility, fence: str) -> str:
     if symbol.kind is SymbolKind.MODULE:
         return ""
     if visibility is Visibility.BEHAVIOUR:
@@ -259,7 +277,7 @@ def _head(symbol: Symbol, visibility: Visibility) -> str:
     marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
     head = f"{marks}\n{_signature(symbol)}".strip()
     owner = _numberless(symbol.qualname.rpartition(".")[0])
-    return f"\n```python\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
+    return f"\n```{fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
 def _docstring(symbol: Symbol, visibility: Visibility, module: Module) -> str:
@@ -377,8 +395,8 @@ def _callers(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[st
     inner = {s.symbol_id: s for symbol in removed for s in _with_members(codebase, symbol)}
     found = {}
     for symbol_id in inner:
-        callers = (c for c in codebase.callers(symbol_id) if c not in inner and "::" in c)
-        found[symbol_id] = sorted(c for c in callers if not codebase.is_test(c.partition("::")[0]))
+        callers = (c for c in codebase.callers(symbol_id) if c not in inner and not is_whole_file(c))
+        found[symbol_id] = sorted(c for c in callers if not codebase.is_test(path_of(c)))
     return found
 
 
@@ -411,17 +429,17 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     return max(usable, key=plainness, default="")
 
 
-def _examples(lines: Sequence[str]) -> str:
+def _examples(lines: Sequence[str], fence: str) -> str:
     """The section with examples."""
-    intro = "## Examples\n\nCalls, and what the original code gave:\n\n```python"
+    intro = f"## Examples\n\nCalls, and what the original code gave:\n\n```{fence}"
     return "\n".join([intro, *lines, "```"]) if lines else ""
 
 
 def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion) -> str:
     """The section with other files of the project from which the removed names could be imported."""
     names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
-    names |= {name for each in assigned if "." not in (name := each.partition("::")[2])}
-    own = {s.path for s in shown} | {each.partition("::")[0] for each in assigned}
+    names |= {name for each in assigned if "." not in (name := name_in_file(each))}
+    own = {s.path for s in shown} | {path_of(each) for each in assigned}
     removed = _removed_lines(deletion.source_patch)
     used = {path for path, _ in deletion.uses}
     lines: list[str] = []
@@ -455,30 +473,3 @@ def _removed_lines(patch: str) -> dict[str, list[str]]:
         elif line.startswith("-") and not line.startswith("--- "):
             found[path].append(line[1:])
     return found
-
-
-def _checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Visibility) -> str:
-    changed = set(touched(deletion.hide_patch))
-    unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
-    partly = [t for t in fail_to_pass if t not in set(deletion.hidden) and t.partition("::")[0] in changed]
-    if visibility is Visibility.SAMPLE_TESTS:
-        partly = []
-    seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
-    parts = []
-    if unseen:
-        parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {_files(unseen)}) must pass")
-    if partly:
-        were = f"{_count(len(partly), 'test')} in files of which this checkout has parts only"
-        parts.append(f"{were} ({_files(partly)}) must pass")
-    if seen:
-        parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
-    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
-
-
-def _files(tests: Sequence[str]) -> str:
-    files = sorted({test.partition("::")[0] for test in tests})
-    return ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"One {noun} that is" if number == 1 else f"{number} {noun}s that are"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
+import posixpath
 import re
 import textwrap
 import warnings
@@ -193,7 +194,7 @@ def _plain(symbol: Symbol) -> str:
 
 def _dotted(symbol: Symbol) -> list[str]:
     """Names of folders, file and symbol, the outermost first."""
-    parts = symbol.path.removesuffix(".py").removesuffix("/__init__").split("/")
+    parts = posixpath.splitext(symbol.path)[0].removesuffix("/__init__").split("/")
     return [*parts, *(_plain(symbol).split(".") if symbol.qualname else [])]
 
 

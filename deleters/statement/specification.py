@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from excise.deleters.code_editors import editor_of
 from excise.types import Task
 
 MISSING, USED, EXAMPLES, OFFERED = "What is missing", "Where it is used", "Examples", "Also importable from"
 """Titles of sections, as :mod:`excise.deleters.statement.problem_statement` writes them."""
-_HEAD = re.compile(r"(?m)^(?:async )?(?:def|class) (\w+)")
 _BARE = re.compile(r"^(?:async )?(?:function|method|class method|static method|property|class) `([\w.]+)`")
-_SOURCE_FOLDERS = ("src/", "lib/")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +31,8 @@ class Entry:
     """Lines of its documentation."""
     details: list[str] = field(default_factory=list)
     """Lines of details, without list marks."""
+    heads: str = ""
+    """A regular expression for the beginning of a definition, see :attr:`excise.protocols.StatementWords.heads`."""
 
     @property
     def name(self) -> str:
@@ -39,7 +40,7 @@ class Entry:
         found = _BARE.search(self.head)
         if found:
             return found[1]
-        found = _HEAD.search(self.head)
+        found = re.search(rf"(?m)^{self.heads}", self.head) if self.heads else None
         if found is None:
             return ""
         return f"{self.owner}.{found[1]}" if self.owner else found[1]
@@ -87,7 +88,7 @@ def specification_of(task: Task) -> Specification:
     found = Specification()
     for title, lines in _sections(task.problem_statement):
         if title == MISSING:
-            found.entries = list(_entries(lines))
+            found.entries = list(_entries(lines, editor_of(task.language).words.heads))
         elif title == EXAMPLES:
             found.examples = _code(lines)
         elif title == USED:
@@ -96,13 +97,6 @@ def specification_of(task: Task) -> Specification:
         elif title == OFFERED:
             found.offered = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
     return found
-
-
-def module_of(path: str) -> str:
-    """The name by which a file is imported, as far as its path tells."""
-    for folder in _SOURCE_FOLDERS:
-        path = path.removeprefix(folder)
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -130,13 +124,13 @@ def _code(lines: list[str]) -> list[str]:
     return found
 
 
-def _entries(lines: list[str]) -> Iterator[Entry]:
+def _entries(lines: list[str], heads: str) -> Iterator[Entry]:
     path, entry = "", Entry(path="", head="")
     code: list[str] | None = None
     for line in lines:
         if code is not None:
             if line.startswith("```"):
-                entry = Entry(path=path, head="\n".join(code))
+                entry = Entry(path=path, head="\n".join(code), heads=heads)
                 code = None
                 yield entry
             else:

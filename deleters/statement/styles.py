@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from excise.deleters.statement.completeness import missing_items
 from excise.deleters.statement.issue import issue
-from excise.types import DETERMINISTIC, IMPORTED, StatementStyle, Task, TaskStatement
+from excise.types import DETERMINISTIC, IMPORTED, StatementStyle, Task, TaskStatement, name_in_file, path_of
 
 MAX_NAMES = 8
 """Maximum number of names in one sentence."""
@@ -90,7 +90,7 @@ def _ambiguous(task: Task) -> str:
     summary = _summary(task.problem_statement, names)
     if summary:
         text += f" It was about this: “{summary}”"
-    tests = sorted({test.partition("::")[0] for test in task.fail_to_pass})
+    tests = sorted({path_of(test) for test in task.fail_to_pass})
     return f"{text} Make it work again; its tests were in {_listed(tests)}.\n"
 
 
@@ -102,7 +102,7 @@ def _by_path(task: Task) -> dict[str, list[str]]:
     """Path to the names that are missing there; an empty list for a file that is missing as a whole."""
     found: dict[str, list[str]] = {}
     for symbol in task.removed:
-        path, _, name = symbol.partition("::")
+        path, name = path_of(symbol), name_in_file(symbol)
         names = found.setdefault(path, [])
         plain = re.sub(r"#\d+", "", name)
         if plain and plain not in names:

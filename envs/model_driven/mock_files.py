@@ -18,7 +18,7 @@ from excise.envs.model_driven.install_context import InstallContext
 from excise.envs.sandbox.mount_points import ENV
 from excise.errors import EnvironmentFailure
 from excise.protocols import Mount, Session
-from excise.types import WorkerOutcome
+from excise.types import WorkerOutcome, path_of
 
 MOCKS = f"{ENV}/excise-mocks"
 """Folder of the mocks inside the sandbox; it is last on ``sys.path``."""
@@ -100,7 +100,7 @@ def _record_mock_use(
 
 
 def _file(test: str) -> str:
-    return test.partition("::")[0]
+    return path_of(test)
 
 
 def _imports(path: Path, modules: Iterable[str]) -> bool:

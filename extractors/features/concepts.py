@@ -17,7 +17,7 @@ from itertools import combinations, pairwise
 from excise.extractors.features.feature_names import words_of
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
-from excise.types import Symbol
+from excise.types import Symbol, joined
 
 CALL, SAME_CLASS, SAME_FILE, SAME_TESTS, SAME_WORDS = 3.0, 1.0, 0.3, 2.0, 1.5
 """Affinity of two symbols. The last two are multiplied by the share of tests or words that they have in common; words
@@ -170,7 +170,7 @@ def _pair(one: int, other: int) -> tuple[int, int]:
 def _class_of(symbol: Symbol) -> str:
     """Id of the class of a method; empty for a function."""
     head = symbol.qualname.rpartition(".")[0]
-    return f"{symbol.path}::{head}" if head else ""
+    return joined(symbol.path, head) if head else ""
 
 
 def _file_of(symbol: Symbol) -> str:

@@ -21,7 +21,20 @@ from excise.extractors.features.search_index import MAX_LOC, FeatureLimits, Sear
 from excise.extractors.features.tiers import tier_of
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
-from excise.types import CoverageMap, Feature, FeatureKind, Symbol, SymbolKind, SymbolReport, content_id
+from excise.types import (
+    CoverageMap,
+    Feature,
+    FeatureKind,
+    Symbol,
+    SymbolKind,
+    SymbolReport,
+    content_id,
+    holders_of_test,
+    joined,
+    name_in_file,
+    path_of,
+    symbol_of_test,
+)
 
 MAX_SYMBOLS = 60
 """Maximum number of functions and methods in a feature of several definitions."""
@@ -171,10 +184,9 @@ def _groups_of_tests(index: SearchIndex, parts: list[Symbol]) -> Iterator[tuple[
 
 def _groups_of(test: str) -> Iterator[str]:
     """The test file and the test class that a test belongs to."""
-    path, _, name = test.partition("::")
+    path, *classes = holders_of_test(test)
     yield path
-    if "::" in name:
-        yield f"{path}::{name.rpartition('::')[0]}"
+    yield from classes[-1:]
 
 
 def _without_copies(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
@@ -186,7 +198,7 @@ def _without_copies(index: SearchIndex, symbols: frozenset[str]) -> frozenset[st
 
 def _with_classes(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
     """Put a class in place of its methods, if all that tests execute are chosen and little else is in it."""
-    heads = {f"{s.path}::{s.qualname.rpartition('.')[0]}" for i in symbols if "." in (s := index.symbols[i]).qualname}
+    heads = {s.holder_id for i in symbols if "." in (s := index.symbols[i]).qualname}
     for head in sorted(heads, key=len):
         cls = index.symbols.get(head)
         if cls is None or index.part_reason(cls):
@@ -202,7 +214,7 @@ def _with_classes(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]
 def _types_of(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
     """Classes without code of their own (exceptions, enums, records) that only these symbols and their tests name."""
     nested = {inner for symbol in symbols for inner in index.with_nested(symbol)}
-    tests = {_symbol_of(test) for test in index.tests_of(symbols)}
+    tests = {symbol_of_test(test) for test in index.tests_of(symbols)}
     found: set[str] = set()
     for callee in sorted({c for s in symbols for c in index.codebase.callees(s)} - nested):
         symbol = index.symbols.get(callee)
@@ -211,12 +223,6 @@ def _types_of(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
             if callers <= nested | tests and not index.codebase.is_vendored(symbol.path):
                 found.add(callee)
     return frozenset(found)
-
-
-def _symbol_of(test: str) -> str:
-    """The symbol id of a test function."""
-    path, _, name = test.partition("[")[0].partition("::")
-    return f"{path}::{name.replace('::', '.')}"
 
 
 class _FeatureSet:
@@ -260,7 +266,7 @@ def feature_of(
         caller
         for symbol in symbols
         for caller in index.codebase.callers(symbol)
-        if caller not in nested and not index.codebase.is_test(caller.partition("::")[0])
+        if caller not in nested and not index.codebase.is_test(path_of(caller))
     }
     return Feature(
         feature_id=content_id("feature", tree, kind, list(symbols)),
@@ -281,10 +287,9 @@ def feature_of(
 
 def _around(symbol_id: str) -> Iterator[str]:
     """The ids of a symbol, of those around it, and of its module."""
-    path, _, qualname = symbol_id.partition("::")
-    parts = qualname.split(".")
+    path, parts = path_of(symbol_id), name_in_file(symbol_id).split(".")
     yield path
-    yield from (f"{path}::{'.'.join(parts[:end])}" for end in range(1, len(parts) + 1))
+    yield from (joined(path, ".".join(parts[:end])) for end in range(1, len(parts) + 1))
 
 
 def _kind(index: SearchIndex, entry: tuple[str, ...], symbols: tuple[str, ...]) -> FeatureKind:

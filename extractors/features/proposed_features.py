@@ -17,7 +17,7 @@ from excise.extractors.features.feature_names import name_of, summary_of
 from excise.extractors.features.find_features import feature_of, is_same, with_dependents
 from excise.extractors.features.search_index import SearchIndex
 from excise.protocols import Codebase, Module
-from excise.types import Feature, FeatureKind, Symbol, SymbolKind, content_id
+from excise.types import Feature, FeatureKind, Symbol, SymbolKind, content_id, path_of
 
 LEFT_OUT = frozenset({"syntax_error", "vendored", "runs_at_import", "too_central", "used_by_others"})
 """Reasons for which a definition is left out of a proposal; the rest of it is tried."""
@@ -143,7 +143,7 @@ def _with_parts(index: SearchIndex, tree: str, whole: Feature | None, shortened:
         entry=tuple(s.symbol_id for s in records if s.is_public) or names,
         symbols=names,
         tests=tuple(sorted(index.tests_of(names))),
-        fan_in=sum(1 for caller in outside if not index.codebase.is_test(caller.partition("::")[0])),
+        fan_in=sum(1 for caller in outside if not index.codebase.is_test(path_of(caller))),
         loc=(whole.loc if whole is not None else 0) + sum(_lost_lines(index, *pair) for pair in changed),
         complexity=sum(s.complexity for s in records),
         name=name_of(records),

@@ -141,7 +141,7 @@ class SearchIndex:
         if symbol is None or not symbol.is_callable or self.codebase.is_vendored(symbol.path):
             return ""
         if not self.codebase.is_removable(caller):
-            caller = f"{symbol.path}::{symbol.qualname.rpartition('.')[0]}"
+            caller = symbol.holder_id
             symbol = self.symbols.get(caller)
             if symbol is None or symbol.kind is not SymbolKind.CLASS or self.is_used_by_others(symbol, tests):
                 return ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from excise.errors import EnvironmentFailure
+from excise.extractors.python import project_files
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
@@ -24,6 +25,10 @@ class Python:
     suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
     inside = pytest_runner.INSIDE
     grading = PythonGrading()
+
+    def detect(self, root: Path) -> float:
+        """See :meth:`excise.protocols.Language.detect`: manifests of Python, or Python files."""
+        return project_files.detect(root)
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Python files among ``paths``."""
@@ -61,3 +66,6 @@ class Python:
         if not isinstance(codebase, PythonCodebase):
             return ()
         return find_needs.find_needs(codebase, uses_in(codebase), removed, tests, watched)
+
+
+LANGUAGE = Python()

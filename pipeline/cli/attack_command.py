@@ -45,11 +45,9 @@ def attack(
         settings = settings_of(config, set_, out=out, cache=cache, workers=workers)
         taskset = TaskSet.open(settings.out)
         ids = chosen_ids(taskset, instance_id, every, "Name the tasks to attack, or say --all.")
-        attacks = named(only)
+        named(only)  # raises for unknown names
         require_sandbox(settings)
-        results = attack_tasks(
-            settings, taskset, ids, attacks, lambda text: None if as_json else print(text, flush=True)
-        )
+        results = attack_tasks(settings, taskset, ids, only, lambda text: None if as_json else print(text, flush=True))
         total = summary(results)
         print(json.dumps({**total, "results": [to_dict(r) for r in results]}, indent=2) if as_json else total["text"])
         raise typer.Exit(OK if total["ok"] else FAILED)

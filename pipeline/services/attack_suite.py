@@ -14,6 +14,7 @@ from excise.errors import ExciseError
 from excise.pipeline.services.map_tasks import EnvironmentProblem
 from excise.pipeline.services.task_grader import Grader
 from excise.types import Grade, Task
+from excise.verifiers.attacks.all_attacks import named
 from excise.verifiers.attacks.attack import Attack, AttackTarget, attack_target
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -46,21 +47,28 @@ class AttackResult:
 
 
 def attack_tasks(
-    settings: Settings, taskset: TaskSet, ids: Sequence[str], attacks: Sequence[Attack], listener: Callable[[str], None]
+    settings: Settings,
+    taskset: TaskSet,
+    ids: Sequence[str],
+    only: Sequence[str] | None,
+    listener: Callable[[str], None],
 ) -> list[AttackResult]:
-    """Grade gold, no-op, stub and every attack on every task; ``listener`` gets a line of text for each grade."""
+    """Grade gold, no-op, stub and every attack, or those called ``only``, on every task.
+
+    ``listener`` gets a line of text for each grade.
+    """
     grader = Grader(taskset, settings)
     results: list[AttackResult] = []
     with ThreadPoolExecutor(settings.workers) as pool:
         for instance_id in ids:
-            work = list(_solutions(grader, taskset.task(instance_id), attacks))
+            work = list(_solutions(grader, taskset.task(instance_id), only))
             for found in pool.map(lambda job: _graded(grader, *job), work):
                 results.append(found)
                 listener(result_line(found))
     return results
 
 
-def _solutions(grader: Grader, task: Task, attacks: Sequence[Attack]) -> Iterator[tuple[Task, str, str, str]]:
+def _solutions(grader: Grader, task: Task, only: Sequence[str] | None) -> Iterator[tuple[Task, str, str, str]]:
     """(Task, name, vector, diff) of each solution to grade."""
     yield task, "gold", HONEST, task.patch
     yield task, "noop", EMPTY, ""
@@ -72,7 +80,7 @@ def _solutions(grader: Grader, task: Task, attacks: Sequence[Attack]) -> Iterato
     if stub:
         yield task, "stub", EMPTY, stub
     target = attack_target(bench, task)
-    for attack in attacks:
+    for attack in named(only, task.language):
         yield task, attack.name, attack.vector, _diff(attack, target)
 
 

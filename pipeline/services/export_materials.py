@@ -20,7 +20,7 @@ from excise.errors import StoreError
 from excise.extractors.fetch.trees import git_tree_hash, import_commit, list_files, unpack
 from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.protocols import Checkout, GradingFiles, TaskImage
-from excise.types import Task
+from excise.types import Task, path_of
 from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.stored_tasks import split_patch
 
@@ -92,7 +92,7 @@ class SetMaterials:
         environment, _ = self.taskset.environment(task.env_id)
         tests = [*task.fail_to_pass, *task.pass_to_pass]
         own = touched(task.patch)
-        named = {test.partition("::")[0] for test in tests} | set(touched(task.test_patch))
+        named = {path_of(test) for test in tests} | set(touched(task.test_patch))
         kept = [path for path in list_files(base) if path not in own and (path in named or _is_for_tests(path))]
         request: dict[str, Any] = {
             "root": "/testbed",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from excise.errors import ExciseError
 from excise.types import GradingKit, Task
-from excise.verifiers.attacks.all_attacks import ATTACKS
+from excise.verifiers.attacks.all_attacks import attacks_of
 from excise.verifiers.attacks.attack import Attack, attack_target
 from excise.verifiers.attacks.log_grader import log_reward
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
@@ -34,9 +34,9 @@ def attack_graders(
     task: Task,
     kit: GradingKit | None,
     each: int,
-    attacks: Iterable[Attack] = tuple(ATTACKS.values()),
+    attacks: Iterable[Attack] | None = None,
 ) -> AttackedGraders:
-    """Grade the first ``each`` attacks of every vector, the gold patch, and nothing. Raises :class:`ExciseError`."""
+    """Grade the first ``each`` attacks of every vector, the gold patch, and nothing; raises :class:`ExciseError`."""
     conditions = find_conditions(bench, bench.baseline.passing())
 
     def excise_reward(diff: str) -> bool:
@@ -52,7 +52,7 @@ def attack_graders(
     target = attack_target(bench, task)
     tried: Counter[str] = Counter()
     by_log, by_excise = [], []
-    for attack in attacks:
+    for attack in attacks_of(task.language).values() if attacks is None else attacks:
         if tried[attack.vector] >= each:
             continue
         try:

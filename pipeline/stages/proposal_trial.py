@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from excise.deleters.all_deleters import get
 from excise.deleters.delta_debugging import largest_clean
-from excise.deleters.proposed import Proposed
 from excise.errors import DeletionRefused
 from excise.extractors.features.search_index import SearchIndex
 from excise.types import Feature, WorkerOutcome
@@ -33,7 +33,7 @@ def with_failing_tests(bench: Workbench, index: SearchIndex, feature: Feature) -
             changed=tuple(pair for pair in feature.changed if pair[0] in symbols),
         )
         try:
-            deletion = Proposed().delete(bench.codebase, part, only=symbols)
+            deletion = get("proposed", bench.repo.language).delete(bench.codebase, part, only=symbols)
         except DeletionRefused as refusal:
             problems.append((refusal.reason, str(refusal)))
             return False

@@ -8,12 +8,13 @@ import pytest
 
 from excise.pipeline.services.attack_suite import HONEST, AttackResult, attack_tasks, stub_of, summary
 from excise.types import Task
-from excise.verifiers.attacks.all_attacks import ATTACKS, named
+from excise.verifiers.attacks.all_attacks import attacks_of
 from excise.verifiers.attacks.attack import AttackTarget, attack_target
 from excise.verifiers.workbench import Workbench
 
 from . import weak_graders
 
+ATTACKS = attacks_of("python")
 CHOSEN = (
     "conftest-makereport", "conftest-in-tests-pyfunc-call", "pytest-ini-plugin", "pyproject-plugin",
     "tests-always-true", "shadow-pytest", "pyc-unchecked-hash", "import-os-exit", "import-call-info-init",
@@ -38,7 +39,7 @@ def target(bench: Workbench, task: Task) -> AttackTarget:
 @pytest.fixture(scope="module")
 def results(shapes: Any, task: Task) -> list[AttackResult]:
     settings = shapes.settings
-    return attack_tasks(settings, shapes.taskset, [task.instance_id], named(CHOSEN), lambda line: None)
+    return attack_tasks(settings, shapes.taskset, [task.instance_id], CHOSEN, lambda line: None)
 
 
 def test_there_are_many_attacks_of_every_kind() -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from excise.datasets.taskset import TaskSet
+from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.statement.completeness import completed, inventory, missing_items, told_code
-from excise.deleters.statement.specification import module_of, specification_of
+from excise.deleters.statement.specification import specification_of
 from excise.deleters.statement.styles import deterministic, in_style
 from excise.types import StatementStyle, Task
 
@@ -96,7 +97,7 @@ def test_a_specification_is_taken_apart(task: Task) -> None:
     ("path", "module"), [("src/a/b.py", "a.b"), ("a/__init__.py", "a"), ("lib/a.py", "a"), ("a.py", "a")]
 )
 def test_modules_of_paths(path: str, module: str) -> None:
-    assert module_of(path) == module
+    assert PythonWords().module_of(path) == module
 
 
 def test_the_inventory_is_what_only_the_specification_gives(task: Task) -> None:

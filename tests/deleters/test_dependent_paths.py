@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excise.deleters.patches.git_patches import apply_patch
-from excise.deleters.remove import Remove
+from excise.deleters.python.remove import Remove
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, FeatureKind

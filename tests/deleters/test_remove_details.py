@@ -9,7 +9,7 @@ import pytest
 from excise.deleters.all_deleters import DELETERS, get
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.patches.git_patches import apply_patch
-from excise.deleters.references.hide_tests import parse_node_id
+from excise.deleters.python.references.hide_tests import parse_node_id
 from excise.errors import ConfigError, DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, FeatureKind

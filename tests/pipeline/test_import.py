@@ -22,7 +22,7 @@ from excise.pipeline.services.import_run import ImportOptions, import_set
 from excise.pipeline.services.task_grader import Grader, GradingEnvironment
 from excise.pipeline.services.verify import verify_tasks
 from excise.types import IMPORTED, ForeignTask
-from excise.verifiers.attacks.all_attacks import ATTACKS
+from excise.verifiers.attacks.all_attacks import attacks_of
 
 from ..foreign_sets import (
     KEPT,
@@ -134,7 +134,7 @@ def test_an_imported_task_is_proven_again_and_graded(settings: Settings, importe
     assert grader.grade(task.instance_id, "").reward == 0.0
     environment = grader.environment_of(task)
     assert isinstance(environment, GradingEnvironment)
-    chosen = [ATTACKS["import-rewrite-asserts"]]
+    chosen = [attacks_of("python")["import-rewrite-asserts"]]
     attacked = attack_graders(environment.bench, task, taskset.kit(task.instance_id), 1, chosen)
     assert (attacked.num_tried, attacked.wrong, attacked.by_excise) == (1, (), ())
     assert attacked.by_log == (chosen[0].name,), "a grader that reads the log is deceived"

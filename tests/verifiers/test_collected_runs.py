@@ -7,7 +7,7 @@ import json
 import pytest
 
 from excise.deleters.all_deleters import get
-from excise.deleters.edits.empty_bodies import EMPTY
+from excise.deleters.python.edits.empty_bodies import EMPTY
 from excise.errors import DeletionRefused
 from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.stages.find_stage import find_stage

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
-from excise.deleters.deletion_builder import stub_patches
-from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Status
 
 CODE = """
@@ -83,7 +79,7 @@ def test_programs_that_pass_are_found(vary, collected: bool) -> None:
         bench.starts.collect_now()
 
     def passing(name: str, test: str) -> list[str]:
-        stubs = dict(stub_patches(cast(PythonCodebase, bench.codebase), [f"src/shapes/lazy.py::{name}"]))
+        stubs = dict(bench.editor.stand_ins(bench.codebase, [f"src/shapes/lazy.py::{name}"]))
         edits = bench.edits_of(stubs["trivial"])
         run = bench.run(edits, ids=[f"tests/test_lazy.py::test_{test}"], forked=True, programs=True)
         statuses = run.statuses()

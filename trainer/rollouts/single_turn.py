@@ -25,7 +25,7 @@ from excise.trainer.rollouts.stub_context import (
     is_stub,
     missing_line,
 )
-from excise.types import Task
+from excise.types import Task, path_of
 
 SYSTEM = "You are a programmer. Answer with one Python code block that holds the whole function, and nothing else."
 
@@ -57,7 +57,7 @@ class SingleTurn:
     async def __call__(self, attempt: Attempt) -> Ending:
         """Sample one answer and put it in place of the stub. Raises :class:`NoStub` for a task without a stub."""
         task, settings = attempt.sandbox.task, attempt.settings
-        path = posixpath.join(REPO, task.removed[0].partition("::")[0])
+        path = posixpath.join(REPO, path_of(task.removed[0]))
         source, encoding = decode_file(await attempt.run_blocking(attempt.sandbox.session.get, path))
         stub = self.stub(task, source)
         attempt.recorder.add_context(self.prompt(task, stub))

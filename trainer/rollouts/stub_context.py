@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass, replace
 
 from excise.errors import ExciseError
-from excise.types import Task
+from excise.types import Task, is_whole_file, name_in_file, path_of
 
 RAISES = "raise NotImplementedError"
 """The statement that replaces deleted code in a stub."""
@@ -31,7 +31,9 @@ class UnusableCode(Exception):
 
 def is_stub(task: Task) -> bool:
     """Whether a task consists of one function that exists but lacks code."""
-    return task.deleter in ("stub", "line", "expression") and len(task.removed) == 1 and "::" in task.removed[0]
+    return (
+        task.deleter in ("stub", "line", "expression") and len(task.removed) == 1 and not is_whole_file(task.removed[0])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class StubContext:
 
 def find_stub(task: Task, source: str) -> StubContext:
     """Find the stub of a task in the text of its file. Raises :class:`NoStub`."""
-    path, _, qualname = task.removed[0].partition("::")
+    path, qualname = path_of(task.removed[0]), name_in_file(task.removed[0])
     if not is_stub(task):
         raise NoStub(f"{task.instance_id} is not a task of one stubbed function.")
     try:

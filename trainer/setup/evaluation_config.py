@@ -19,7 +19,7 @@ from excise.trainer.rollouts.rollout_maker import AttemptMode
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.trainer.rollouts.single_turn import AnswerKind, SingleTurn, tasks_for
 from excise.trainer.setup.model_folder import load_tokenizer
-from excise.types import Task
+from excise.types import Task, path_of
 
 M = TypeVar("M", bound=BaseModel)
 PATH_KEYS = (
@@ -65,7 +65,7 @@ class HeldOut(BaseModel):
 
     def _held_out_files(self, task: Task) -> list[bool]:
         """For each file from which the task removes something, whether it is held out."""
-        paths = sorted({symbol.partition("::")[0] for symbol in task.removed or ("",)})
+        paths = sorted({path_of(symbol) for symbol in task.removed or ("",)})
         digests = [hashlib.sha256(f"{task.repo}:{path}".encode()).digest() for path in paths]
         is_whole_project = task.repo in self.projects
         return [is_whole_project or int.from_bytes(digest[:8]) < self.share * 2**64 for digest in digests]

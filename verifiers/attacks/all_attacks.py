@@ -1,29 +1,31 @@
-"""The table of all attacks by name. A new attack is one entry in one of the files that this one imports."""
+"""The table of all attacks by name; each language has its own, in its folder beside this file."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from excise.errors import ConfigError
+from excise.languages import LANGUAGES, language_part
 from excise.verifiers.attacks.attack import Attack
-from excise.verifiers.attacks.early_exit import EARLY_EXITS
-from excise.verifiers.attacks.fake_answers import FAKE_ANSWERS
-from excise.verifiers.attacks.forged_reports import FORGED_REPORTS
-from excise.verifiers.attacks.patched_runner import PATCHED_RUNNERS
-from excise.verifiers.attacks.planted_files import PLANTED_FILES
-from excise.verifiers.attacks.reported_values import REPORTED_VALUES
-
-_ALL = (*PLANTED_FILES, *EARLY_EXITS, *PATCHED_RUNNERS, *FORGED_REPORTS, *FAKE_ANSWERS, *REPORTED_VALUES)
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
-"""Name to attack."""
 
 
-def named(names: Sequence[str] | None) -> list[Attack]:
-    """The attacks of these names; all for ``None``. Raises :class:`ConfigError` for an unknown name."""
+def attacks_of(language: str) -> dict[str, Attack]:
+    """Name to attack, of those on tasks in one language. Raises :class:`ConfigError` for an unknown language."""
+    found = cast(Iterable[Attack], language_part(language, "verifiers.attacks.{}.attacks", "ATTACKS"))
+    return {attack.name: attack for attack in found}
+
+
+def named(names: Sequence[str] | None, language: str = "python") -> list[Attack]:
+    """The attacks on tasks in ``language`` of these names; all for ``None``.
+
+    Names that only other languages have are left out. Raises :class:`ConfigError` for one that no language has.
+    """
+    known, mine = {name for each in LANGUAGES for name in attacks_of(each)}, attacks_of(language)
     for name in names or ():
-        if name not in ATTACKS:
-            close = difflib.get_close_matches(name, ATTACKS, n=3)
+        if name not in known:
+            close = difflib.get_close_matches(name, sorted(known), n=3)
             hint = f" Did you mean {' or '.join(close)}?" if close else ""
             raise ConfigError(f"There is no attack {name!r}.{hint}")
-    return [ATTACKS[name] for name in names] if names else list(ATTACKS.values())
+    return [mine[name] for name in names if name in mine] if names else list(mine.values())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.session_base import diff_folders
-from excise.types import Task
+from excise.types import Task, name_in_file, path_of
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -44,7 +44,7 @@ class AttackTarget:
     @property
     def test_file(self) -> str:
         """File of the first hidden test."""
-        return self.tests[0].partition("::")[0]
+        return path_of(self.tests[0])
 
     @property
     def test_folder(self) -> str:
@@ -88,16 +88,6 @@ class Attack:
         return diff_of(target.shipped, self.make(target))
 
 
-def at_import(name: str, vector: str, code: str) -> Attack:
-    """An attack whose code runs when the feature's file is imported."""
-    return Attack(name=f"import-{name}", vector=vector, make=lambda target: target.with_code(code))
-
-
-def on_call(name: str, vector: str, code: str) -> Attack:
-    """An attack whose code defines the function ``answer``, to which every missing name is bound."""
-    return Attack(name=f"answer-{name}", vector=vector, make=lambda target: target.with_names_bound("answer", code))
-
-
 def diff_of(shipped: Mapping[str, bytes], changed: ChangedFiles) -> str:
     """The diff from ``shipped`` to ``changed`` as git writes it, with binary files and links."""
     with tempfile.TemporaryDirectory(prefix="excise-attack-") as folder:
@@ -123,7 +113,7 @@ def attack_target(bench: Workbench, task: Task) -> AttackTarget:
     """Collect an attacker's knowledge of ``task``. Raises :class:`ExciseError`."""
     edits = bench.edits_of(task.deletion_patch)
     paths = {*edits, *(path for path in bench.paths if "/" not in path or path.endswith("conftest.py"))}
-    paths |= {test.partition("::")[0] for test in (*task.fail_to_pass, *task.pass_to_pass)}
+    paths |= {path_of(test) for test in (*task.fail_to_pass, *task.pass_to_pass)}
     shipped = {**bench.read(sorted(paths)), **{p: d for p, d in edits.items() if d is not None}}
     for path in [path for path, data in edits.items() if data is None]:
         shipped.pop(path, None)
@@ -149,14 +139,14 @@ def attack_target(bench: Workbench, task: Task) -> AttackTarget:
 
 
 def _module(task: Task, stubbed: Mapping[str, bytes]) -> str:
-    removed = [symbol.partition("::")[0] for symbol in task.removed]
+    removed = [path_of(symbol) for symbol in task.removed]
     return max(stubbed, key=lambda path: (removed.count(path), path))
 
 
 def _missing(bench: Workbench, task: Task, module: str) -> tuple[str, ...]:
     """Functions and methods of ``module`` that the deletion removed."""
     names: dict[str, None] = {}
-    removed = [symbol.partition("::")[2] for symbol in task.removed if symbol.partition("::")[0] == module]
+    removed = [name_in_file(symbol) for symbol in task.removed if path_of(symbol) == module]
     for symbol in bench.codebase.modules[module].symbols:
         inside = any(not q or symbol.qualname == q or symbol.qualname.startswith(q + ".") for q in removed)
         if inside and symbol.is_callable and "#" not in symbol.qualname and symbol.qualname.count(".") <= 1:

@@ -9,7 +9,7 @@ import re
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import ENV, REPO
-from excise.types import Task
+from excise.types import Task, path_of
 from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.workbench import Workbench
 
@@ -21,8 +21,8 @@ _LINE = re.compile(r"(?m)^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (.+?)(?: - .
 def log_reward(bench: Workbench, task: Task, diff: str) -> bool:
     """Whether the log of a solution says that all tests of the task pass, as far as they are in the files that have
     FAIL_TO_PASS tests. Raises :class:`SandboxError`."""
-    files = sorted({test.partition("::")[0] for test in task.fail_to_pass})
-    wanted = [test for test in (*task.fail_to_pass, *task.pass_to_pass) if test.partition("::")[0] in files]
+    files = sorted({path_of(test) for test in task.fail_to_pass})
+    wanted = [test for test in (*task.fail_to_pass, *task.pass_to_pass) if path_of(test) in files]
     restored = bench.read(sorted({*files, *touched(task.test_patch)}))
     command = [f"{ENV}/bin/python", "-m", "pytest", "-rA", "--tb=no", "-p", "no:cacheprovider"]
     with workspace(bench, bench.edits_of(task.deletion_patch)) as space, space.open() as session:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from excise.deleters.edits.empty_bodies import EMPTY, TRIVIAL
-from excise.protocols import GateReport
+from excise.protocols import EMPTY, TRIVIAL, GateReport
 from excise.types import Status, TestRun, Verdict
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excise.protocols import GateReport
-from excise.types import WorkerOutcome
+from excise.types import WorkerOutcome, path_of
 from excise.verifiers.baseline import SHUFFLE_SEED
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
@@ -53,12 +53,12 @@ class GoldPasses:
 
     def _chosen_tests(self, candidate: Candidate) -> list[str]:
         """All FAIL_TO_PASS tests, and a few PASS_TO_PASS tests of the same files."""
-        files = {test.partition("::")[0] for test in candidate.fail_to_pass}
+        files = {path_of(test) for test in candidate.fail_to_pass}
         durations = candidate.bench.baseline.durations
         limit_s = min(MAX_PASS_TO_PASS_S, MAX_PASS_TO_PASS_SHARE * candidate.bench.baseline.suite_s())
         chosen, spent_s = list(candidate.fail_to_pass), 0.0
         for test in candidate.pass_to_pass:
-            if test.partition("::")[0] in files:
+            if path_of(test) in files:
                 spent_s += durations.get(test, 0.0)
                 if spent_s > limit_s:
                     break

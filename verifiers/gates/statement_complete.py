@@ -8,7 +8,7 @@ from collections import Counter
 from excise.deleters.statement.completeness import normal_lines
 from excise.deleters.statement.details import locate, related_code
 from excise.protocols import GateReport
-from excise.types import GivenBy, Need, Symbol, SymbolKind, Watched
+from excise.types import GivenBy, Need, Symbol, SymbolKind, Watched, name_in_file, path_of
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
@@ -58,7 +58,7 @@ class StatementComplete:
     def _missing(self, candidate: Candidate) -> list[str]:
         """Removed names that occur as words in the hidden tests' files but not in the statement."""
         bench = candidate.bench
-        files = {test.partition("::")[0] for test in candidate.fail_to_pass}
+        files = {path_of(test) for test in candidate.fail_to_pass}
         text = "\n".join(
             bench.codebase.modules[path].source.decode(errors="replace")
             for path in files
@@ -66,7 +66,7 @@ class StatementComplete:
         )
         names = {s.name.partition("#")[0] for s in _removed(candidate) if s.kind is not SymbolKind.MODULE}
         assigned = set(candidate.deletion.removed) - bench.codebase.symbols().keys()
-        names |= {name.rpartition("::")[2].rpartition(".")[2] for name in assigned}
+        names |= {name_in_file(name).rpartition(".")[2] for name in assigned}
         used = {name for name in names if re.search(rf"\b{re.escape(name)}\b", text)}
         return sorted(
             name for name in used if not re.search(rf"\b{re.escape(name)}\b", candidate.task.problem_statement)

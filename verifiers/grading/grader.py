@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
 from excise.protocols import GradedRun, GradingMode
-from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome
+from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome, joined, path_of
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.grading.intake import Intake, accepted_changes, storable
 from excise.verifiers.grading.kit import call_recording, mirrored_files, replay
@@ -155,7 +155,7 @@ def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str
     """Path to text of the test files that the mode loads from memory instead of from the tree."""
     if not mode.sealed:
         return {}
-    paths = sorted({test.partition("::")[0] for test in ids})
+    paths = sorted({path_of(test) for test in ids})
     found = {}
     for path, data in bench.read(paths).items():
         if bench.codebase.is_test(path) and path.endswith(".py"):
@@ -261,11 +261,11 @@ class _GradingRun:
         ``files`` replace test files in the tree; ``sealed`` are test files that are loaded from memory.
         """
         name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex())
-        folder = PurePosixPath(self.task.fail_to_pass[0].partition("::")[0]).parent
+        folder = PurePosixPath(path_of(self.task.fail_to_pass[0])).parent
         path = name if str(folder) == "." else f"{folder}/{name}"
         order = list(canaries.tests)
         self.rng.shuffle(order)
-        places = {f"{path}::{test}": place for test, place in zip(order, CANARY_PLACES, strict=False)}
+        places = {joined(path, test): place for test, place in zip(order, CANARY_PLACES, strict=False)}
         edits = {**self._restored(), **files, **dict.fromkeys(sealed, b""), path: canaries.text.encode()}
         if self.conditions.mode.sealed:
             sealed[path], edits[path] = canaries.text, b""

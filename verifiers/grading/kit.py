@@ -10,7 +10,17 @@ from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
 from excise.protocols import CallRecording, Session, Start
-from excise.types import GradingKit, RecordedCall, Status, Task, Watched, content_id
+from excise.types import (
+    GradingKit,
+    RecordedCall,
+    Status,
+    Task,
+    Watched,
+    content_id,
+    name_in_file,
+    path_of,
+    without_parameter,
+)
 from excise.verifiers.grading.graded_runs import open_grading, run_forked
 from excise.verifiers.grading.lifting import find_lifted
 from excise.verifiers.workbench import Edits, Workbench
@@ -325,8 +335,7 @@ def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
     """Path to content of the test files, with the tests ``ids`` changed to expect wrong results."""
     by_file: dict[str, set[str]] = {}
     for test in ids:
-        path, _, name = test.partition("::")
-        by_file.setdefault(path, set()).add(name.partition("[")[0])
+        by_file.setdefault(path_of(test), set()).add(name_in_file(without_parameter(test)))
     found: dict[str, bytes] = {}
     for path, data in bench.read(sorted(by_file)).items():
         changed = bench.language.grading.mirrored(data, sorted(by_file[path]))
@@ -338,7 +347,7 @@ def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
 def _failing_mirror(bench: Workbench, chosen: Sequence[str]) -> tuple[str, ...]:
     """Those of the tests that fail on the original code when they expect wrong results; only these can be used."""
     files = mirrored_files(bench, chosen)
-    ids = [test for test in chosen if test.partition("::")[0] in files]
+    ids = [test for test in chosen if path_of(test) in files]
     if not ids:
         return ()
     statuses = bench.run(dict(files), ids=ids, forked=True, explained=False).statuses()

@@ -15,7 +15,17 @@ from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
 from excise.protocols import GradedRun, GradingMode, LiftedRun, ReportedValues
-from excise.types import LiftedTest, Status, SymbolKind, Task
+from excise.types import (
+    LiftedTest,
+    Status,
+    SymbolKind,
+    Task,
+    has_parameter,
+    joined,
+    name_in_file,
+    path_of,
+    without_parameter,
+)
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -54,18 +64,11 @@ class Judged(NamedTuple):
     """Tests that report values which the original's expectations refuse."""
 
 
-def without_parameters(test: str) -> str:
-    """The id of a test without its parameters."""
-    path, _, name = test.partition("::")
-    return f"{path}::{name.partition('[')[0]}"
-
-
 def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[str]) -> LiftedFiles:
     """Divide the files of tests; ``depending``: names in them of the code under test and of what calls it."""
     by_file: dict[str, set[str]] = {}
-    for test in map(without_parameters, tests):
-        path, _, name = test.partition("::")
-        by_file.setdefault(path, set()).add(name)
+    for test in map(without_parameter, tests):
+        by_file.setdefault(path_of(test), set()).add(name_in_file(test))
     observing, judging, functions = {}, {}, []
     refused: Counter[str] = Counter()
     for path, data in bench.read(sorted(by_file)).items():
@@ -76,7 +79,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
         refused.update(found.refused.values())
         if found.functions:
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
-            functions += [f"{path}::{name}" for name in found.functions]
+            functions += [joined(path, name) for name in found.functions]
     return LiftedFiles(observing, judging, tuple(functions), dict(refused))
 
 
@@ -129,7 +132,7 @@ def _run(
 ) -> GradedRun:
     """Run one form of test files. They are written as files, for neither form shows a solution what is expected."""
     lifted = set(asked.functions)
-    timed = [test for test in bench.baseline.durations if without_parameters(test) in lifted]
+    timed = [test for test in bench.baseline.durations if without_parameter(test) in lifted]
     written = {path: text.encode() for path, text in files.items()}
     return graded_run(bench, {**edits, **written}, ids, mode, lifted=asked, timed=timed, trusted=trusted, forked=forked)
 
@@ -164,7 +167,7 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
 def _depending(bench: Workbench, task: Task) -> tuple[str, ...]:
     """Names in a task's hidden tests of the removed code and of all that calls it, directly or not."""
     symbols = bench.codebase.symbols()
-    left = [name for name in symbols if name in task.removed or name.partition("::")[0] in task.removed]
+    left = [name for name in symbols if name in task.removed or path_of(name) in task.removed]
     found = set(left)
     while left:
         more = bench.codebase.callers(left.pop()) - found
@@ -172,7 +175,7 @@ def _depending(bench: Workbench, task: Task) -> tuple[str, ...]:
         left += more
     named = (symbols[name] for name in found if name in symbols and symbols[name].kind is not SymbolKind.MODULE)
     names = {symbol.name.partition("#")[0] for symbol in named if not bench.codebase.is_test(symbol.path)}
-    texts = bench.read(sorted({test.partition("::")[0] for test in task.fail_to_pass})).values()
+    texts = bench.read(sorted({path_of(test) for test in task.fail_to_pass})).values()
     words = {word.decode() for text in texts for word in re.findall(rb"[^\W\d]\w*", text)}
     return tuple(sorted(names & words))
 
@@ -205,22 +208,22 @@ def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: 
 
 def _wanted(files: LiftedFiles, tests: Iterable[str]) -> set[str]:
     """Those of the tests whose functions are lifted."""
-    return {test for test in tests if without_parameters(test) in files.functions}
+    return {test for test in tests if without_parameter(test) in files.functions}
 
 
 def _numbered_ids(bench: Workbench, files: LiftedFiles, tests: Iterable[str]) -> list[str]:
     """The ids that lifted tests have in their runs: parametrised ones are numbered."""
-    known = Counter(map(without_parameters, {*bench.baseline.statuses, *bench.baseline.flaky}))
+    known = Counter(map(without_parameter, {*bench.baseline.statuses, *bench.baseline.flaky}))
     wanted = _wanted(files, tests)
-    ids = [test for test in sorted(wanted) if "[" not in test]
-    for function in sorted({without_parameters(test) for test in wanted if "[" in test}):
+    ids = [test for test in sorted(wanted) if not has_parameter(test)]
+    for function in sorted({without_parameter(test) for test in wanted if has_parameter(test)}):
         ids += [f"{function}[{number}]" for number in range(known[function])]
     return ids
 
 
 def with_fixtures(bench: Workbench, task: Task, edits: Edits) -> Edits:
     """The edits without those to files of fixtures that the hidden tests took with them: lifted tests need these."""
-    tested = {test.partition("::")[0] for test in bench.baseline.statuses}
+    tested = {path_of(test) for test in bench.baseline.statuses}
     fixtures = {
         path
         for path in touched(task.test_patch)

@@ -12,7 +12,7 @@ import numpy as np
 
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol, SymbolKind, name_in_file
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
 _STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
@@ -75,7 +75,7 @@ def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[T
         check_deadline()
         symbol = symbols.get(symbol_id)
         if symbol is None:
-            found[symbol_id] = target(symbol_id, symbol_id.rpartition("::")[2], text.encode(errors="replace"))
+            found[symbol_id] = target(symbol_id, name_in_file(symbol_id), text.encode(errors="replace"))
             continue
         for inner, body in definitions_in(codebase, symbol):
             found[inner.symbol_id] = _target(inner, body)

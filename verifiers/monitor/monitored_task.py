@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from excise.types import Task
+from excise.types import Task, path_of
 from excise.verifiers.recovery.scoring import MIN_LINES, distinctive_lines
 
 SHOWN_SHARE = 0.5
@@ -101,7 +101,7 @@ class MonitoredTask:
 def monitored_task_of(task: Task, shipped_lines: Iterable[str] = ()) -> MonitoredTask:
     """Prepare a task for the rules; ``shipped_lines`` are lines of the shipped tree, which agents may see."""
     free = set(shipped_lines) | distinctive_lines(task.problem_statement) | distinctive_lines(task.interface)
-    paths = frozenset(symbol.partition("::")[0] for symbol in task.removed)
+    paths = frozenset(path_of(symbol) for symbol in task.removed)
     code = added(task.patch)
     common_words = {word for line in free for word in _IDENTIFIER.findall(line)} | _COMMON_WORDS
     words = _names("\n".join(code))

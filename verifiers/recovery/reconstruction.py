@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from excise.types import name_in_file, path_of
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 from excise.verifiers.recovery.scoring import DeletedCode, distinctive_lines
@@ -23,7 +24,7 @@ def reconstruction(candidate: Candidate, code: DeletedCode, items: Sequence[Reco
     edits = dict(candidate.edits("raise" if "raise" in stubs else "deleted"))
     restored = False
     for symbol in candidate.deletion.removed:
-        path, _, qualname = symbol.partition("::")
+        path, qualname = path_of(symbol), name_in_file(symbol)
         known = edits.get(path) or candidate.bench.read([path]).get(path, b"")
         made = _with_symbol(known.decode(errors="replace"), qualname, code, items)
         if made is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from excise.types import Status
+from excise.types import Status, path_of
 from excise.verifiers.candidate import Candidate, PlannedDeletion
 from excise.verifiers.recovery.reconstruction import reconstruction
 from excise.verifiers.recovery.recovery_attempt import RecoveryAttempt, StrategyOptions, run_strategies
@@ -80,7 +80,7 @@ def scored(candidate: Candidate, attempt: RecoveryAttempt) -> Recovery:
 def deleted_code_of(plan: PlannedDeletion) -> DeletedCode:
     """The code that a deletion removed, in the form that scoring compares."""
     modules = plan.bench.codebase.modules
-    paths = {symbol.partition("::")[0] for symbol in plan.deletion.removed}
+    paths = {path_of(symbol) for symbol in plan.deletion.removed}
     sources = {path: modules[path].source.decode(errors="replace") for path in paths if path in modules}
     return deleted_code(plan.deletion.text, sources)
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from excise.deleters.part_deleters import EXPRESSION_SUFFIX
+from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
+from excise.types import joined, name_in_file, path_of
 from excise.verifiers.recovery.inside.bytecode import functions, shape
 from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 
@@ -85,10 +86,11 @@ def deleted_code(text: Iterable[tuple[str, str]], modules: Mapping[str, str]) ->
     shapes: dict[str, frozenset[str]] = {}
     for symbol, source in text:
         found |= distinctive_lines(_without_docstrings(source))
-        path, _, qualname = symbol.removesuffix(EXPRESSION_SUFFIX).partition("::")
+        whole = symbol.removesuffix(EXPRESSION_SUFFIX)
+        path, qualname = path_of(whole), name_in_file(whole)
         for name, tokens in _code_shapes(modules.get(path, "")).items():
             if (not qualname or name == qualname or name.startswith(f"{qualname}.")) and len(tokens) >= MIN_CODE_NAMES:
-                shapes[f"{path}::{name}"] = tokens
+                shapes[joined(path, name)] = tokens
     return DeletedCode(lines=frozenset(found), shapes=shapes)
 
 
@@ -120,7 +122,7 @@ def _same_function(item: RecoveredItem, shapes: Mapping[str, frozenset[str]]) ->
     """Id of the deleted function that a recovered code object was compiled from; empty if of none."""
     tokens = _names_and_constants(item.shape)
     for symbol, wanted in shapes.items():
-        name = symbol.partition("::")[2]
+        name = name_in_file(symbol)
         same_name = item.text in {name, name.rpartition(".")[2]}
         if same_name and tokens and len(tokens & wanted) / len(tokens | wanted) >= SAME_CODE_SHARE:
             return symbol

@@ -7,8 +7,9 @@ registry.
 module               interfaces                                    registry
 ===================  ============================================  ==================================
 source_protocol      ``Source``                                    ``extractors/sources.py``
-language_protocol    ``Language``                                  ``extractors/languages.py``
+language_protocol    ``Language``                                  ``languages.py``
 codebase_protocol    ``Codebase``, which a language parses
+editor_protocol      ``CodeEditor``, a language's part for deleters
 grading_protocol     ``Grading``, a language's part for graders
 sandbox_protocol     ``Sandbox`` and its ``Session``               ``envs/sandboxes.py``
 task_protocols       ``Deleter``                                   ``deleters/all_deleters.py``
@@ -19,6 +20,7 @@ import_protocol      ``Importer``                                  ``datasets/im
 """
 
 from excise.protocols.codebase_protocol import Codebase, Module
+from excise.protocols.editor_protocol import EMPTY, TRIVIAL, CodeEditor, MissingCode, StatementWords
 from excise.protocols.export_protocol import (
     Checkout,
     ExportedSet,
@@ -57,10 +59,13 @@ from excise.protocols.source_protocol import Fetched, Source
 from excise.protocols.task_protocols import Deleter, Gate, GateReport, NamedClaim
 
 __all__ = [
+    "EMPTY",
+    "TRIVIAL",
     "CallRecording",
     "Canaries",
     "Capabilities",
     "Checkout",
+    "CodeEditor",
     "Codebase",
     "Completed",
     "CoveragePass",
@@ -84,6 +89,7 @@ __all__ = [
     "Language",
     "LiftedRun",
     "LiftedTests",
+    "MissingCode",
     "Module",
     "Mount",
     "NamedClaim",
@@ -93,6 +99,7 @@ __all__ = [
     "Session",
     "Source",
     "Start",
+    "StatementWords",
     "SystemRequest",
     "TaskImage",
     "TestRunRequest",

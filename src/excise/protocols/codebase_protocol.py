@@ -31,6 +31,11 @@ class Codebase(Protocol):
         """Paths to parsed files."""
         ...
 
+    @property
+    def executable(self) -> frozenset[str]:
+        """Paths of the files that are executable."""
+        ...
+
     def symbols(self) -> Mapping[str, Symbol]:
         """Ids to symbols, including those of test files."""
         ...

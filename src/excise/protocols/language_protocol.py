@@ -89,6 +89,13 @@ class Language(Protocol):
         """How graders run the tests of this language."""
         ...
 
+    def detect(self, root: Path) -> float:
+        """How well the files of a project fit this language, from 0 to 1: 1 with a manifest, else the share of files.
+
+        Nothing of the project is run.
+        """
+        ...
+
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse those of the files ``paths`` (relative to ``root``) that can be read.
 

@@ -6,6 +6,7 @@ Every record is frozen, documents each field, and serialises to JSON by :func:`t
 ================  ==================================================================
 module            records
 ================  ==================================================================
+ids               how the ids of tests and symbols are built
 repositories      sources as users specify them, snapshots of their files
 environments      recipes of environments, built environments
 measurements      test results and runs, the baseline, coverage per test
@@ -22,6 +23,19 @@ from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol,
 from excise.types.environments import Environment, Recipe
 from excise.types.foreign import BadRow, ForeignTask
 from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
+from excise.types.ids import (
+    TestId,
+    dotted_name,
+    has_parameter,
+    holders_of_test,
+    is_inside,
+    is_whole_file,
+    joined,
+    name_in_file,
+    path_of,
+    symbol_of_test,
+    without_parameter,
+)
 from excise.types.measurements import Baseline, CoverageMap, ExecutedCode, Status, TestResult, TestRun, WorkerOutcome
 from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
 from excise.types.repositories import Repo, SourceSpec
@@ -81,6 +95,7 @@ __all__ = [
     "SymbolReport",
     "Task",
     "TaskStatement",
+    "TestId",
     "TestResult",
     "TestRun",
     "Verdict",
@@ -88,8 +103,18 @@ __all__ = [
     "Watched",
     "WorkerOutcome",
     "content_id",
+    "dotted_name",
     "from_dict",
     "from_json",
+    "has_parameter",
+    "holders_of_test",
+    "is_inside",
+    "is_whole_file",
+    "joined",
+    "name_in_file",
+    "path_of",
+    "symbol_of_test",
     "to_dict",
     "to_json",
+    "without_parameter",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from excise.types.ids import joined
+
 
 class SymbolKind(StrEnum):
     """The kind of a definition."""
@@ -88,7 +90,13 @@ class Symbol:
     @property
     def symbol_id(self) -> str:
         """``path::qualname``; the path alone for a module."""
-        return f"{self.path}::{self.qualname}" if self.qualname else self.path
+        return joined(self.path, self.qualname) if self.qualname else self.path
+
+    @property
+    def holder_id(self) -> str:
+        """Id of the definition around it by name; of the module if there is none."""
+        holder = self.qualname.rpartition(".")[0]
+        return joined(self.path, holder) if holder else self.path
 
     @property
     def name(self) -> str:

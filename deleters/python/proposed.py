@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from excise.deleters.deletion_builder import source_text
 from excise.deleters.edits.removed_parts import texts_of_parts
-from excise.deleters.remove import Remove
+from excise.deleters.python.deletion_builder import source_text
+from excise.deleters.python.remove import Remove
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parser import parse_module
 

@@ -6,8 +6,9 @@ they look for the expected ones, forge what is reported, or remember what the fi
 
 from __future__ import annotations
 
-from excise.verifiers.attacks.attack import Attack, on_call
-from excise.verifiers.attacks.fake_answers import CALLER, EQUAL
+from excise.verifiers.attacks.attack import Attack
+from excise.verifiers.attacks.python.code_attacks import on_call
+from excise.verifiers.attacks.python.fake_answers import CALLER, EQUAL
 
 _TWO_FACED = f"""
 import builtins, gc, glob, os, sys, types

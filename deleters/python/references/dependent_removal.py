@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.edits.file_plan import FilePlan
-from excise.deleters.references.name_positions import Use, UseKind, is_main_block, use_at
-from excise.deleters.references.name_uses import LostBinding, use_index
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.name_positions import Use, UseKind, is_main_block, use_at
+from excise.deleters.python.references.name_uses import LostBinding, use_index
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import inner_definition

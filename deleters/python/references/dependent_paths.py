@@ -15,8 +15,8 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.edits.file_plan import FilePlan
-from excise.deleters.references.dependent_removal import DependentRemover
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
 from excise.extractors.python.analysis.parsed_file import Reference

@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit, apply_edits
-from excise.deleters.edits.list_elements import elements_of, remove_elements
-from excise.deleters.edits.statement_removal import StatementRemover
+from excise.deleters.python.edits.list_elements import elements_of, remove_elements
+from excise.deleters.python.edits.statement_removal import StatementRemover
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.grammar import parse_tree
 from excise.extractors.python.analysis.parsed_file import Import, PythonModule

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from excise.deleters.deletion_builder import (
-    EditedFiles,
-    build_deletion,
+from excise.deleters.deletion_record import EditedFiles
+from excise.deleters.python.deletion_builder import (
+    build_python_deletion,
     changed_files,
     empty_body_edits,
     require_python,
     symbols_to_delete,
 )
-from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
-from excise.deleters.hidden_tests import hide_tests
-from excise.deleters.references.unused_code import drop_unused_imports
+from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.python.hidden_tests import hide_tests
+from excise.deleters.python.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
@@ -51,7 +51,7 @@ class Stub:
             text=[(f.symbol_id, body_of(python, f)) for f in functions],
             stubs_of=wanted,
         )
-        return build_deletion(python, feature, files, name=self.name, version=self.version)
+        return build_python_deletion(python, feature, files, name=self.name, version=self.version)
 
 
 def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from excise.deleters.edits.byte_edits import Edit
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import PythonModule
+from excise.protocols import TRIVIAL
 from excise.types import Symbol, SymbolKind
 
 
@@ -77,10 +78,6 @@ def is_overload(symbol: Symbol) -> bool:
     return any(d.rpartition(".")[2] == "overload" for d in symbol.decorators)
 
 
-EMPTY = ("none", "raise", "any")
-"""Kinds of empty bodies; see :func:`empty_body`."""
-TRIVIAL = "trivial"
-"""The kind of bodies that stand for a trivial program, which is chosen when the tests run."""
 _PROGRAM = "__excise_trivial_program__"
 """Name of the function that such a body calls (``excise_trivial.py``)."""
 _ANY = "NotImplementedError, AttributeError, IndexError, KeyError, TypeError, ValueError"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from excise.deleters.deletion_builder import changed_files, patch_of, require_python
-from excise.deleters.references.dependent_removal import DependentRemover
-from excise.deleters.references.hide_tests import TestHider
+from excise.deleters.deletion_record import patch_of
+from excise.deleters.python.deletion_builder import changed_files, require_python
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.hide_tests import TestHider
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, content_id

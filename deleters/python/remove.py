@@ -8,22 +8,22 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from excise.deleters.deletion_builder import (
-    EditedFiles,
-    build_deletion,
+from excise.deleters.deletion_record import EditedFiles
+from excise.deleters.edits.byte_edits import Edit
+from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.python.deletion_builder import (
+    build_python_deletion,
     changed_files,
     ids_with_members,
     require_python,
     source_text,
     symbols_to_delete,
 )
-from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.edits.removed_parts import texts_of_parts
-from excise.deleters.references.dependent_paths import remove_from_unions, remove_paths
-from excise.deleters.references.dependent_removal import DependentRemover
-from excise.deleters.references.hide_tests import TestHider
-from excise.deleters.references.registrations import registrations
-from excise.deleters.references.unused_code import drop_unused_constants, drop_unused_imports
+from excise.deleters.python.references.dependent_paths import remove_from_unions, remove_paths
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.hide_tests import TestHider
+from excise.deleters.python.references.registrations import registrations
+from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
@@ -52,7 +52,7 @@ class Remove:
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
         removal = Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests))
-        return build_deletion(removal.codebase, feature, removal.run(), name=self.name, version=self.version)
+        return build_python_deletion(removal.codebase, feature, removal.run(), name=self.name, version=self.version)
 
 
 class Removal:

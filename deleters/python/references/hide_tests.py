@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.references.dependent_removal import DependentRemover
-from excise.deleters.references.unused_code import drop_unused_helpers, drop_unused_imports
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.unused_code import drop_unused_helpers, drop_unused_imports
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from excise.verifiers.attacks.attack import Attack, on_call
+from excise.verifiers.attacks.attack import Attack
+from excise.verifiers.attacks.python.code_attacks import on_call
 
 EQUAL = """
 class Equal:

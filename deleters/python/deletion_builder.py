@@ -1,14 +1,12 @@
-"""Functions that all deleters use: selection of symbols, stub patches, and building the record of a deletion."""
+"""Functions that all deleters of Python use: selection of symbols, patches of stand-ins, records of deletions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
+from excise.deleters.deletion_record import EditedFiles, build_deletion, patch_of
 from excise.deleters.edits.byte_edits import Edit, apply_edits
-from excise.deleters.edits.empty_bodies import (
-    EMPTY,
-    TRIVIAL,
+from excise.deleters.python.edits.empty_bodies import (
     bare_classes,
     empty_body,
     functions_of,
@@ -16,11 +14,11 @@ from excise.deleters.edits.empty_bodies import (
     is_overload,
     stub_edit,
 )
-from excise.deleters.edits.file_plan import FilePlan, check_parses
-from excise.deleters.patches.git_patches import unified
-from excise.errors import DeletionRefused, PatchError
+from excise.deleters.python.edits.file_plan import FilePlan, check_parses
+from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.types import Deletion, Feature, Symbol, SymbolKind, content_id
+from excise.protocols import EMPTY, TRIVIAL
+from excise.types import Deletion, Feature, Symbol, SymbolKind
 
 
 def require_python(codebase: object) -> PythonCodebase:
@@ -61,6 +59,15 @@ def _check(codebase: PythonCodebase, symbol: Symbol) -> None:
         raise DeletionRefused(f"{symbol.symbol_id}: an abstract method has nothing to delete", reason="abstract_method")
 
 
+def build_python_deletion(
+    codebase: PythonCodebase, feature: Feature, files: EditedFiles, *, name: str, version: int
+) -> Deletion:
+    """See :func:`excise.deleters.deletion_record.build_deletion`."""
+    return build_deletion(
+        codebase, feature, files, name=name, version=version, stand_ins=lambda ids: stub_patches(codebase, ids)
+    )
+
+
 # ------------------------------------------------------------------------------------------ patches
 def changed_files(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
     """Path to (content before, content after) of every file that changes; ``None`` after deletion."""
@@ -70,64 +77,6 @@ def changed_files(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | N
         if after != plan.source:
             changed[plan.path] = (plan.source, after)
     return changed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditedFiles:
-    """The files that a deleter changed, and the symbols and tests that it removed from them."""
-
-    changed: Mapping[str, tuple[bytes, bytes | None]]
-    """Path to (content before, content after); ``None`` after deletion."""
-    removed: Iterable[str]
-    """Ids of the symbols that were removed or whose bodies were emptied."""
-    hidden: Iterable[str]
-    """Ids of the tests that are no longer visible."""
-    text: Iterable[tuple[str, str]]
-    """(symbol id, deleted source text) pairs."""
-    stubs_of: Iterable[str]
-    """Ids of the symbols whose bodies the stub patches empty."""
-    registrations: Iterable[tuple[str, str]] = ()
-    """(path, text) of calls and entries of tables that were removed with the code that they register."""
-    uses: Iterable[tuple[str, str]] = ()
-    """(path, text) of uses of the code in functions that stay, which were removed."""
-
-
-def build_deletion(
-    codebase: PythonCodebase, feature: Feature, files: EditedFiles, *, name: str, version: int
-) -> Deletion:
-    """Build the deletion and its patches from edited files; ``name`` and ``version`` are the deleter's.
-
-    Raises :class:`DeletionRefused` for files that a text patch cannot represent.
-    """
-    sources = {p: v for p, v in files.changed.items() if not codebase.is_test(p)}
-    tests = {p: v for p, v in files.changed.items() if codebase.is_test(p)}
-    try:
-        source_patch, hide_patch = patch_of(codebase, sources), patch_of(codebase, tests)
-        stubs = stub_patches(codebase, files.stubs_of)
-    except PatchError as error:
-        raise DeletionRefused(str(error), reason=error.reason) from error
-    if not source_patch:
-        raise DeletionRefused("the deletion changes no source file", reason="no_change")
-    return Deletion(
-        deletion_id=content_id("deletion", name, version, source_patch, hide_patch),
-        feature=feature,
-        deleter=name,
-        deleter_version=version,
-        source_patch=source_patch,
-        hide_patch=hide_patch,
-        removed=tuple(sorted(set(files.removed))),
-        hidden=tuple(sorted(set(files.hidden))),
-        text=tuple(dict.fromkeys(files.text)),
-        stub_patches=stubs,
-        registrations=tuple(files.registrations),
-        uses=tuple(files.uses),
-    )
-
-
-def patch_of(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | None]]) -> str:
-    """The patch of changed files. Raises :class:`PatchError` for contents that no text patch can represent."""
-    modes = {p: 0o100755 for p in changed if p in codebase.executable}
-    return unified({p: a for p, (a, _) in changed.items()}, {p: b for p, (_, b) in changed.items()}, modes)
 
 
 def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from excise.deleters.edits.file_plan import FilePlan
-from excise.deleters.references.name_positions import is_main_block
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.name_positions import is_main_block
 
 _EXPORTS = "__all__"
 """List of exported names; statements name these elsewhere."""

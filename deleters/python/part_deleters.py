@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.deleters.deletion_builder import EditedFiles, build_deletion, require_python, symbols_to_delete
+from excise.deleters.deletion_record import EditedFiles
 from excise.deleters.edits.byte_edits import Edit, apply_edits
-from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
-from excise.deleters.edits.file_plan import check_parses
-from excise.deleters.hidden_tests import without_tests
-from excise.deleters.stub import Stub
+from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
+from excise.deleters.python.deletion_builder import build_python_deletion, require_python, symbols_to_delete
+from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.python.edits.file_plan import check_parses
+from excise.deleters.python.hidden_tests import without_tests
+from excise.deleters.python.stub import Stub
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import DEFINITIONS, docstring_node, parse_tree, statements, text
@@ -25,8 +27,6 @@ from excise.types import Deletion, Feature, Symbol
 
 PLACEHOLDER = b"raise NotImplementedError"
 """Replaces the deleted code; it raises, because some tests would pass with any true value."""
-EXPRESSION_SUFFIX = "#expression"
-"""Suffix of a symbol's id if only an expression of it was deleted."""
 _SIMPLE = frozenset(
     {"return_statement", "expression_statement", "raise_statement", "assert_statement", "delete_statement"}
 )
@@ -95,7 +95,7 @@ class Expression:
             text=[(f"{function.symbol_id}{EXPRESSION_SUFFIX}", text(node, source))],
             stubs_of=[function.symbol_id],
         )
-        return build_deletion(python, feature, files, name=self.name, version=self.version)
+        return build_python_deletion(python, feature, files, name=self.name, version=self.version)
 
 
 def returned_expression(codebase: PythonCodebase, function: Symbol) -> Node | None:

@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import apply_edits, merged
-from excise.deleters.edits.file_plan import FilePlan
-from excise.deleters.references.name_uses import UseIndex
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.name_uses import UseIndex
 from excise.extractors.python.analysis.grammar import comments, descendants, parse_tree
 from excise.extractors.python.analysis.parsed_file import Import, Phase
 from excise.extractors.python.analysis.parser import parse_module

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from excise.verifiers.attacks.attack import Attack, at_import
+from excise.verifiers.attacks.attack import Attack
+from excise.verifiers.attacks.python.code_attacks import at_import
 
 _CODE = {
     "os-exit": (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from excise.system.commands import run_command
+from excise.types import joined, name_in_file, without_parameter
 from excise.verifiers.attacks.attack import LINK, Attack, AttackTarget, ChangedFiles
 
 _REPORT = """
@@ -113,8 +114,8 @@ def _pyproject(option: str) -> Callable[[AttackTarget], ChangedFiles]:
 
 def _tests_of(target: AttackTarget, body: str, prefix: str = "") -> str:
     """A test file with the hidden tests' names and ``body`` as the body of each."""
-    here = [test for test in target.tests if test.startswith(target.test_file + "::")]
-    functions = dict.fromkeys(test.split("::", 1)[1].partition("[")[0] for test in here)
+    here = [test for test in target.tests if test.startswith(joined(target.test_file, ""))]
+    functions = dict.fromkeys(name_in_file(without_parameter(test)) for test in here)
     lines = [prefix]
     for name in functions:
         if "::" in name:

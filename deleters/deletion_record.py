@@ -1,0 +1,79 @@
+"""The record of a deletion, made from the files that a deleter changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from excise.deleters.patches.git_patches import unified
+from excise.errors import DeletionRefused, PatchError
+from excise.protocols import Codebase
+from excise.types import Deletion, Feature, content_id
+
+Changed = Mapping[str, tuple[bytes, bytes | None]]
+"""Path to (content before, content after) of files; ``None`` after deletion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedFiles:
+    """The files that a deleter changed, and the symbols and tests that it removed from them."""
+
+    changed: Changed
+    """Path to (content before, content after); ``None`` after deletion."""
+    removed: Iterable[str]
+    """Ids of the symbols that were removed or whose bodies were emptied."""
+    hidden: Iterable[str]
+    """Ids of the tests that are no longer visible."""
+    text: Iterable[tuple[str, str]]
+    """(symbol id, deleted source text) pairs."""
+    stubs_of: Iterable[str]
+    """Ids of the symbols whose bodies the stub patches empty."""
+    registrations: Iterable[tuple[str, str]] = ()
+    """(path, text) of calls and entries of tables that were removed with the code that they register."""
+    uses: Iterable[tuple[str, str]] = ()
+    """(path, text) of uses of the code in functions that stay, which were removed."""
+
+
+def build_deletion(
+    codebase: Codebase,
+    feature: Feature,
+    files: EditedFiles,
+    *,
+    name: str,
+    version: int,
+    stand_ins: Callable[[Iterable[str]], tuple[tuple[str, str], ...]],
+) -> Deletion:
+    """Build the deletion and its patches from edited files; ``name`` and ``version`` are the deleter's.
+
+    ``stand_ins`` makes the patches of stand-ins for symbols. Raises :class:`DeletionRefused` for files that a text
+    patch cannot represent.
+    """
+    sources = {p: v for p, v in files.changed.items() if not codebase.is_test(p)}
+    tests = {p: v for p, v in files.changed.items() if codebase.is_test(p)}
+    try:
+        source_patch, hide_patch = patch_of(codebase, sources), patch_of(codebase, tests)
+        stubs = stand_ins(files.stubs_of)
+    except PatchError as error:
+        raise DeletionRefused(str(error), reason=error.reason) from error
+    if not source_patch:
+        raise DeletionRefused("the deletion changes no source file", reason="no_change")
+    return Deletion(
+        deletion_id=content_id("deletion", name, version, source_patch, hide_patch),
+        feature=feature,
+        deleter=name,
+        deleter_version=version,
+        source_patch=source_patch,
+        hide_patch=hide_patch,
+        removed=tuple(sorted(set(files.removed))),
+        hidden=tuple(sorted(set(files.hidden))),
+        text=tuple(dict.fromkeys(files.text)),
+        stub_patches=stubs,
+        registrations=tuple(files.registrations),
+        uses=tuple(files.uses),
+    )
+
+
+def patch_of(codebase: Codebase, changed: Changed) -> str:
+    """The patch of changed files. Raises :class:`PatchError` for contents that no text patch can represent."""
+    modes = {p: 0o100755 for p in changed if p in codebase.executable}
+    return unified({p: a for p, (a, _) in changed.items()}, {p: b for p, (_, b) in changed.items()}, modes)

@@ -1,0 +1,47 @@
+"""How problem statements write about Python code; see :class:`excise.protocols.StatementWords`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+KEPT_DEFINITIONS = frozenset({"stub", "line", "expression"})
+"""Deleters that leave names and signatures in the tree."""
+_SOURCE_FOLDERS = ("src/", "lib/")
+
+
+class PythonWords:
+    """The words of Python."""
+
+    fence = "python"
+    placeholder = "raise NotImplementedError"
+    imports = r"(?:from|import)\s"
+    heads = r"(?:async )?(?:def|class) (\w+)"
+
+    def module_of(self, path: str) -> str:
+        """The dotted name by which a file is imported, as far as its path tells."""
+        for folder in _SOURCE_FOLDERS:
+            path = path.removeprefix(folder)
+        return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    def missing_file(self, path: str) -> Sequence[str]:
+        """An interactive session that imports a file that is not there."""
+        module = self.module_of(path)
+        return [f">>> import {module}", f"ModuleNotFoundError: No module named {module!r}"]
+
+    def failure(self, path: str, name: str, deleter: str) -> Sequence[str]:
+        """An interactive session in which one definition is missing, or lacks its code."""
+        module = self.module_of(path)
+        first, _, rest = name.partition(".")
+        if deleter in KEPT_DEFINITIONS:
+            return [f">>> from {module} import {first}", f">>> {name}(...)", "NotImplementedError"]
+        if deleter == "proposed":
+            return [f">>> from {module} import {first}", f">>> {name}(...)  # missing, or does less than it did"]
+        if not rest:
+            return [f">>> from {module} import {name}", f"ImportError: cannot import name {name!r} from {module!r}"]
+        owner, _, attribute = name.rpartition(".")
+        last = owner.rpartition(".")[2]
+        return [
+            f">>> from {module} import {first}",
+            f">>> {name}",
+            f"AttributeError: type object {last!r} has no attribute {attribute!r}",
+        ]

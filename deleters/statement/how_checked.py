@@ -1,0 +1,36 @@
+"""The last section of a problem statement: which tests check a solution, and which of them can be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from excise.deleters.patches.git_patches import touched
+from excise.types import Deletion, Visibility, path_of
+
+
+def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Visibility) -> str:
+    """The section about the tests ``fail_to_pass`` and all others."""
+    changed = set(touched(deletion.hide_patch))
+    unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
+    partly = [t for t in fail_to_pass if t not in set(deletion.hidden) and path_of(t) in changed]
+    if visibility is Visibility.SAMPLE_TESTS:
+        partly = []
+    seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
+    parts = []
+    if unseen:
+        parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {_files(unseen)}) must pass")
+    if partly:
+        were = f"{_count(len(partly), 'test')} in files of which this checkout has parts only"
+        parts.append(f"{were} ({_files(partly)}) must pass")
+    if seen:
+        parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
+    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
+
+
+def _files(tests: Sequence[str]) -> str:
+    files = sorted({path_of(test) for test in tests})
+    return ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"One {noun} that is" if number == 1 else f"{number} {noun}s that are"

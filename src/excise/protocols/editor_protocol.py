@@ -1,0 +1,96 @@
+"""Code editors: how features and tests are taken out of the code of one language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from excise.protocols.codebase_protocol import Codebase
+from excise.protocols.task_protocols import Deleter
+from excise.types import Deletion
+
+EMPTY = ("none", "raise", "any")
+"""Kinds of stand-ins that do nothing: they return nothing, raise, or raise what passes for many errors."""
+TRIVIAL = "trivial"
+"""The kind of stand-ins that stand for a trivial program, which is chosen when the tests run."""
+
+
+class MissingCode(NamedTuple):
+    """What a patch adds to a tree."""
+
+    removed: Sequence[str]
+    """Ids of the definitions that it adds, and of those that it changes."""
+    texts: Sequence[tuple[str, str]]
+    """(id, text) of what is missing: a whole definition, or ``ID#part1`` and so on for lines of one."""
+
+
+class StatementWords(Protocol):
+    """How problem statements write about code of one language."""
+
+    fence: str
+    """Name of the language after the three backticks of a block of code."""
+    placeholder: str
+    """The statement that stands in the place of deleted code whose definition stays."""
+    heads: str
+    """A regular expression for the beginning of a definition up to its name, which is its only group."""
+
+    imports: str
+    """A regular expression for the beginning of a line that imports something."""
+
+    def module_of(self, path: str) -> str:
+        """The name by which a file is imported, as far as its path tells."""
+        ...
+
+    def missing_file(self, path: str) -> Sequence[str]:
+        """What a user sees who imports a file that is not there: lines of a session."""
+        ...
+
+    def failure(self, path: str, name: str, deleter: str) -> Sequence[str]:
+        """What a user sees who uses a definition that is missing, or lacks its code: lines of a session."""
+        ...
+
+
+class CodeEditor(Protocol):
+    """Takes features and tests out of the code of one language; all other code stays byte-identical.
+
+    What it makes is clean: no reference is left to what is gone, and nothing stays that only the removed code used and
+    that the language or its tools would complain about, such as an unused import.
+    """
+
+    words: StatementWords
+    """How statements write about the code."""
+
+    @property
+    def deleters(self) -> Mapping[str, Callable[[], Deleter]]:
+        """The deleters of this language by name, a part of :data:`~excise.deleters.all_deleters.DELETERS`."""
+        ...
+
+    def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
+        """A copy of the deletion that hides ``tests`` and no others: these fail in sight, and keep all their imports.
+
+        Raises :class:`DeletionRefused`.
+        """
+        ...
+
+    def stand_ins(self, codebase: Codebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """(kind, patch) for each kind of stand-in (:data:`EMPTY`, :data:`TRIVIAL`) that the language has.
+
+        The patch puts stand-ins in the place of the symbols into the base tree; it is empty if there is no body to
+        replace. Raises :class:`PatchError`.
+        """
+        ...
+
+    def deleted_texts(
+        self, codebase: Codebase, deleter: str, removed: Sequence[str], edits: Mapping[str, bytes | None]
+    ) -> list[tuple[str, str]]:
+        """(id, text) of what the deleter called ``deleter`` took of the symbols ``removed``, as its deletion says.
+
+        ``edits`` make the tree without the feature from the base tree: path to content.
+        """
+        ...
+
+    def changed_code(
+        self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]
+    ) -> MissingCode:
+        """What files of the solved sources have and those of the agent's tree have not, both by path."""
+        ...

@@ -1,0 +1,57 @@
+"""Rules for languages: only the rooms of a language know it, and ids are taken apart in one place."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from excise.deleters.code_editors import editor_of
+from excise.extractors.languages import get_language
+from excise.languages import LANGUAGES
+
+from .test_layout import MAY_IMPORT, ROOT, imported_modules, modules
+
+ROOMS = ("extractors/{}/", "deleters/{}/", "envs/{}/", "verifiers/attacks/{}/")
+"""Folders of one language."""
+OTHERS_WITH_PYTHON = {
+    "pipeline/services/export_materials.py",  # what plain graders of other tools run
+}
+"""Modules outside the rooms of Python that still import them. Nothing may be added here."""
+SPLITTERS = {
+    "deleters/statement/project_docs.py",  # the double colon of reStructuredText
+    "envs/plan/pytest_command.py",
+}
+"""Modules with ``"::"`` in their code that is not of an id of the set, or that are to move to the rooms of Python."""
+_SPLIT = re.compile(r"""(?:partition|split)\(["'](?:::|\[)["']|["']::["'] in |}::{|replace\(["']::["']""")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_only_the_rooms_of_a_language_import_them(language: str) -> None:
+    rooms = tuple(room.format(language) for room in ROOMS)
+    prefixes = tuple(room.replace("/", ".") for room in rooms)
+    found = set()
+    for folder in MAY_IMPORT:
+        for path in modules(folder):
+            name = path.relative_to(ROOT).as_posix()
+            imports = imported_modules(path.read_text(encoding="utf-8"))
+            if not name.startswith(rooms) and any(f"{each}.".startswith(prefixes) for each in imports):
+                found.add(name)
+    assert found == (OTHERS_WITH_PYTHON if language == "python" else set())
+
+
+def test_ids_are_taken_apart_in_one_place() -> None:
+    found = set()
+    for folder in MAY_IMPORT:
+        for path in modules(folder):
+            name = path.relative_to(ROOT).as_posix()
+            in_room = any(name.startswith(room.format(language)) for room in ROOMS for language in LANGUAGES)
+            if not in_room and "inside" not in path.parts and _SPLIT.search(path.read_text(encoding="utf-8")):
+                found.add(name)
+    assert found <= SPLITTERS
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_has_its_rooms(language: str) -> None:
+    assert get_language(language).name == language
+    assert "stub" in editor_of(language).deleters
