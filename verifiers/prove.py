@@ -36,7 +36,7 @@ from excise.verifiers.gates.solved_by_model import Solver
 from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
-REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference"})
+REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", "still_referenced"})
 """Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps."""
 
 

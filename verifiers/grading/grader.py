@@ -158,7 +158,7 @@ def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str
     paths = sorted({path_of(test) for test in ids})
     found = {}
     for path, data in bench.read(paths).items():
-        if bench.codebase.is_test(path) and path.endswith(".py"):
+        if bench.codebase.is_test(path) and path.endswith(bench.language.suffixes):
             try:
                 found[path] = data.decode()
             except UnicodeDecodeError:

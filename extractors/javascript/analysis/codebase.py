@@ -14,7 +14,7 @@ from excise.extractors.javascript.analysis.parsed_file import JavaScriptModule, 
 from excise.extractors.javascript.analysis.parser import parse_module
 from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol, SymbolKind, path_of
 
 SUFFIXES = (".js", ".cjs", ".mjs")
 """Suffixes of the files that are parsed."""
@@ -43,24 +43,25 @@ class JavaScriptCodebase:
         *,
         others: Mapping[str, bytes] | None = None,
         executable: Iterable[str] = (),
-        collected: Iterable[str] = (),
+        tests: Iterable[str] = (),
     ) -> None:
         self.modules: Mapping[str, JavaScriptModule] = MappingProxyType(dict(modules))
         self.others: Mapping[str, bytes] = MappingProxyType(dict(others or {}))
         """Contents of the manifest and of type declarations (``.d.ts``)."""
         self.executable = frozenset(executable)
-        self.collected = frozenset(collected)
+        self.tests = frozenset(tests)
+        self._test_files = frozenset(path_of(test) for test in self.tests)
         self.links = ModuleLinks(self.modules, self.others.get(MANIFEST))
         self._offsets: dict[str, Offsets] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_unpickle, (dict(self.modules), dict(self.others), self.executable, self.collected))
+        return (_unpickle, (dict(self.modules), dict(self.others), self.executable, self.tests))
 
     @classmethod
-    def parse(cls, root: Path, paths: Iterable[str], *, collected: Iterable[str] = ()) -> JavaScriptCodebase:
+    def parse(cls, root: Path, paths: Iterable[str], *, tests: Iterable[str] = ()) -> JavaScriptCodebase:
         """Parse the files ``paths`` (relative to ``root``); files that cannot be read are left out.
 
-        ``collected`` are the files that tests were run from.
+        ``tests`` are the ids of the known tests.
         """
         modules: dict[str, JavaScriptModule] = {}
         others: dict[str, bytes] = {}
@@ -77,15 +78,15 @@ class JavaScriptCodebase:
                 others[path] = source
             elif not _is_minified(source):
                 modules[path] = parse_module(path, source)
-        return cls(modules, others=others, executable=executable, collected=collected)
+        return cls(modules, others=others, executable=executable, tests=tests)
 
     @classmethod
-    def from_texts(cls, files: Mapping[str, str | bytes], *, collected: Iterable[str] = ()) -> JavaScriptCodebase:
+    def from_texts(cls, files: Mapping[str, str | bytes], *, tests: Iterable[str] = ()) -> JavaScriptCodebase:
         """Make a codebase from the contents of files in memory, for tests; parameters as in :meth:`parse`."""
         data = {path: each.encode() if isinstance(each, str) else each for path, each in files.items()}
         modules = {path: parse_module(path, each) for path, each in sorted(data.items()) if path.endswith(SUFFIXES)}
         others = {path: each for path, each in data.items() if path not in modules}
-        return cls(modules, others=others, collected=collected)
+        return cls(modules, others=others, tests=tests)
 
     # ------------------------------------------------------------------------------------ symbols
     @cached_property
@@ -98,7 +99,11 @@ class JavaScriptCodebase:
 
     def is_test(self, path: str) -> bool:
         """Whether the file belongs to the tests (test files and their helpers)."""
-        return path in self.collected or is_test_file(path)
+        return path in self._test_files or is_test_file(path)
+
+    def tests_of(self, path: str) -> frozenset[str]:
+        """Ids of the known tests of a file."""
+        return frozenset(test for test in self.tests if path_of(test) == path)
 
     def is_vendored(self, path: str) -> bool:
         """Whether the file belongs to a copy of another project."""
@@ -196,13 +201,19 @@ class JavaScriptCodebase:
                 if len(chain) > 1 and f"{path}::{owner}.{chain[1]}" in self._symbols:
                     return self._group(Entity(path, (owner, chain[1])))
             return frozenset()
-        inner = f"{path}::{reference.owner}.{chain[0]}"
-        if reference.owner and inner in self._symbols:
-            return frozenset({inner})
+        owner = reference.owner
+        while owner:
+            if (inner := f"{path}::{owner}.{chain[0]}") in self._symbols and self._is_nested(inner):
+                return frozenset({inner})
+            owner = owner.rpartition(".")[0]
         found: set[str] = set()
         for entity in self.links.entities(path, chain):
             found |= self._group(entity)
         return frozenset(found)
+
+    def _is_nested(self, symbol_id: str) -> bool:
+        """Whether a symbol is a function within a function, which is called by its bare name there."""
+        return self._symbols[symbol_id].kind is SymbolKind.FUNCTION
 
     def _group(self, entity: Entity) -> frozenset[str]:
         """Ids of the symbols with a name: several, of getters and setters, or of conditional definitions."""
@@ -243,9 +254,9 @@ def _is_minified(source: bytes) -> bool:
 
 
 def _unpickle(
-    modules: dict[str, JavaScriptModule], others: dict[str, bytes], executable: frozenset[str], collected: frozenset[str]
+    modules: dict[str, JavaScriptModule], others: dict[str, bytes], executable: frozenset[str], tests: frozenset[str]
 ) -> JavaScriptCodebase:
-    return JavaScriptCodebase(modules, others=others, executable=executable, collected=collected)
+    return JavaScriptCodebase(modules, others=others, executable=executable, tests=tests)
 
 
 def _read(path: Path) -> bytes | None:

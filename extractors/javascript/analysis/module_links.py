@@ -111,6 +111,10 @@ class ModuleLinks:
         else:
             yield from self._behind(path, whole or ([] if names else exports.get(DEFAULT, [])), names, steps)
 
+    def behind(self, path: str, export: Export) -> list[Entity]:
+        """The definitions behind one export of a file."""
+        return [entity for entity in dict.fromkeys(self._behind(path, [export], (), _MAX_STEPS)) if entity.names]
+
     def _behind(
         self, path: str, exports: list[Export], rest: tuple[str, ...], steps: int
     ) -> Iterator[Entity]:

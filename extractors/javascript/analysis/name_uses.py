@@ -135,7 +135,7 @@ class _Walk:
                         found.update(self._names_of(target))
             elif node.type in {"function_declaration", "generator_function_declaration", "class_declaration"}:
                 named = node.child_by_field_name("name")
-                if named is not None:
+                if named is not None and (node.start_byte, node.end_byte) not in self.owners:
                     found.add(self._text(named))
             if node is body or node.type not in FUNCTIONS:
                 queue += node.named_children

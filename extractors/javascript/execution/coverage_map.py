@@ -10,7 +10,7 @@ from excise.errors import EnvironmentFailure
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.execution.node_runner import read_report, request_run, to_result, worse
 from excise.protocols import CoveragePass, CoverageRequest, Session
-from excise.types import CoverageMap, Recipe, TestResult, WorkerOutcome
+from excise.types import CoverageMap, Recipe, TestResult, WorkerOutcome, holders_of_test
 
 
 def map_coverage(
@@ -99,6 +99,5 @@ class _Executed:
         )
 
     def _around(self, test: str) -> Iterator[set[str]]:
-        parts = test.split(" > ")
-        for end in range(1, len(parts)):
-            yield self.by_test.get(" > ".join(parts[:end]), set())
+        for holder in holders_of_test(test)[1:]:
+            yield self.by_test.get(holder, set())

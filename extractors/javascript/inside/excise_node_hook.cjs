@@ -24,7 +24,7 @@ const later = setTimeout
 const cancel = clearTimeout
 const reallyExit = process.reallyExit.bind(process)
 const MAX_MESSAGE = 300
-const JOIN = ' > '
+const JOIN = '::'
 
 function send (kind, fields) {
   let data = Buffer.from(stringify({ t: kind, key: request.key, ...fields }) + '\n')
@@ -48,6 +48,7 @@ for (const id of request.ids || []) {
 /** A block of tests; `id` is empty for the file itself. */
 class Block {
   constructor (parent, title) {
+    this.isInserted = insertedTitles !== null
     this.children = 0
     this.titles = new Map()
     this.failure = null
@@ -60,19 +61,26 @@ class Block {
     parent.children++
     const clean = String(title).replace(/\s+/g, ' ').replace(/\[/g, '(').replace(/\]/g, ')').replace(/::/g, ':').trim()
     const name = clean.slice(0, 300) || '(anonymous)'
+    this.isChosen = this.isInserted && insertedTitles.has(name)
+    if (this.isInserted) {
+      this.id = name
+      return
+    }
     const number = (parent.titles.get(name) || 0) + 1
     parent.titles.set(name, number)
-    const unique = number > 1 ? `${name}#${number}` : name
+    const unique = number > 1 ? `${name}[${number}]` : name
     this.id = parent.id ? parent.id + JOIN + unique : unique
   }
 
   /** Whether the block's function is to be called: it is asked for, or holds a test that is. */
   isWanted () {
     if (leftOut.has(this.id)) return false
+    if (this.isInserted) return this.isChosen
     return asked === null || asked.has(this.id) || parentsOfAsked.has(this.id)
   }
 
   isReported () {
+    if (this.isInserted) return this.isChosen && !leftOut.has(this.id)
     return !leftOut.has(this.id) && (asked === null || asked.has(this.id))
   }
 }
@@ -361,12 +369,31 @@ function fileOf (name, parent) {
   }
 }
 
-/** Hidden tests are read from memory; on disk their files are empty. */
+/** Hidden tests are read from memory; on disk their files are empty. Canaries are run before and after them. */
 const sealed = new Map(Object.entries(request.sealed))
 const compile = Module.prototype._compile
-if (sealed.size > 0) {
+let insertedTitles = null
+
+function runInserted (parent, titles) {
+  const { file, text } = request.inserted
+  insertedTitles = new Set(titles)
+  const inserted = new Module(file, parent)
+  inserted.filename = file
+  inserted.paths = parent.paths
+  apply(compile, inserted, [text, file])
+  insertedTitles = null
+}
+
+if (sealed.size > 0 || request.inserted) {
   Module.prototype._compile = function (content, filename) {
-    return apply(compile, this, [sealed.has(filename) ? sealed.get(filename) : content, filename])
+    const text = sealed.has(filename) ? sealed.get(filename) : content
+    if (!request.inserted || filename !== request.file) return apply(compile, this, [text, filename])
+    runInserted(this, request.inserted.first)
+    try {
+      return apply(compile, this, [text, filename])
+    } finally {
+      runInserted(this, request.inserted.last)
+    }
   }
 }
 

@@ -29,7 +29,6 @@ MAX_RESTARTS = 20
 MAX_MESSAGE = 8 << 20
 """Maximum size of one message in bytes."""
 SEPARATOR = "::"
-JOIN = " > "
 
 
 class TestFile:
@@ -103,6 +102,8 @@ class NodeProcess:
             "root": request["root"],
             "key": self.key,
             "sealed": request.get("sealed") or {},
+            "inserted": request.get("inserted"),
+            "file": os.path.join(request["root"], file.path),
             "watch": bool(request.get("watch")),
             "load_stress": bool(request.get("load_stress")),
         }
