@@ -79,7 +79,7 @@ def stage_results(taskset: TaskSet, task: Task, features: int) -> dict[str, Any]
     """Result of each stage, made from the records of a task's repository."""
     environment, baseline = taskset.environment(task.env_id)
     repo = taskset.repo(task.repo)
-    layers = Layers(sources="", built="", env="", pyc="", tools="")
+    layers = Layers(sources="", built="", env="", outputs="", tools="")
     prepared = Prepared(repo=repo, environment=environment, layers=layers, baseline=baseline)
     found = [
         Feature(feature_id=f"{number}", kind=FeatureKind.CLASS, tier=1, entry=(), symbols=(), tests=())

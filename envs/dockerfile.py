@@ -13,6 +13,7 @@ from pathlib import Path
 from excise.envs.install.install_sandbox import uv_version, version_variables
 from excise.envs.install.uv_installer import PLACER
 from excise.envs.install.uv_runner import lock_text
+from excise.envs.install.variables import VIRTUAL_ENVIRONMENT
 from excise.envs.model_driven.mock_files import MOCKS
 from excise.envs.sandbox.mount_points import ENV, HOME, REPO, base_env
 from excise.types import Environment, Recipe, Repo
@@ -122,7 +123,7 @@ def _system(recipe: Recipe) -> str:
 
 def variable_lines(repo: Repo, recipe: Recipe) -> str:
     """The instruction that sets the variables of build and test runs."""
-    inherited = {name: value for name, value in base_env().items() if name not in _OURS}
+    inherited = {name: value for name, value in base_env(VIRTUAL_ENVIRONMENT).items() if name not in _OURS}
     settings = inherited | version_variables(repo) | dict(recipe.env)
     lines = [f"PATH={ENV}/bin:$PATH", *(f"{name}={json.dumps(value)}" for name, value in settings.items())]
     return "ENV " + " \\\n    ".join(lines)

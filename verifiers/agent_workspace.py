@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.envs.sandbox.mount_points import base_env, open_to_all, project_mounts
+from excise.envs.sandbox.mount_points import open_to_all, project_mounts
 from excise.protocols import Mount, Session
 from excise.system.process_identity import owned_temporary_folder, remove_orphaned_folders
 from excise.verifiers.shipped_tree import materialise
@@ -39,7 +39,7 @@ class Workspace:
     def open(self) -> Session:
         """Open a fresh sandbox for an agent, without network and with the limits of test runs."""
         bench = self.bench
-        variables = base_env() | dict(bench.recipe.env)
+        variables = bench.variables | dict(bench.recipe.env)
         return bench.sandbox.open(self.mounts(), bench.policy, env=variables, system=bench.system)
 
 
@@ -58,7 +58,7 @@ def workspace(bench: Workbench, shipped: Edits) -> Iterator[Workspace]:
     try:
         folder.chmod(0o711)
         tree = folder / "tree"
-        materialise(bench.root, Path(bench.prepared.layers.built), bench.paths, shipped, tree)
+        materialise(bench.root, Path(bench.prepared.layers.built), bench.paths, shipped, tree, bench.repo.language)
         open_to_all(tree)
         yield Workspace(bench, tree)
     finally:

@@ -29,7 +29,7 @@ def run_baseline(
 ) -> Baseline:
     """Run the untouched project's tests ``baseline_runs`` times, and ``starved_runs`` times as on a busy machine.
 
-    The byte code that the first run compiles is saved as the layer ``warm`` for later runs. ``keep_executed`` is called
+    The build outputs of the first run are saved as the layer ``warm`` for later runs. ``keep_executed`` is called
     with what its tests executed, if it could be noted.
     Raises :class:`EnvironmentFailure` with a reason: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
     import_error, unreproducible, infra``, or one of :mod:`excise.envs.install.failure_classes` if most tests share it.
@@ -50,7 +50,7 @@ def run_baseline(
 def _ordinary_run(bench: Workbench, number: int, warm: Path | None = None, *, executed: bool = False) -> TestRun:
     """Run number ``number`` of the untouched project; the last one is shuffled."""
     last = number == bench.settings.baseline_runs - 1
-    run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm, executed=executed)
+    run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_outputs=warm, executed=executed)
     _require_run(bench, run)
     return run
 

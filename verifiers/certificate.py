@@ -24,14 +24,12 @@ def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Ce
     bench, task = candidate.bench, candidate.task
     repeated = [v for v in verdicts if v.gate == "g7_gold"]
     disagreeing = sum(1 for v in repeated if v.statuses)
-    lock = dict(line.partition("==")[::2] for line in bench.prepared.environment.lock)
     certificate = Certificate(
         instance_id=task.instance_id,
         verdicts=tuple(verdicts),
         excise_version=excise.__version__,
         tools={
-            "python": bench.recipe.python,
-            "pytest": lock.get("pytest", ""),
+            **bench.toolchain.versions(bench.prepared.environment),
             "sandbox": bench.sandbox.name,
             "git": _git_version(),
             "host_python": platform.python_version(),

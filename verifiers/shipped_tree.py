@@ -11,24 +11,21 @@ from pathlib import Path
 
 from excise.errors import SandboxError
 from excise.extractors.fetch.trees import list_files
+from excise.extractors.languages import get_language
+from excise.protocols import ScrubRules
 from excise.system.git import GitError, GitOptions, run_git
 
 SCRUBBED_FOLDERS = frozenset(
     {
-        "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".pytype", ".pyre", ".hypothesis", ".tox", ".nox",
-        ".eggs", "htmlcov", ".ipynb_checkpoints", ".cache", ".idea", ".vscode", "node_modules", ".git", ".hg", ".svn",
-        "__pypackages__",
+        "htmlcov", ".cache", ".idea", ".vscode", "node_modules", ".git", ".hg", ".svn",
     }
 )  # fmt: skip
-"""Folders of caches, histories and installed packages. A folder whose name can be imported is scrubbed only if it is
-not a package."""
-ENVIRONMENTS = frozenset({".venv", "venv", "env"})
-"""Virtual environments, but only with a ``pyvenv.cfg``: packages of projects may have these names, too."""
+"""Folders of caches, histories and installed packages, in every language."""
 SCRUBBED_SUFFIXES = frozenset(
-    {".pyc", ".pyo", ".orig", ".rej", ".swp", ".swo", ".bak", ".cover", ".prof", ".whl", ".egg", ".class", ".gcda"}
+    {".orig", ".rej", ".swp", ".swo", ".bak", ".cover", ".prof", ".whl", ".egg", ".class", ".gcda"}
 )
-"""Suffixes of byte code, leftovers of editors and merges, profiles, and built packages."""
-SCRUBBED_NAMES = frozenset({".coverage", "coverage.xml", "tags", "TAGS", ".dmypy.json", "lcov.info", ".python_history"})
+"""Suffixes of leftovers of editors and merges, of profiles, and of built packages."""
+SCRUBBED_NAMES = frozenset({"coverage.xml", "tags", "TAGS", "lcov.info"})
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
 """The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold
 the bytes of the files, so that an agent's diff applies to the tree that it is graded on."""
@@ -48,34 +45,37 @@ COMMIT_OPTIONS = GitOptions(settings={"core.logAllRefUpdates": "false"}, variabl
 """Options of the commands that make the commit."""
 
 
-def scrubbed(paths: Iterable[str]) -> frozenset[str]:
-    """The artefacts among a tree's files, which may contain deleted code."""
-    present = frozenset(paths)
-    return frozenset(path for path in present if _is_artefact(path, present))
+def scrubbed(paths: Iterable[str], language: str) -> frozenset[str]:
+    """The artefacts among a tree's files, which may contain deleted code: of all languages' tools, and of this one's.
+
+    Raises :class:`ConfigError` for an unknown language.
+    """
+    present, rules = frozenset(paths), get_language(language).scrub_rules
+    return frozenset(path for path in present if _is_artefact(path, present, rules))
 
 
-def _is_artefact(path: str, present: frozenset[str]) -> bool:
+def _is_artefact(path: str, present: frozenset[str], rules: ScrubRules) -> bool:
     *folders, name = path.split("/")
     return (
-        name in SCRUBBED_NAMES
+        name in SCRUBBED_NAMES | rules.names
         or name.endswith("~")
-        or Path(name).suffix in SCRUBBED_SUFFIXES
-        or any(_is_made("/".join(folders[: end + 1]), present) for end in range(len(folders)))
+        or Path(name).suffix in SCRUBBED_SUFFIXES | rules.suffixes
+        or any(_is_made("/".join(folders[: end + 1]), present, rules) for end in range(len(folders)))
     )
 
 
-def _is_made(folder: str, present: frozenset[str]) -> bool:
+def _is_made(folder: str, present: frozenset[str], rules: ScrubRules) -> bool:
     """Whether a tool made the folder, judged by its name and by marker files in it."""
     name = folder.rpartition("/")[2]
-    if name in ENVIRONMENTS:
-        return f"{folder}/pyvenv.cfg" in present
-    importable = name.isidentifier() and name != "__pycache__"
-    return name in SCRUBBED_FOLDERS and not (importable and f"{folder}/__init__.py" in present)
+    if marks := [mark for marked, mark in rules.marked_folders if marked == name]:
+        return any(f"{folder}/{mark}" in present for mark in marks)
+    is_package = name.isidentifier() and any(f"{folder}/{mark}" in present for mark in rules.package_marks)
+    return name in rules.caches or (name in SCRUBBED_FOLDERS | rules.folders and not is_package)
 
 
-def scrub(root: Path) -> None:
+def scrub(root: Path, language: str) -> None:
     """Delete all artefacts below ``root``, and folders that become empty."""
-    for path in scrubbed(list_files(root)):
+    for path in scrubbed(list_files(root), language):
         (root / path).unlink()
         for folder in (root / path).parents:
             if folder == root or any(folder.iterdir()):
@@ -83,7 +83,9 @@ def scrub(root: Path) -> None:
             folder.rmdir()
 
 
-def materialise(sources: Path, built: Path, files: list[str], edits: Mapping[str, bytes | None], into: Path) -> None:
+def materialise(
+    sources: Path, built: Path, files: list[str], edits: Mapping[str, bytes | None], into: Path, language: str
+) -> None:
     """Write the shipped tree into ``into``, which must not exist: sources with edits, then a fresh repository.
 
     Files that the installation made (metadata, compiled extensions) are copied as well, untracked as in any checkout.
@@ -91,7 +93,7 @@ def materialise(sources: Path, built: Path, files: list[str], edits: Mapping[str
     """
     into.mkdir(parents=True)
     paths = set(files) | edits.keys()
-    for path in sorted(paths - scrubbed(paths)):
+    for path in sorted(paths - scrubbed(paths, language)):
         data = edits.get(path, b"")
         if data is None:
             continue
@@ -107,7 +109,7 @@ def materialise(sources: Path, built: Path, files: list[str], edits: Mapping[str
             if not source.is_symlink() and source.stat().st_mode & 0o100:
                 target.chmod(0o755)
     commit(into)
-    copy_built(built, into)
+    copy_built(built, into, language)
 
 
 def commit(root: Path) -> None:
@@ -126,10 +128,10 @@ def commit(root: Path) -> None:
             raise SandboxError(str(error), reason=error.reason) from error
 
 
-def copy_built(built: Path, into: Path) -> None:
+def copy_built(built: Path, into: Path, language: str) -> None:
     """Copy files that the installation made and that are not in the tree already, without artefacts."""
     paths = [path for path in list_files(built) if not (built / path).is_symlink()] if built.is_dir() else []
-    for path in sorted(set(paths) - scrubbed(paths)):
+    for path in sorted(set(paths) - scrubbed(paths, language)):
         source, target = built / path, into / path
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,8 @@ from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.project_docs import read_documents
 from excise.envs.install.layer_contents import compose
 from excise.envs.interpreters import interpreter_of
-from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts, system_request
+from excise.envs.sandbox.mount_points import OUTPUTS, REPO, base_env, project_mounts, system_request
+from excise.envs.toolchains import toolchain_of
 from excise.errors import SandboxError
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
@@ -55,8 +56,9 @@ class Layers:
     """Files that the installation wrote into the checkout."""
     env: str
     """The virtual environment."""
-    pyc: str
-    """Byte code of third-party packages, and of all that the first run imported; never mounted for agents."""
+    outputs: str
+    """Build outputs that test runs begin with: of third-party packages, and, where the language keeps its outputs, of
+    all that the first run built, such as byte code. Never mounted for agents."""
     tools: str
     """Packages that excise's own programs in the sandbox need."""
 
@@ -137,6 +139,7 @@ class Workbench:
         self.repeats: RepeatedRuns | None = None
         """Where set, every forked run is repeated in a process of its own, and counted here."""
         self.language = get_language(prepared.repo.language)
+        self.toolchain = toolchain_of(prepared.repo.language)
         self.editor = editor_of(prepared.repo.language)
         self.interpreter = interpreter_of(self.recipe.python)
         self.policy = Policy(
@@ -213,6 +216,11 @@ class Workbench:
         """The git tree hash of the repository with ``edits``."""
         return git_tree_hash(self.root, edits=edits) if edits else self.repo.tree
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment variables of the project's sandboxes, without those of the recipe."""
+        return base_env(self.toolchain.variables())
+
     @cached_property
     def system(self) -> SystemRequest:
         """What ``/usr`` contains in the project's sandboxes."""
@@ -229,10 +237,10 @@ class Workbench:
             inside=self.language.inside,
             tools=Path(layers.tools),
         )
-        return [*mounts, self._byte_code()]
+        return [*mounts, self._outputs()]
 
-    def _byte_code(self) -> Mount:
-        return Mount(target=PYC, layers=(self.prepared.layers.pyc,), writable=True)
+    def _outputs(self) -> Mount:
+        return Mount(target=OUTPUTS, layers=(self.prepared.layers.outputs,), writable=True)
 
     def open(self, edits: Edits, policy: Policy | None = None, *, start: Start = Start.FRESH) -> Session:
         """Open a fresh sandbox with the edited repository; ``policy`` replaces the default one.
@@ -242,7 +250,7 @@ class Workbench:
         return self.sandbox.open(
             self.mounts(),
             policy or self.policy,
-            env=base_env(),
+            env=self.variables,
             edits={f"{REPO}/{path}": data for path, data in edits.items()},
             system=self.system,
             fork_server=None if start is Start.FRESH else self.language.fork_server(self.recipe, start),
@@ -254,7 +262,7 @@ class Workbench:
         *,
         ids: Sequence[str] | None = None,
         shuffle_seed: int | None = None,
-        keep_pyc: Path | None = None,
+        keep_outputs: Path | None = None,
         forked: bool = False,
         explained: bool = True,
         programs: bool = False,
@@ -266,8 +274,8 @@ class Workbench:
         are needed. ``programs``: try trivial programs in place of what the edits made ``trivial`` stubs of.
         ``executed``: note what each test executes, if that costs next to nothing.
         Where :attr:`repeats` is set, such a run is repeated without, and that result is returned.
-        ``keep_pyc`` is where to put the byte code that the run compiled, for this workbench's later runs too; an
-        existing folder is left as it is.
+        ``keep_outputs`` is where to put the build outputs of the run, for this workbench's later runs too; an existing
+        folder is left as it is.
         """
         request = TestRunRequest(
             ids=ids,
@@ -281,7 +289,7 @@ class Workbench:
         )
         if forked and self.repeats is not None:
             return self._repeated(edits, request, self.repeats)
-        return self._run_once(edits, request, keep_pyc=keep_pyc, forked=forked)
+        return self._run_once(edits, request, keep_outputs=keep_outputs, forked=forked)
 
     def _repeated(self, edits: Edits, request: TestRunRequest, repeats: RepeatedRuns) -> TestRun:
         """Run the tests forked and in a process of their own; return the latter run."""
@@ -297,7 +305,7 @@ class Workbench:
         return run.worker, {test: status for test, status in run.statuses().items() if test in self.trusted}
 
     def _run_once(
-        self, edits: Edits, request: TestRunRequest, *, keep_pyc: Path | None = None, forked: bool = False
+        self, edits: Edits, request: TestRunRequest, *, keep_outputs: Path | None = None, forked: bool = False
     ) -> TestRun:
         start = self.starts.choose(edits) if forked else Start.FRESH
         if start is Start.COLLECTED:
@@ -309,9 +317,9 @@ class Workbench:
             start = Start.FORKED
         with self.open(edits, start=start) as session:
             run = self.language.run_tests(session, self.recipe, replace(request, start=start))
-            if keep_pyc is not None and run.finished:
-                keep_layer(session, self._byte_code(), keep_pyc)
-                layers = replace(self.prepared.layers, pyc=str(keep_pyc))
+            if keep_outputs is not None and run.finished:
+                keep_layer(session, self._outputs(), keep_outputs)
+                layers = replace(self.prepared.layers, outputs=str(keep_outputs))
                 self.prepared = replace(self.prepared, layers=layers)
         self.spent = self.spent.plus(run.cpu_s, run.wall_s)
         if run.finished and request.explained:

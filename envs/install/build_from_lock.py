@@ -17,7 +17,7 @@ from excise.envs.install.install_sandbox import uv_version
 from excise.envs.install.layer_contents import compose, missing_files, prune_built_layer, remove_vendored_copies
 from excise.envs.install.uv_runner import BYTE_CODE, PYTHON
 from excise.envs.sandbox.host_identity import system_identity
-from excise.envs.sandbox.mount_points import ENV, PYC, REPO, open_to_all
+from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO, open_to_all
 from excise.errors import EnvironmentFailure
 from excise.system.folders import make_folder_once
 from excise.types import content_id
@@ -114,7 +114,7 @@ def _compile(job: InstallJob, locked_recipe: LockedRecipe, folder: Path) -> None
         with job.open(locked_recipe.recipe, [env], with_sources=False) as (session, _):
             text = "\0".join(wanted).encode()
             session.exec(store.compiler, timeout_s=IMPORT_TIMEOUT_S, cwd="/tmp", stdin=text)
-            session.snapshot(PYC, folder / "compiled")
+            session.snapshot(OUTPUTS, folder / "compiled")
         store.keep({source: sources[source] for source in wanted}, folder / "compiled")
         store.link_known({source: sources[source] for source in wanted}, known)
         shutil.rmtree(folder / "compiled")
@@ -125,7 +125,7 @@ def _compile(job: InstallJob, locked_recipe: LockedRecipe, folder: Path) -> None
     with job.open(locked_recipe.recipe, [env], with_sources=False, byte_code=known) as (session, installer):
         installer.check_runner()  # compiles it; it cannot start yet if the project is one of its requirements
         session.exec([PYTHON, "-c", _IMPORT_ALL], timeout_s=IMPORT_TIMEOUT_S, cwd="/tmp", env=BYTE_CODE)
-        session.snapshot(PYC, more)
+        session.snapshot(OUTPUTS, more)
     store.note_imported(more)
     compose(known, more, folder / "pyc")
     for part in (known, more):

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import ENV, PYC, library_of
+from excise.envs.sandbox.mount_points import ENV, OUTPUTS, library_of
 from excise.system.files import link_or_copy, replace_lines
 from excise.system.folders import sync_tree
 
@@ -42,7 +42,7 @@ class ByteCodeStore:
         self.folder = folder / interpreter.version
         self.suffix = ".cpython-{}{}.pyc".format(*interpreter.minor)
         self.library = library_of(interpreter)
-        self.compiler = (str(interpreter.executable), "-I", "-S", "-X", f"pycache_prefix={PYC}", "-c", COMPILE)
+        self.compiler = (str(interpreter.executable), "-I", "-S", "-X", f"pycache_prefix={OUTPUTS}", "-c", COMPILE)
         """Command that compiles; it runs no code of any package."""
 
     def sources(self, env: Path) -> dict[str, str]:
@@ -110,7 +110,7 @@ class ByteCodeStore:
         return self.folder / key[:2] / f"{key}.pyc"
 
     def _compiled(self, layer: Path, source: str) -> Path:
-        """The place of a source's byte code in a layer of :data:`PYC`."""
+        """The place of a source's byte code in a layer of :data:`OUTPUTS`."""
         return layer / f"{source.removesuffix('.py').lstrip('/')}{self.suffix}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.envs.install.variables import VIRTUAL_ENVIRONMENT
 from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import ENV, REPO, base_env, project_mounts, system_request
 from excise.envs.sandbox.system_root import linked_packages
@@ -58,7 +59,7 @@ def check_imports(
     Raises :class:`EnvironmentFailure` (``import_error``) if the interpreter ends before it has reported.
     """
     mounts = project_mounts(interpreter, sources, [environment])
-    variables = base_env() | dict(recipe.env)
+    variables = base_env(VIRTUAL_ENVIRONMENT) | dict(recipe.env)
     packages = (*recipe.system_packages, *linked_packages([environment, *sources[:-1]]))
     system = system_request(interpreter, packages)
     with sandbox.open(mounts, policy, env=variables, cwd="/tmp", system=system) as session:

@@ -11,8 +11,9 @@ from pathlib import Path
 from uv import find_uv_bin
 
 from excise.envs.index.index_relay import IndexRelay
+from excise.envs.install.variables import VIRTUAL_ENVIRONMENT
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import PYC, base_env, project_mounts
+from excise.envs.sandbox.mount_points import OUTPUTS, base_env, project_mounts
 from excise.protocols import Mount
 from excise.system.commands import run_command
 from excise.types import Recipe, Repo
@@ -40,7 +41,7 @@ def install_environ(
     A recipe whose build needs the network also gets the host's proxies and certificates, except proxies with a
     password in their URL.
     """
-    variables = base_env() | dict(recipe.env) | version_variables(repo) | relay.variables()
+    variables = base_env(VIRTUAL_ENVIRONMENT) | dict(recipe.env) | version_variables(repo) | relay.variables()
     if recipe.build_network:
         variables |= {n: v for n, v in environ.items() if _PROXIES.fullmatch(n) and "@" not in v}
         if certificates := _certificates(environ):
@@ -73,7 +74,7 @@ def install_mounts(
     mounts = project_mounts(interpreter, source_layers, environment, writable_env=True)
     mounts.append(Mount(target=UV, layers=(find_uv_bin(),)))
     mounts.append(Mount(target=CACHE, layers=(), writable=True))
-    mounts.append(Mount(target=PYC, layers=(str(byte_code),) if byte_code else (), writable=True))
+    mounts.append(Mount(target=OUTPUTS, layers=(str(byte_code),) if byte_code else (), writable=True))
     paths = [*relay.settings.local, *(_certificates(os.environ) if recipe.build_network else ())]
     outside = [p for p in dict.fromkeys(paths) if Path(p).exists() and not p.startswith(("/etc/ssl", "/usr/"))]
     return [*mounts, *relay.mounts(), *(Mount(target=path, layers=(path,)) for path in outside)]

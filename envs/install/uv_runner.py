@@ -12,14 +12,14 @@ from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.install_failures import InstallFailure, classify, error_lines
 from excise.envs.install.install_sandbox import UV
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import ENV, PYC, REPO
+from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Session
 from excise.types import WorkerOutcome
 
 PYTHON = f"{ENV}/bin/python"
 """Path of the environment's interpreter inside the sandbox."""
-BYTE_CODE = {"PYTHONPYCACHEPREFIX": PYC, "PYTHONDONTWRITEBYTECODE": ""}
+BYTE_CODE = {"PYTHONPYCACHEPREFIX": OUTPUTS, "PYTHONDONTWRITEBYTECODE": ""}
 """Variables with which Python keeps byte code in the mount for it."""
 LOCK = "/tmp/excise-lock.txt"
 """Path of the lock file inside the sandbox."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.install_job import InstallRequest
 from excise.envs.install.install_sandbox import CACHE, UV, install_environ, install_mounts
+from excise.envs.install.variables import VIRTUAL_ENVIRONMENT
 from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import ENV, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import linked_packages
@@ -81,7 +82,7 @@ class InstallContext:
     def open_checking(self, env: Sequence[Path], built: Sequence[Path] = (), extra: Sequence[Mount] = ()) -> Session:
         """Open a session like those of test runs: without a network, with a read-only environment."""
         mounts = project_mounts(self.interpreter, [*built, self.sources], env)
-        variables = base_env() | dict(self.recipe.env)
+        variables = base_env(VIRTUAL_ENVIRONMENT) | dict(self.recipe.env)
         packages = (*self.recipe.system_packages, *linked_packages([*env, *built]))
         return self._open([*mounts, *extra], variables, packages, network=False)
 

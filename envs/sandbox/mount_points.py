@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -16,8 +16,8 @@ REPO = "/testbed"
 """The checkout; the working directory of tests."""
 ENV = "/opt/env"
 """The virtual environment."""
-PYC = "/excise/pyc"
-"""Folder of byte code, of the project and of all that it imports; agents never get it."""
+OUTPUTS = "/excise/outputs"
+"""Folder of build outputs of the project and of all that it uses, such as byte code; agents never get it."""
 OUT = "/excise/out"
 """Folder for results: the only one that the host reads."""
 HOME = "/home/agent"
@@ -136,9 +136,10 @@ def project_mounts(
     return mounts
 
 
-def base_env() -> dict[str, str]:
-    """Environment variables of every sandbox: none of the host's, equal on every machine."""
+def base_env(language: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables of every sandbox: none of the host's, equal on every machine; and those of a language."""
     return {
+        **language,
         "PATH": f"{ENV}/bin:/usr/bin:/bin",
         "HOME": HOME,
         "USER": "agent",
@@ -148,7 +149,6 @@ def base_env() -> dict[str, str]:
         "TZ": "UTC",
         "TERM": "dumb",
         "TMPDIR": "/tmp",
-        "VIRTUAL_ENV": ENV,
         "PYTHONHASHSEED": "0",
         "PYTHONNOUSERSITE": "1",
         "CI": "1",

@@ -14,6 +14,7 @@ from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.extractors.python.needs import find_needs
 from excise.extractors.python.needs.test_uses import uses_in
+from excise.extractors.python.scrub_rules import SCRUB_RULES
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
@@ -24,6 +25,8 @@ class Python:
     name = "python"
     suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
     inside = pytest_runner.INSIDE
+    scrub_rules = SCRUB_RULES
+    keeps_outputs = True
     grading = PythonGrading()
 
     def detect(self, root: Path) -> float:

@@ -37,7 +37,7 @@ T = TypeVar("T")
 PREFIX = "layer:"
 COPY = "copy-"
 _COPY_NAME = re.compile(rf"{COPY}([0-9a-f]{{64}})")
-_LAYERS = ("sources", "built", "env", "pyc", "tools")
+_LAYERS = ("sources", "built", "env", "outputs", "tools")
 """Fields of :class:`Layers`."""
 MAX_LEASES = 24
 """Copies of the latest jobs that this process keeps from being evicted: those of some repositories of five layers each,

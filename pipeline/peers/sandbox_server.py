@@ -18,6 +18,7 @@ from excise.config import Settings
 from excise.envs.interpreters import interpreter_of
 from excise.envs.sandbox.mount_points import base_env, project_mounts, system_request
 from excise.envs.task_image import PROJECT, read_record
+from excise.envs.toolchains import toolchain_of
 from excise.errors import ConfigError, SandboxError, StoreError
 from excise.extractors.fetch.trees import git_tree_hash, unpack
 from excise.pipeline.stages.environment_stage import install_recipe, sandbox_of
@@ -71,7 +72,8 @@ def open_prepared(settings: Settings, prepared: Prepared, memory_mb: int | None 
         output_bytes=OUTPUT_BYTES,
     )
     system = system_request(interpreter, recipe.system_packages)
-    return sandbox_of(settings).open(mounts, policy, env=base_env() | dict(recipe.env), system=system)
+    variables = base_env(toolchain_of(prepared.repo.language).variables()) | dict(recipe.env)
+    return sandbox_of(settings).open(mounts, policy, env=variables, system=system)
 
 
 def serve(session: Session, requests: BinaryIO, answers: BinaryIO) -> None:

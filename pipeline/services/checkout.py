@@ -32,4 +32,4 @@ def write_tree(taskset: TaskSet, instance_id: str, into: Path, *, solved: bool =
         paths = touched(task.deletion_patch)
         present = {path: (base / path).read_bytes() for path in paths if (base / path).exists()}
         edits = {} if solved else apply_patch(present, task.deletion_patch)
-        materialise(base, nothing, list_files(base), edits, into)
+        materialise(base, nothing, list_files(base), edits, into, repo.language)

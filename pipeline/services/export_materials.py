@@ -69,7 +69,7 @@ class SetMaterials:
         base = self._sources(task)
         edits = self._edits(base, task)
         paths = set(list_files(base)) | edits.keys()
-        kept = [path for path in sorted(paths - scrubbed(paths)) if edits.get(path, b"") is not None]
+        kept = [path for path in sorted(paths - scrubbed(paths, task.language)) if edits.get(path, b"") is not None]
         return Checkout(
             archive=_packed(base, kept, edits), commit=import_commit(git_tree_hash(base, edits=edits), COMMIT_MESSAGE)
         )

@@ -76,7 +76,7 @@ def fetch_solved(settings: Settings, task: ForeignTask, repos: Path | None) -> S
         history = _history(mirror, commit, changed, solved, task) if solved else ""
         repo = record_snapshot(files, facts).repo
         sources = store_sources(settings, repo, files, keep_archive=False)
-    gone = scrubbed({*changed, *solved})
+    gone = scrubbed({*changed, *solved}, repo.language)
     return SolvedSources(
         sources=sources,
         shipped={path: data for path, data in changed.items() if path not in gone},

@@ -102,7 +102,10 @@ class CommandAgent:
             if "workdir" not in self.used:
                 return outcome
             try:
-                return replace(outcome, diff=folder_diff(job.sandbox.workspace.tree, workdir))
+                return replace(
+                    outcome,
+                    diff=folder_diff(job.sandbox.workspace.tree, workdir, job.sandbox.workspace.bench.repo.language),
+                )
             except TooManyChanges:
                 return replace(outcome, diff="", refused="diff_too_large")
             finally:

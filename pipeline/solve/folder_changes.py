@@ -26,15 +26,15 @@ class TooManyChanges(Exception):
     """The changes are too large for a diff that a grader could accept."""
 
 
-def folder_diff(before: Path, after: Path) -> str:
-    """The diff of two folders, without ``.git``, caches and byte code; cut off just above the grader's limit.
+def folder_diff(before: Path, after: Path, language: str) -> str:
+    """The diff of two folders, without ``.git`` and artefacts; cut off above the grader's limit.
 
     Special files count as missing. Folders that the program made unreadable are made readable. Raises
     :class:`TooManyChanges`, and :class:`SandboxError` if the folders cannot be compared.
     """
     old, new = _files(before), _files(after)
     changed = [path for path in old.keys() | new.keys() if _differs(old.get(path), new.get(path))]
-    changed = sorted(frozenset(changed) - scrubbed(changed))
+    changed = sorted(frozenset(changed) - scrubbed(changed, language))
     sizes = (found.lstat().st_size for path in changed for found in (old.get(path), new.get(path)) if found)
     if len(changed) > MAX_CHANGED_FILES or sum(sizes) > MAX_CHANGED_BYTES:
         raise TooManyChanges

@@ -37,24 +37,26 @@ def first_run(settings: Settings, prepared: Prepared) -> ExecutedCode | None:
 
 @stage("baseline")
 def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
-    """Run the untouched project's tests several times; the bytecode of the first run becomes a layer.
+    """Run the untouched project's tests several times; the build outputs of the first run become a layer.
 
     What the tests of that run executed is cached for the coverage stage.
     """
     key = baseline_key(settings, prepared)
     cache = StageCache(settings.cache)
     kept = cache.get(KeptLayer, "byte code", stage_key("byte code", key))
-    bytecode = Path(kept.path) if isinstance(kept, KeptLayer) else Path(prepared.layers.env).parent / "pyc"
+    bench = open_workbench(settings, prepared)
+    fresh = Path(prepared.layers.env).parent / "pyc" if bench.language.keeps_outputs else Path(prepared.layers.outputs)
+    outputs = Path(kept.path) if isinstance(kept, KeptLayer) else fresh
     baseline = cache.get_or_raise(Baseline, "baseline", key)
-    if baseline is None or not bytecode.is_dir():
-        bytecode = Path(prepared.layers.env).parent / "pyc"
-        bench = open_workbench(settings, prepared)
+    if baseline is None or not outputs.is_dir():
+        outputs = fresh
         try:
             with deadline(max_baseline_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
-                baseline = run_baseline(bench, bytecode, partial(cache.put, "executed", stage_key("executed", key)))
+                warm = fresh if bench.language.keeps_outputs else None
+                baseline = run_baseline(bench, warm, partial(cache.put, "executed", stage_key("executed", key)))
         except EnvironmentFailure as failure:
             cache.put_failure("baseline", key, prepared.repo.repo, failure)
             raise
-        cache.put("byte code", stage_key("byte code", key), KeptLayer(path=str(bytecode)))
+        cache.put("byte code", stage_key("byte code", key), KeptLayer(path=str(outputs)))
         cache.put("baseline", key, baseline)
-    return replace(prepared, baseline=baseline, layers=replace(prepared.layers, pyc=str(bytecode)))
+    return replace(prepared, baseline=baseline, layers=replace(prepared.layers, outputs=str(outputs)))

@@ -10,14 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.config import Settings
-from excise.envs.install.build_from_lock import third_party_byte_code
-from excise.envs.install.coverage_layer import coverage_layer
-from excise.envs.install.install import install
 from excise.envs.install.install_job import Installed, InstallRequest
-from excise.envs.interpreters import find_interpreters
-from excise.envs.model_driven.install_commands import install_commands
-from excise.envs.plan.plan_recipe import plan_recipe
 from excise.envs.sandboxes import get_sandbox
+from excise.envs.toolchains import toolchain_of
 from excise.errors import EnvironmentFailure
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
 from excise.pipeline.stages.fetch_stage import FetchedSources
@@ -82,7 +77,7 @@ def install_options(settings: Settings, spec: SourceSpec, repo: Repo) -> list[ob
 def recipe_from_manifests(settings: Settings, spec: SourceSpec, sources: FetchedSources) -> Recipe:
     """Plan the recipe from the manifests, without a model. Raises :class:`EnvironmentFailure`."""
     layer, cutoff = Path(sources.layer), cutoff_of(settings, sources.repo)
-    return plan_recipe(layer, sources.repo, spec, find_interpreters(), cutoff)
+    return toolchain_of(sources.repo.language).plan(layer, sources.repo, spec, cutoff)
 
 
 def cached_environment(cache: StageCache, stage_name: str, key: str, repo: Repo) -> Prepared | None:
@@ -107,10 +102,8 @@ def install_recipe(
 
     limit_s = 3 * settings.verdict.install_timeout_s + STAGE_GRACE_S
     with deadline(limit_s, f"Installing {sources.repo.repo}"):
-        if recipe.commands or recipe.mocks:
-            installed = install_commands(request, previous.lock if previous else ())
-        else:
-            installed = install(request, missing_modules=missing, previous=previous)
+        toolchain = toolchain_of(sources.repo.language)
+        installed = toolchain.install(request, missing_modules=missing, previous=previous)
     return prepared_repo(settings, sources, installed)
 
 
@@ -141,17 +134,14 @@ def install_policy(settings: Settings) -> Policy:
 def prepared_repo(settings: Settings, sources: FetchedSources, installed: Installed) -> Prepared:
     """Make the record of sources and environment for the later stages.
 
-    Raises :class:`EnvironmentFailure` (``infra``) if the layer with coverage.py cannot be made.
+    Raises :class:`EnvironmentFailure` (``infra``) if the layer of tools cannot be made.
     """
-    byte_code = third_party_byte_code(settings.cache / "envs", installed.environment.shared_id)
-    if not byte_code.is_dir():
-        byte_code = settings.cache / "empty"
-        byte_code.mkdir(parents=True, exist_ok=True)
+    toolchain = toolchain_of(sources.repo.language)
     layers = Layers(
         sources=sources.layer,
         built=str(installed.built_layer),
         env=str(installed.env_layer),
-        pyc=str(byte_code),
-        tools=str(coverage_layer(installed.environment.recipe.python, settings.cache)),
+        outputs=str(toolchain.outputs(settings.cache, installed)),
+        tools=str(toolchain.tools(settings.cache, installed)),
     )
     return Prepared(repo=sources.repo, environment=installed.environment, layers=layers)

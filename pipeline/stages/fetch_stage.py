@@ -11,6 +11,7 @@ from pathlib import Path
 from excise.config import Settings
 from excise.envs.sandbox.mount_points import open_to_all
 from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
+from excise.extractors.languages import detect_language
 from excise.extractors.sources import resolve_source, source_of
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
 from excise.pipeline.stages.run_files import has_blob, put_blob
@@ -52,7 +53,8 @@ def fetch(settings: Settings, spec: SourceSpec, *, keep_archive: bool = True) ->
             return cached
         with temporary_folder_beside(trees_folder(settings) / "fetched") as work:
             fetched = source_of(pinned).fetch(pinned, settings.cache, work / "files")
-            sources = store_sources(settings, fetched.repo, fetched.root, keep_archive=keep_archive)
+            repo = replace(fetched.repo, language=detect_language(fetched.root))
+            sources = store_sources(settings, repo, fetched.root, keep_archive=keep_archive)
         cache.put("fetch", key, sources)
         return sources
 
@@ -77,7 +79,7 @@ def store_sources(settings: Settings, repo: Repo, files: Path, *, keep_archive: 
     Files that no agent may get (caches, environments, leftovers) are removed first, so that layer, archive and tree
     hash describe the files that are shipped, run and graded.
     """
-    scrub(files)
+    scrub(files, repo.language)
     tree = git_tree_hash(files)
     blob = repo.blob
     if keep_archive:

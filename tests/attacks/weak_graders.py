@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from excise.envs.sandbox.mount_points import base_env
 from excise.protocols import Session
 from excise.types import Status, Task
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
@@ -30,7 +29,12 @@ def tree(bench: Workbench, task: Task, diff: str, *, restore_last: bool) -> Iter
         Path(scratch).chmod(0o755)
         folder = Path(scratch) / "tree"
         materialise(
-            bench.root, Path(bench.prepared.layers.built), bench.paths, bench.edits_of(task.deletion_patch), folder
+            bench.root,
+            Path(bench.prepared.layers.built),
+            bench.paths,
+            bench.edits_of(task.deletion_patch),
+            folder,
+            task.language,
         )
         tests = bench.read(sorted({test.partition("::")[0] for test in task.fail_to_pass}))
         shipped = {p: (folder / p).read_bytes() if (folder / p).exists() else None for p in tests}
@@ -61,7 +65,7 @@ def opened(bench: Workbench, folder: Path) -> Iterator[Session]:
     mounts = [
         replace(mount, layers=(str(folder),)) if mount.target == "/testbed" else mount for mount in bench.mounts()
     ]
-    with bench.sandbox.open(mounts, bench.policy, env=base_env(), system=bench.system) as session:
+    with bench.sandbox.open(mounts, bench.policy, env=bench.variables, system=bench.system) as session:
         yield session
 
 

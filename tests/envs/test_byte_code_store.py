@@ -115,7 +115,7 @@ def test_the_compiler_runs_nothing(tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("def\n")
     program = ByteCodeStore(tmp_path, interpreter).compiler
-    command = [word.replace("pycache_prefix=/excise/pyc", f"pycache_prefix={tmp_path}/pyc") for word in program]
+    command = [word.replace("pycache_prefix=/excise/outputs", f"pycache_prefix={tmp_path}/pyc") for word in program]
     subprocess.run(command, input=f"{broken}\0{module}\0{tmp_path}/gone.py".encode(), check=True, cwd=tmp_path)
     found = {path.name.partition(".")[0] for path in (tmp_path / "pyc").rglob("*.pyc")}
     assert "module" in found

@@ -72,7 +72,7 @@ def install_or_skip(recipe: Recipe, root: Path, repo: Repo, tmp_path: Path, time
 def run_tests(installed: Installed, tmp_path: Path) -> str:
     layers = [installed.built_layer, tmp_path / "src"]
     mounts = project_mounts(choose(installed.environment.recipe.python), layers, [installed.env_layer])
-    with SANDBOX.open(mounts, POLICY, env=base_env()) as session:
+    with SANDBOX.open(mounts, POLICY, env=base_env({})) as session:
         done = session.exec([f"{ENV}/bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider"], timeout_s=60)
     assert done.worker is WorkerOutcome.OK
     return done.stdout.decode()

@@ -50,7 +50,7 @@ def shipped(tmp_path: Path) -> Path:
         (built / path).write_text("built\n")
     edits = {"pkg/mod.py": b"edited\n", "pkg/gone.py": None, "run.sh": b"#!/bin/sh\ntrue\n", "new/file.py": b"new\n"}
     tree = tmp_path / "tree"
-    materialise(base, built, list_files(base), edits, tree)
+    materialise(base, built, list_files(base), edits, tree, "python")
     return tree
 
 
@@ -100,7 +100,7 @@ def test_a_diff_of_the_shipped_tree_applies_with_any_gitattributes(tmp_path: Pat
             (tmp_path / folder / path).parent.mkdir(exist_ok=True)
             (tmp_path / folder / path).write_bytes(text.encode())
     base, tree = tmp_path / "base", tmp_path / "tree"
-    materialise(base, tmp_path / "nothing", list_files(base), {}, tree)
+    materialise(base, tmp_path / "nothing", list_files(base), {}, tree, "python")
     assert git(tree, "status", "--porcelain") == ""
     assert git(tree, "rev-parse", "HEAD^{tree}").strip() == git_tree_hash(tree) == git_tree_hash(base)
     solved = {path: text.replace("1", "2").encode() for path, text in files.items() if path.endswith(".py")}
@@ -143,7 +143,7 @@ def test_every_shipped_tree_is_the_proven_one(stored, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_caches_and_leftovers_are_scrubbed(path: str, gone: bool) -> None:
-    assert scrubbed([path]) == ({path} if gone else set())
+    assert scrubbed([path], "python") == ({path} if gone else set())
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_caches_and_leftovers_are_scrubbed(path: str, gone: bool) -> None:
     ],
 )
 def test_a_folder_is_recognised_by_its_content(paths: list[str], gone: set[str]) -> None:
-    assert scrubbed(paths) == gone
+    assert scrubbed(paths, "python") == gone
 
 
 def test_gates_and_graders_see_the_scrubbed_tree(tmp_path: Path) -> None:
@@ -176,5 +176,5 @@ def test_gates_and_graders_see_the_scrubbed_tree(tmp_path: Path) -> None:
     assert list_files(layer) == ["pkg/core.py", "pkg/venv/__init__.py", "pyproject.toml"]
     assert not (layer / "wheels").exists()
     (tmp_path / "built").mkdir()
-    materialise(layer, tmp_path / "built", list_files(layer), {}, tmp_path / "tree")
+    materialise(layer, tmp_path / "built", list_files(layer), {}, tmp_path / "tree", "python")
     assert git_tree_hash(tmp_path / "tree") == git_tree_hash(layer) == sourced.repo.tree

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
+from excise.envs.sandbox.mount_points import OUTPUTS, REPO, project_mounts
 from excise.protocols import ForkServer, GradedRun, GradedRunRequest, GradingMode, LiftedRun, Mount, Session
 from excise.system.folders import make_folder_once
 from excise.verifiers.shipped_tree import scrubbed
@@ -18,29 +18,31 @@ T = TypeVar("T")
 
 
 def grading_mounts(bench: Workbench, *, trusted: bool = False) -> list[Mount]:
-    """Mounts of a grader's sandbox: untouched sources, no byte code of the project, and no place to write any.
+    """Mounts of a grader's sandbox: untouched sources, no build outputs of the project, and no place to write any.
 
-    ``trusted``: what runs is the original code, and may find its byte code.
+    ``trusted``: what runs is the original code, and may find its build outputs.
     """
     layers = bench.prepared.layers
     sources = [Path(layers.built), bench.root]
     mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
-    byte_code = layers.pyc if trusted else str(_foreign_byte_code(bench))
-    return [*mounts, Mount(target=PYC, layers=(byte_code,))]
+    outputs = layers.outputs if trusted else str(_foreign_outputs(bench))
+    return [*mounts, Mount(target=OUTPUTS, layers=(outputs,))]
 
 
-def _foreign_byte_code(bench: Workbench) -> Path:
-    """A layer with the byte code of all imported code except the project's own, which would contain the deleted code.
+def _foreign_outputs(bench: Workbench) -> Path:
+    """A layer with the build outputs of all code except the project's own, which would contain the deleted code.
 
     Made once per environment.
     """
+    if not bench.language.keeps_outputs:  # they are never the project's
+        return Path(bench.prepared.layers.outputs)
     folder = Path(bench.prepared.layers.env).parent / "grading-pyc"
     if folder.is_dir():
         return folder
-    warm = Path(bench.prepared.layers.pyc)
+    warm = Path(bench.prepared.layers.outputs)
     if not any(warm.iterdir()):
         warm = folder.with_name("grading-pyc-warm")
-        bench.run({}, keep_pyc=warm)
+        bench.run({}, keep_outputs=warm)
     own = str(warm / REPO.strip("/"))
 
     def link_foreign(work: Path) -> None:
@@ -66,7 +68,7 @@ def open_grading(
     inside = {f"{REPO}/{path}": data for path, data in {**_without_build_outputs(bench), **edits}.items()}
     mounts = grading_mounts(bench, trusted=trusted)
     return bench.sandbox.open(
-        mounts, bench.policy, env=base_env(), edits=inside, system=bench.system, fork_server=fork_server
+        mounts, bench.policy, env=bench.variables, edits=inside, system=bench.system, fork_server=fork_server
     )
 
 
@@ -74,7 +76,7 @@ def _without_build_outputs(bench: Workbench) -> Edits:
     """Edits that delete build outputs that agents do not get, since they may contain copies of the sources."""
     built = Path(bench.prepared.layers.built)
     files = [path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file()]
-    artefacts = scrubbed(files)
+    artefacts = scrubbed(files, bench.repo.language)
     return {path: None for path in files if path in artefacts or path.startswith(("build/", "dist/"))}
 
 

@@ -9,6 +9,7 @@ the sandbox.
 
 from __future__ import annotations
 
+import itertools
 import random
 import secrets
 import time
@@ -72,8 +73,11 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
     strict = mode_of(bench)
     best: GradingConditions | None = None
     detail = ""
-    for safe_path, sealed_files in ((True, True), (False, True), (True, False), (False, False)):
-        mode = replace(strict, safe_path=safe_path, sealed=sealed_files)
+    choices = itertools.product(
+        (True, False) if strict.sealed else (False,), (True, False) if strict.strict else (False,)
+    )
+    for sealed_files, is_strict in choices:
+        mode = replace(strict, strict=is_strict, sealed=sealed_files)
         sealed = _sealed(bench, ids, mode)
         done = graded_run(bench, dict.fromkeys(sealed, b""), ids, mode, sealed=sealed)
         if done.run.worker not in {WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM}:
@@ -260,8 +264,10 @@ class _GradingRun:
 
         ``files`` replace test files in the tree; ``sealed`` are test files that are loaded from memory.
         """
-        name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex())
-        folder = PurePosixPath(path_of(self.task.fail_to_pass[0])).parent
+        first = path_of(self.task.fail_to_pass[0])
+        beside = self.bench.read([first]).get(first, b"")
+        name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex(), beside)
+        folder = PurePosixPath(first).parent
         path = name if str(folder) == "." else f"{folder}/{name}"
         order = list(canaries.tests)
         self.rng.shuffle(order)

@@ -148,8 +148,8 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
     files = lifted_files(bench, task.fail_to_pass, depending)
     mode = mode_of(bench)
     known = _known(bench, task, files, tree, mode)
-    if not known and mode.safe_path:
-        mode = replace(mode, safe_path=False)
+    if not known and mode.strict:
+        mode = replace(mode, strict=False)
         known = _known(bench, task, files, tree, mode)
     deleted = bench.edits_of(task.deletion_patch)
     failed = set(judge_solution(bench, task, deleted, known, mode, depending, trusted=True).failed) if known else set()

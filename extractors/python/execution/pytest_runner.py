@@ -35,7 +35,7 @@ _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 def run_command(recipe: Recipe, start: Start = Start.FRESH) -> ForkServer:
     """The command of a test run that begins like this."""
-    env = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
+    env = {"PYTHONPYCACHEPREFIX": "/excise/outputs", **dict(recipe.env)}
     program: tuple[str, ...] = ("/excise/inside/excise_run.py",)
     if start is Start.COLLECTED:
         suite = {"root": _REPO, "args": list(recipe.test_args), "paths": list(recipe.test_paths)}

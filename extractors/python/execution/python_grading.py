@@ -62,7 +62,7 @@ class PythonGrading:
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """The configuration file that pytest finds in the untouched sources, and the plugins that are installed."""
-        return GradingMode(ini=_configuration(root), plugins=_plugins(environment))
+        return GradingMode(options={"ini": _configuration(root), "plugins": "\n".join(_plugins(environment))})
 
     def forbidden(self, path: str, *, ours: bool) -> str:
         """Forbids test files and configuration, start-up hooks, byte code, metadata and version control."""
@@ -91,7 +91,7 @@ class PythonGrading:
                 names.add(Path(path[len(folder) :].partition("/")[0]).stem)
         return bool(names & (_TESTING | sys.stdlib_module_names | _installed(environment)))
 
-    def canaries(self, seed: str) -> tuple[str, Canaries]:
+    def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:  # noqa: ARG002
         """Six tests that must fail, in different ways: by assertions, a missing exception, ``unittest``, a fixture."""
         rng = random.Random(seed)
         words = rng.sample(_WORDS, 6)
@@ -240,7 +240,7 @@ def _run_server(recipe: Recipe, request: GradedRunRequest) -> ForkServer:
     """The command of forked graded runs: byte code is read where a sandbox has it, and never written."""
     judges = request.lifted is not None and request.lifted.seen is not None
     command = (_PYTHON, _FORKED_SUPERVISOR, "judge" if judges else "observe")
-    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+    variables = {"PYTHONPYCACHEPREFIX": "/excise/outputs", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
     return ForkServer(argv=command, env=variables)
 
 
@@ -256,9 +256,9 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
         "canaries": dict(request.canaries),
         "sealed": dict(request.sealed),
         "lifted": _lifted_run(request.lifted),
-        "ini": request.mode.ini,
-        "plugins": list(request.mode.plugins),
-        "safe_path": request.mode.safe_path,
+        "ini": request.mode.options["ini"],
+        "plugins": request.mode.options["plugins"].splitlines(),
+        "safe_path": request.mode.strict,
         "timeout_s": request.timeout_s,
         "test_timeout_s": request.test_timeout_s,
     }

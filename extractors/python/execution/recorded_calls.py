@@ -160,7 +160,7 @@ def _run(session: Session, recipe: Recipe, request: Mapping[str, object], asked:
         request_run(session, recipe, timeout_s=asked.timeout_s, start=asked.start, **run)
     else:
         command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
-        variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
+        variables = {"PYTHONPYCACHEPREFIX": "/excise/outputs", **dict(recipe.env)}
         body |= {"args": list(recipe.test_args), "ids": list(asked.ids)}
         session.exec(command, timeout_s=asked.timeout_s, stdin=json.dumps(body).encode(), env=variables)
     return parsed(read_bounded(session.out / name, MAX_RECORD_BYTES))
@@ -224,7 +224,7 @@ def holds_opaque(node: object) -> bool:
 
 def replay_server(recipe: Recipe, hash_seed: int) -> ForkServer:
     """See :meth:`excise.protocols.Grading.replay_server`."""
-    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+    variables = {"PYTHONPYCACHEPREFIX": "/excise/outputs", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
     command = (_PYTHON, f"{_INSIDE}/excise_replay.py", json.dumps(_import_path(recipe)))
     return ForkServer(argv=command, env=variables | {"PYTHONHASHSEED": str(hash_seed)})
 

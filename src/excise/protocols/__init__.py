@@ -11,6 +11,7 @@ language_protocol    ``Language``                                  ``languages.p
 codebase_protocol    ``Codebase``, which a language parses
 editor_protocol      ``CodeEditor``, a language's part for deleters
 grading_protocol     ``Grading``, a language's part for graders
+scrub_rules          ``ScrubRules``, a language's part for shipped trees
 sandbox_protocol     ``Sandbox`` and its ``Session``               ``envs/sandboxes.py``
 task_protocols       ``Deleter``                                   ``deleters/all_deleters.py``
 ..                   ``Gate``                                      ``verifiers/gates/all_gates.py``
@@ -55,6 +56,7 @@ from excise.protocols.sandbox_protocol import (
     Start,
     SystemRequest,
 )
+from excise.protocols.scrub_rules import ScrubRules
 from excise.protocols.source_protocol import Fetched, Source
 from excise.protocols.task_protocols import Deleter, Gate, GateReport, NamedClaim
 
@@ -96,6 +98,7 @@ __all__ = [
     "Policy",
     "ReportedValues",
     "Sandbox",
+    "ScrubRules",
     "Session",
     "Source",
     "Start",

@@ -20,14 +20,14 @@ from excise.types import Recipe, RecordedCall, TestRun, Watched
 class GradingMode:
     """How a project's tests are run for a grade: as strictly as its untouched tests allow."""
 
-    ini: str = "/dev/null"
-    """Path inside the sandbox of the test runner's only configuration file: the project's own or an empty one."""
-    plugins: tuple[str, ...] = ()
-    """Plugins that the untouched environment registers; no other plugin is loaded automatically."""
-    safe_path: bool = True
-    """The checkout is not put before the standard library on the import path."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of the language's graded runs, by name: what of the project's own configuration they need."""
+    strict: bool = True
+    """Whether the language keeps files of the checkout from replacing parts of the test runner, where it can. Some
+    projects' tests do not pass like that."""
     sealed: bool = True
-    """Hidden tests are passed in memory; their files in the sandbox are empty."""
+    """Hidden tests are passed in memory; their files in the sandbox are empty. Only for languages whose programs are
+    their sources: elsewhere tests are in the build, and the sandbox of the run has no sources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +157,11 @@ class Grading(Protocol):
         """
         ...
 
-    def canaries(self, seed: str) -> tuple[str, Canaries]:
-        """File name and content of a file of tests that must fail; equal seeds give equal files."""
+    def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:
+        """File name and content of a file of tests that must fail; equal seeds give equal files.
+
+        It will stand in the folder of a test file with the content ``beside``.
+        """
         ...
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
+from excise.protocols.scrub_rules import ScrubRules
 from excise.types import CoverageMap, ExecutedCode, Need, Recipe, Status, TestRun, Watched
 
 
@@ -83,6 +84,12 @@ class Language(Protocol):
     suffixes: tuple[str, ...]
     inside: Path
     """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
+
+    scrub_rules: ScrubRules
+    """Which files of a tree its tools have made."""
+    keeps_outputs: bool
+    """Whether build outputs of the untouched project may be there in later runs, such as byte code, which is only used
+    for files that have not changed. Otherwise each run begins with those of other code only."""
 
     @property
     def grading(self) -> Grading:

@@ -188,14 +188,14 @@ def test_a_folders_diff_applies_byte_for_byte(tmp_path: Path) -> None:
     (after / "sub/mode.sh").chmod(0o755)
     (after / "new.py").write_bytes(b"caf\xe9\r\n")
     (after / ".git/config").write_text("[core]\n")
-    diff = folder_diff(before, after)
+    diff = folder_diff(before, after, "python")
     assert diff.count("diff --git") == 3
     assert "new mode 100755" in diff
     assert b"+caf\xe9\r\n" in diff.encode("utf-8", "surrogateescape")
-    assert folder_diff(before, before) == ""
+    assert folder_diff(before, before, "python") == ""
     (after / "big").write_bytes(b"0" * (33 << 20))
     with pytest.raises(TooManyChanges):
-        folder_diff(before, after)
+        folder_diff(before, after, "python")
 
 
 @pytest.mark.parametrize(

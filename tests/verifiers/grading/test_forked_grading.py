@@ -74,10 +74,10 @@ def graded(bench: Workbench, mode: GradingMode, *, forked: bool) -> GradedRun:
         return grading.run_graded(session, bench.recipe, request)
 
 
-@pytest.mark.parametrize("safe_path", [True, False])
-def test_a_forked_graded_run_is_like_that_of_a_grader(vary: Vary, safe_path: bool) -> None:
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_forked_graded_run_is_like_that_of_a_grader(vary: Vary, strict: bool) -> None:
     bench = vary({FILE: TESTS})
-    mode = replace(mode_of(bench), safe_path=safe_path)
+    mode = replace(mode_of(bench), strict=strict)
     fresh, forked = (graded(bench, mode, forked=forked) for forked in (False, True))
     expected = dict.fromkeys(IDS, Status.PASSED) | dict.fromkeys((IDS[3], IDS[5]), Status.FAILED)
     assert fresh.run.statuses() == expected

@@ -278,7 +278,7 @@ def test_hidden_tests_are_in_no_file(graders: Grader, ready: Workbench, task: Ta
 
 def test_tests_that_fail_in_the_untouched_project_are_unfit(ready: Workbench, task: Task) -> None:
     conditions = grading.find_conditions(ready, [*task.fail_to_pass, *task.pass_to_pass])
-    assert (conditions.mode.safe_path, conditions.mode.sealed, conditions.unfit) == (True, True, ())
+    assert (conditions.mode.strict, conditions.mode.sealed, conditions.unfit) == (True, True, ())
     missing = "tests/test_walk.py::test_that_is_not_there"
     assert grading.find_conditions(ready, [*task.fail_to_pass, missing]).unfit == (missing,)
 

@@ -61,7 +61,7 @@ _STOLEN = {
     "descriptors": "[os.pread(fd, 1 << 16, 0) for fd in range(64) if os.path.isfile('/proc/self/fd/%d' % fd)][::-1]",
     "environment-of-parents": "[open('/proc/%d/environ' % os.getppid(), 'rb').read()]",
     "byte-code": (
-        "[c for path in glob.glob('/excise/pyc/testbed/**/test*.pyc', recursive=True)"
+        "[c for path in glob.glob('/excise/outputs/testbed/**/test*.pyc', recursive=True)"
         " for c in __import__('marshal').loads(open(path, 'rb').read()[16:]).co_consts[::-1]]"
     ),
 }  # fmt: skip
@@ -142,7 +142,7 @@ _REMEMBERED = {
     "temporary-file": "'/tmp/.kept'", "shared-memory-file": "'/dev/shm/kept'",
     "home-file": "os.path.expanduser('~/.kept')", "checkout-file": "'/testbed/.kept'",
     "source-file": "__file__ + '.kept'", "library-file": "os.__file__ + '.kept'",
-    "cache-file": "'/testbed/.pytest_cache/kept'", "byte-code-file": "'/excise/pyc/kept'",
+    "cache-file": "'/testbed/.pytest_cache/kept'", "byte-code-file": "'/excise/outputs/kept'",
     "variable-file": "'/var/tmp/kept'", "run-file": "'/run/kept'",
 }  # fmt: skip
 """Expressions for files in which the run with expectations leaves what it compared with."""
