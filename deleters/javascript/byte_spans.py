@@ -84,7 +84,7 @@ def _elements(gone: list[Node], source: bytes) -> Iterable[Edit]:
     kept = [child for child in every if child.id not in ids]
     if not kept:
         holder = _droppable(parent)
-        return [_statement(holder, source)] if holder is not None else [_between(gone, every, source, kept)]
+        return [_statement(holder, source)] if holder is not None else [_between(parent)]
     return [edit for node in gone for edit in _element(node, every, ids, source)]
 
 
@@ -108,10 +108,8 @@ def _droppable(node: Node) -> Node | None:
     return found if found is not None and found.type in kinds else None
 
 
-def _between(gone: list[Node], every: list[Node], source: bytes, kept: list[Node]) -> Edit:
+def _between(parent: Node) -> Edit:
     """The edit that empties a list."""
-    parent = gone[0].parent
-    assert parent is not None and not kept and every
     return Edit(parent.start_byte + 1, parent.end_byte - 1)
 
 

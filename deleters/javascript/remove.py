@@ -5,7 +5,7 @@ A definition that code which stays refers to is not deleted: such a name would b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from excise.deleters.deletion_record import Changed, EditedFiles, build_deletion
 from excise.deleters.edits.byte_edits import apply_edits
@@ -141,16 +141,9 @@ class _Removal:
                 owner = joined(path, reference.owner) if reference.owner else path
                 if owner in gone or self._is_in_removed(path, reference.start):
                     continue
-                if self._last_targets(self.codebase.targets(path, reference)) & gone:
+                if self.codebase.targets(path, reference) & gone:
                     text = module.source[reference.start : reference.end].decode("utf-8", "replace")
                     raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason="still_referenced")
 
     def _is_in_removed(self, path: str, offset: int) -> bool:
         return any(s.path == path and s.start <= offset < s.end for s in self.outer)
-
-    def _last_targets(self, targets: Iterable[str]) -> set[str]:
-        """The targets of a chain ``a.b`` without those that hold others: ``a`` is named to reach ``b``."""
-        found = set(targets)
-        return found
-
-

@@ -27,9 +27,7 @@ def symbols_to_delete(codebase: JavaScriptCodebase, feature: Feature, only: froz
     symbols = [codebase.symbols()[s] for s in dict.fromkeys(ids)]
     for symbol in symbols:
         _check(codebase, symbol)
-    return [
-        s for s in symbols if not any(o is not s and is_inside(s.symbol_id, o.symbol_id) for o in symbols)
-    ]
+    return [s for s in symbols if not any(o is not s and is_inside(s.symbol_id, o.symbol_id) for o in symbols)]
 
 
 def _check(codebase: JavaScriptCodebase, symbol: Symbol) -> None:

@@ -9,6 +9,7 @@ from excise.deleters.deletion_record import Changed
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.types import Symbol
 
+_HEAD = rb"^[ \t]*(?:export[ \t]+)?(?:declare[ \t]+)?(?:default[ \t]+)?function[ \t]+"
 _OPENING, _CLOSING = b"([{<", b")]}>"
 
 
@@ -31,10 +32,7 @@ def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]
 
 
 def _without(source: bytes, name: str) -> bytes:
-    head = re.compile(
-        rb"^[ \t]*(?:export[ \t]+)?(?:declare[ \t]+)?(?:default[ \t]+)?function[ \t]+" + re.escape(name.encode()) + rb"\b",
-        re.MULTILINE,
-    )
+    head = re.compile(_HEAD + re.escape(name.encode()) + rb"\b", re.MULTILINE)
     while (found := head.search(source)) is not None:
         start, end = _with_comment(source, found.start()), _end_of(source, found.end())
         source = source[:start] + source[end:]
@@ -57,7 +55,7 @@ def _end_of(source: bytes, position: int) -> int:
         byte = source[place : place + 1]
         if byte in _OPENING:
             depth += 1
-        elif byte in _CLOSING and not source[place - 1 : place + 1] == b"=>":
+        elif byte in _CLOSING and source[place - 1 : place + 1] != b"=>":
             depth -= 1
         elif depth <= 0 and byte in {b";", b"\n"}:
             line_end = source.find(b"\n", place)

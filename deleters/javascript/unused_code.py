@@ -120,9 +120,9 @@ def _unused_import(
         return counts[name] == own and used_before[name] > own
 
     for child in children(clause):
-        if child.type == "identifier" and len(children(clause)) == 1 and is_unused(text(child, source), 1):
-            statements.add((statement.start_byte, statement.end_byte))
-        elif child.type == "namespace_import" and is_unused(text(children(child)[0], source), 1):
+        alone = child.type == "namespace_import" or (child.type == "identifier" and len(children(clause)) == 1)
+        bound_name = text(children(child)[0] if child.type == "namespace_import" else child, source)
+        if alone and is_unused(bound_name, 1):
             statements.add((statement.start_byte, statement.end_byte))
         elif child.type == "named_imports":
             for one in children(child):

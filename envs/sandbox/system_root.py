@@ -37,9 +37,10 @@ PACKAGES = (
 _REQUIRED = ("bash", "coreutils", "libc6")
 _LEFT_OUT = re.compile(
     r"/usr/share/(doc|man|info|locale|lintian|bug|doc-base|python-wheels)/"
+    r"|^/usr/(lib/node_modules|include/node)/"
     r"|/(site-packages|dist-packages|ensurepip/_bundled|test/wheeldata)/"
 )
-"""Documentation, translations, and third-party Python code, whichever package it belongs to."""
+"""Documentation, translations, and third-party Python and JavaScript code, whichever package it belongs to."""
 _LINK_FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib/*-linux-gnu*", "/usr/local/bin")
 """Folders whose links into the root are kept: maintainer scripts make them, so that dpkg does not list them."""
 _VERSION = 1

@@ -10,6 +10,7 @@ from excise.extractors.javascript import project_files
 from excise.extractors.javascript.analysis.codebase import SUFFIXES, JavaScriptCodebase
 from excise.extractors.javascript.execution import coverage_map, node_runner
 from excise.extractors.javascript.execution.javascript_grading import JavaScriptGrading
+from excise.extractors.javascript.scrub_rules import SCRUB_RULES
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
@@ -20,6 +21,8 @@ class JavaScript:
     name = "javascript"
     suffixes: tuple[str, ...] = SUFFIXES
     inside = node_runner.INSIDE
+    scrub_rules = SCRUB_RULES
+    keeps_outputs = True
     grading = JavaScriptGrading()
 
     def detect(self, root: Path) -> float:

@@ -34,9 +34,10 @@ class ModuleLinks:
         if module.startswith((".", "/")):
             base = posixpath.normpath(posixpath.join(posixpath.dirname(path), module))
         else:
-            base = self._self_reference(module)
-            if base is None:
+            found = self._self_reference(module)
+            if found is None:
                 return None
+            base = found
         if base in {".", ""}:
             base = self._main
         for end in ("", ".js", ".cjs", ".mjs", "/index.js", "/index.cjs", "/index.mjs"):
@@ -87,9 +88,7 @@ class ModuleLinks:
         if names:
             yield Entity(path, (first, names[0]))
 
-    def _of_import(
-        self, path: str, module: str, name: str, rest: tuple[str, ...], steps: int
-    ) -> Iterator[Entity]:
+    def _of_import(self, path: str, module: str, name: str, rest: tuple[str, ...], steps: int) -> Iterator[Entity]:
         target = self.file_of(path, module)
         if target is not None:
             names = rest if name == WHOLE else (name, *rest)
@@ -115,9 +114,7 @@ class ModuleLinks:
         """The definitions behind one export of a file."""
         return [entity for entity in dict.fromkeys(self._behind(path, [export], (), _MAX_STEPS)) if entity.names]
 
-    def _behind(
-        self, path: str, exports: list[Export], rest: tuple[str, ...], steps: int
-    ) -> Iterator[Entity]:
+    def _behind(self, path: str, exports: list[Export], rest: tuple[str, ...], steps: int) -> Iterator[Entity]:
         for export in exports:
             if export.module:
                 target = self.file_of(path, export.module)

@@ -6,7 +6,7 @@ those of functions: a ``let`` in a block counts as a variable of the whole funct
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ class _Walk:
         self.exports: list[Export] = []
         self.references: list[Reference] = []
         self.is_esm = False
-        self.handlers = {
+        self.handlers: dict[str, Callable[[Node, _Place], None]] = {
             "import_statement": self._import,
             "export_statement": self._export,
             "variable_declarator": self._declarator,
@@ -75,7 +75,7 @@ class _Walk:
             "identifier": self._identifier,
             "shorthand_property_identifier": self._identifier,
             "call_expression": self._call,
-            "comment": lambda node, place: None,
+            "comment": self._nothing,
         }
 
     def _text(self, node: Node) -> str:
@@ -153,6 +153,9 @@ class _Walk:
                     continue
             if child.type in _PATTERNS | {"identifier", "shorthand_property_identifier_pattern"}:
                 yield from self._names_of(child)
+
+    def _nothing(self, node: Node, place: _Place) -> None:
+        """Comments name nothing."""
 
     # ----------------------------------------------------------------------------- references
     def _add(self, chain: tuple[str, ...], node: Node, place: _Place) -> None:
@@ -275,19 +278,19 @@ class _Walk:
                     self.exports.append(Export(exported, local, module, one.start_byte, one.end_byte, True))
         elif module:
             star = next((c for c in node.named_children if c.type == "namespace_export"), None)
-            name = self._text(children(star)[0]) if star is not None and children(star) else WHOLE
-            self.exports.append(Export(name, (), module, *span, False))
+            bound = self._text(children(star)[0]) if star is not None and children(star) else WHOLE
+            self.exports.append(Export(bound, (), module, *span, False))
         elif is_default:
             inner = declaration or value
             named = inner.child_by_field_name("name") if inner is not None else None
             chain = chain_of(inner, self.source) if inner is not None else ()
-            local = (self._text(named),) if named is not None else chain
-            self.exports.append(Export(DEFAULT, local, "", *span, False))
+            shown = (self._text(named),) if named is not None else chain
+            self.exports.append(Export(DEFAULT, shown, "", *span, False))
             if inner is not None and not chain:
                 self.visit(inner, place)
         elif declaration is not None:
-            for name in self._declared(declaration):
-                self.exports.append(Export(name, (name,), "", *span, False))
+            for each in self._declared(declaration):
+                self.exports.append(Export(each, (each,), "", *span, False))
             self.visit(declaration, place)
 
     def _declared(self, declaration: Node) -> list[str]:

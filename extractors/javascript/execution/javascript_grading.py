@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import random
+import re
 import secrets
 import zlib
 from collections.abc import Collection, Sequence
@@ -43,8 +44,9 @@ _MAX_REPORT = 256 << 20
 """Maximum number of bytes of a report of a graded run."""
 _WORDS = ("empty input", "basic usage", "keeps order", "upper bounds", "typed values", "repeated keys", "small limits",
           "simple objects", "nested lists", "default options")  # fmt: skip
-FRAMEWORK = "EXCISE_FRAMEWORK"
-"""What stands for the name of the module that the tests beside a canary use."""
+_TAPE = re.compile(rb"""\brequire\(\s*['"]tape['"]\s*\)""")
+"""What a test file has that uses tape; other files use the test runner of node."""
+_NODE_HEAD = "const test = require('node:test')\nconst assert = require('node:assert')"
 
 
 class JavaScriptGrading:
@@ -52,7 +54,7 @@ class JavaScriptGrading:
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """Hidden tests are read from memory, if nothing speaks against it."""
-        return GradingMode(ini="", safe_path=True, sealed=True)
+        return GradingMode()
 
     def forbidden(self, path: str, *, ours: bool) -> str:
         """Forbids test files, manifests and configuration, installed packages, binaries and version control."""
@@ -72,34 +74,29 @@ class JavaScriptGrading:
         """No file of the tree does: packages are searched in folders that solutions may not change."""
         return False
 
-    def canaries(self, seed: str) -> tuple[str, Canaries]:
-        """Six tests that must fail, for whichever test runner the tests beside them use."""
+    def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:
+        """Six tests that must fail, for the test runner that the file beside them uses."""
         rng = random.Random(seed)
         titles = [f"{words} {rng.randrange(2, 99)}" for words in rng.sample(_WORDS, 6)]
         number = rng.randrange(10, 10**6)
         bodies = (
-            ("t.equal", "assert.strictEqual", f"({number}, {number + 1})"),
-            ("t.deepEqual", "assert.deepStrictEqual", f"([{number}], [{number}, 1])"),
-            ("t.throws", "assert.throws", f"(function () {{ return {number} }})"),
-            ("t.notOk", "assert.ok", "({})"),
-            ("t.deepEqual", "assert.deepEqual", f"({{ a: {number} }}, {{ a: '{number}~' }})"),
-            ("t.ok", "assert.ok", "(0)"),
+            ("equal", "strictEqual", f"{number}, {number + 1}"),
+            ("deepEqual", "deepStrictEqual", f"[{number}], [{number}, 1]"),
+            ("throws", "throws", f"function () {{ return {number} }}"),
+            ("notOk", "ifError", f"new Error('{number}')"),
+            ("deepEqual", "deepEqual", f"{{ a: {number} }}, {{ a: '{number}~' }}"),
+            ("ok", "ok", "0"),
         )
-        tape = "\n".join(
-            f"  test('{title}', function (t) {{\n    {own}{arguments}\n    t.end()\n  }})"
-            for title, (own, _, arguments) in zip(titles, bodies, strict=True)
+        uses_tape = _TAPE.search(beside) is not None
+        tests = "\n".join(
+            f"test('{title}', function (t) {{\n  t.{tape}({arguments})\n  t.end()\n}})"
+            if uses_tape
+            else f"test('{title}', () => {{\n  assert.{node}({arguments})\n}})"
+            for title, (tape, node, arguments) in zip(titles, bodies, strict=True)
         )
-        node = "\n".join(
-            f"  test('{title}', () => {{\n    {own if own != 'assert.ok' or '{}' not in arguments else 'assert.ifError'}"
-            f"{arguments}\n  }})"
-            for title, (_, own, arguments) in zip(titles, bodies, strict=True)
-        )
-        text = (
-            f"'use strict'\nconst test = require('{FRAMEWORK}')\nconst assert = require('assert')\n"
-            f"if ('{FRAMEWORK}' === 'tape') {{\n{tape}\n}} else {{\n{node}\n}}\n"
-        )
+        head = "const test = require('tape')" if uses_tape else _NODE_HEAD
         name = f"{rng.choice(_WORDS).replace(' ', '-')}-{hashlib.sha256(seed.encode()).hexdigest()[:6]}.test.js"
-        return name, Canaries(text=text, tests=tuple(titles))
+        return name, Canaries(text=f"'use strict'\n{head}\n{tests}\n", tests=tuple(titles))
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
         """The test file with wrong expectations."""
@@ -133,7 +130,6 @@ class JavaScriptGrading:
             "ids": list(request.ids),
             "canaries": dict(request.canaries),
             "sealed": dict(request.sealed),
-            "framework": FRAMEWORK,
             "timeout_s": request.timeout_s,
             "test_timeout_s": request.test_timeout_s,
         }
@@ -260,5 +256,3 @@ def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:
                 continue
             return found if isinstance(found, dict) else None
     return None
-
-

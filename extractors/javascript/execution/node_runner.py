@@ -19,7 +19,7 @@ from excise.types import Recipe, Status, TestResult, TestRun, WorkerOutcome
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
 """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
-PYTHON = "/usr/bin/python3"
+PYTHON = "/opt/env/bin/python"
 """The interpreter of excise's own programs in the sandbox; the project's code runs in node."""
 MAX_REPORT_BYTES = 1 << 30
 """Bytes of a report that are read."""
@@ -32,9 +32,7 @@ _RUN = "/excise/inside/excise_node_run.py"
 _ORDER = (Status.MISSING, Status.PASSED, Status.XFAIL, Status.SKIPPED, Status.FAILED, Status.ERROR)
 
 
-def request_run(
-    session: Session, recipe: Recipe, *, timeout_s: float, **request: Any
-) -> tuple[Completed, Path]:
+def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request: Any) -> tuple[Completed, Path]:
     """Run ``excise_node_run.py`` with a request; return the completed command and the report's path on the host."""
     name = f"report-{uuid.uuid4().hex}.jsonl"
     body = {

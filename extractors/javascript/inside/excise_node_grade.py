@@ -23,7 +23,7 @@ from contextlib import suppress
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import excise_node_run  # noqa: E402
+import excise_node_run
 
 PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
@@ -75,7 +75,10 @@ class GradedResults:
 
 
 def canary_texts(request, path, source):
-    """The two halves of the canary file, for the runner that a test file uses: to be run before it and after it."""
+    """The canary file, and which of its tests run before a test file and which after it.
+
+    ``None`` for a file that uses another test runner than the canaries.
+    """
     if not request["canaries"]:
         return None
     file = next(iter(request["canaries"])).partition(excise_node_run.SEPARATOR)[0]
@@ -83,12 +86,13 @@ def canary_texts(request, path, source):
     if text is None:
         with open(os.path.join(request["root"], file)) as opened:
             text = opened.read()
-    framework = "tape" if TAPE.search(source) else "node:test"
+    if bool(TAPE.search(source)) != bool(TAPE.search(text)):
+        return None
     titles = [test.partition(excise_node_run.SEPARATOR)[2] for test in request["canaries"]]
-    first = [title for title, test in zip(titles, request["canaries"]) if request["canaries"][test] < 0.5]
+    first = [title for title, place in zip(titles, request["canaries"].values(), strict=True) if place < 0.5]
     return {
         "file": os.path.join(request["root"], file),
-        "text": text.replace(request["framework"], framework),
+        "text": text,
         "first": first,
         "last": [title for title in titles if title not in first],
     }

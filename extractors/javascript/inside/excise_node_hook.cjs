@@ -45,6 +45,9 @@ for (const id of request.ids || []) {
   for (let at = id.indexOf(JOIN); at >= 0; at = id.indexOf(JOIN, at + 1)) parentsOfAsked.add(id.slice(0, at))
 }
 
+/** Titles of the canaries that are being defined; null while other code runs. */
+let insertedTitles = null
+
 /** A block of tests; `id` is empty for the file itself. */
 class Block {
   constructor (parent, title) {
@@ -372,8 +375,6 @@ function fileOf (name, parent) {
 /** Hidden tests are read from memory; on disk their files are empty. Canaries are run before and after them. */
 const sealed = new Map(Object.entries(request.sealed))
 const compile = Module.prototype._compile
-let insertedTitles = null
-
 function runInserted (parent, titles) {
   const { file, text } = request.inserted
   insertedTitles = new Set(titles)

@@ -49,14 +49,15 @@ class TestFile:
         for _ in range(MAX_RESTARTS + 1):
             process = NodeProcess(self)
             why = process.watch()
-            if process.crash and not self.reported and not process.running:
-                self.listener.collect_error(self.path, process.crash)
+            problem = process.crash or why
+            if problem and not self.reported and not process.running:
+                self.listener.collect_error(self.path, problem)
                 return
             if not process.running and not (why and process.progress):
                 return
             if process.running:
                 self.fail(process.running[-1], process.crash or why or "ended the test process")
-            if time.time() > self.deadline or self.wanted is not None and self.done >= set(self.wanted):
+            if time.time() > self.deadline or (self.wanted is not None and self.done >= set(self.wanted)):
                 return
 
     def fail(self, title, why):
@@ -205,7 +206,7 @@ def start_node(request, path, channel, question):
         stderr=None if request.get("print") else subprocess.DEVNULL,
         cwd=request["root"],
         close_fds=False,
-        preexec_fn=connect,
+        preexec_fn=connect,  # noqa: PLW1509  (there are no threads)
         start_new_session=True,
     )
 
