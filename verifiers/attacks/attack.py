@@ -118,7 +118,7 @@ def attack_target(bench: Workbench, task: Task) -> AttackTarget:
     for path in [path for path, data in edits.items() if data is None]:
         shipped.pop(path, None)
     stubs = dict(candidate_of(bench, task).deletion.stub_patches)
-    sources = [path for path in touched(task.patch) if path.endswith(".py")]
+    sources = [path for path in touched(task.patch) if path.endswith(bench.language.suffixes)]
     made = bench.edits_of(stubs["none"]) if "none" in stubs else {}
     base = bench.read(sources)
     stubbed = {path: data for path in sources if (data := made.get(path) or base.get(path) or shipped.get(path))}
@@ -133,7 +133,7 @@ def attack_target(bench: Workbench, task: Task) -> AttackTarget:
         names=names,
         tests=task.fail_to_pass,
         roots=bench.recipe.roots,
-        package=module.removeprefix(root).partition("/")[0].removesuffix(".py"),
+        package=module.removeprefix(root).partition("/")[0].partition(".")[0],
         interpreter=bench.interpreter.executable,
     )
 

@@ -18,6 +18,8 @@ fs.closeSync(4)
 const { apply, ownKeys, getOwnPropertyDescriptor, defineProperty } = Reflect
 const { stringify } = JSON
 const { writeSync } = fs
+const { from } = Buffer
+const { subarray } = Uint8Array.prototype
 const { hrtime } = process
 const now = () => Number(hrtime.bigint()) / 1e9
 const later = setTimeout
@@ -27,10 +29,10 @@ const MAX_MESSAGE = 300
 const JOIN = '::'
 
 function send (kind, fields) {
-  let data = Buffer.from(stringify({ t: kind, key: request.key, ...fields }) + '\n')
+  let data = from(stringify({ t: kind, key: request.key, ...fields }) + '\n')
   while (data.length > 0) {
     try {
-      data = data.subarray(writeSync(3, data))
+      data = apply(subarray, data, [writeSync(3, data)])
     } catch (error) {
       if (error.code !== 'EAGAIN') throw error
     }
@@ -429,7 +431,8 @@ if (request.watch) {
   }
   for (const [label, object] of [['JSON', JSON], ['Reflect', Reflect], ['Object', Object], ['Promise', Promise.prototype],
     ['Map', Map.prototype], ['Set', Set.prototype], ['Array', Array.prototype], ['String', String.prototype],
-    ['Function', Function.prototype], ['fs', fs], ['Module', Module]]) {
+    ['Function', Function.prototype], ['fs', fs], ['fs.binding', process.binding('fs')], ['Module', Module], ['Buffer', Buffer],
+    ['events', require('node:events').prototype]]) {
     watch(label, object)
   }
 }
