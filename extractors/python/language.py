@@ -15,6 +15,7 @@ from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.extractors.python.needs import find_needs
 from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.scrub_rules import SCRUB_RULES
+from excise.extractors.test_reports import executed_symbols
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
@@ -54,13 +55,13 @@ class Python:
         """
         if not isinstance(codebase, PythonCodebase):
             raise EnvironmentFailure("The codebase was not parsed by this adapter.", reason="infra")
-        return coverage_map.map_coverage(session, recipe, cast(coverage_map.LineLookup, codebase), request)
+        return coverage_map.map_coverage(session, recipe, cast(executed_symbols.LineLookup, codebase), request)
 
     def map_executed(
         self, codebase: Codebase, env_id: str, executed: ExecutedCode, tests: Iterable[str]
     ) -> CoveragePass:
         """See :meth:`excise.protocols.Language.map_executed`."""
-        return coverage_map.map_executed(cast(coverage_map.LineLookup, codebase), env_id, executed, tests)
+        return executed_symbols.map_executed(cast(executed_symbols.LineLookup, codebase), env_id, executed, tests)
 
     def find_needs(
         self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str], watched: Watched | None = None

@@ -18,7 +18,7 @@ from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.envs.task_image import image_tag, task_image_files
 from excise.errors import StoreError
 from excise.extractors.fetch.trees import git_tree_hash, import_commit, list_files, unpack
-from excise.extractors.python.execution.pytest_runner import INSIDE
+from excise.extractors.languages import get_language
 from excise.protocols import Checkout, GradingFiles, TaskImage
 from excise.types import Task, path_of
 from excise.verifiers.shipped_tree import scrubbed
@@ -43,7 +43,7 @@ class SetMaterials:
     def __init__(self, taskset: TaskSet) -> None:
         self.taskset = taskset
         self._folder = tempfile.TemporaryDirectory(prefix="excise-export-")
-        self._runner = {name: (INSIDE / name).read_bytes() for name in RUNNER}
+        self._runner = {name: (get_language("python").inside / name).read_bytes() for name in RUNNER}
         self._task = lru_cache(maxsize=4)(taskset.task)
 
     def __enter__(self) -> SetMaterials:

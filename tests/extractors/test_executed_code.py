@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excise.extractors.python.execution.executed_code import Executed
+from excise.extractors.test_reports.executed_code import Executed
 
 
 def names(executed: Executed, test: str) -> set[tuple[str, int]]:

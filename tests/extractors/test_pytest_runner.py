@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.extractors.python.execution.pytest_runner import read_report, to_test_run
+from excise.extractors.test_reports.report import read_report, to_test_run
 from excise.protocols import Completed
 from excise.types import Status, TestRun, WorkerOutcome
 from excise.verifiers.workbench import Workbench

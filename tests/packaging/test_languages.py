@@ -14,10 +14,6 @@ from .test_layout import MAY_IMPORT, ROOT, imported_modules, modules
 
 ROOMS = ("extractors/{}/", "deleters/{}/", "envs/{}/", "verifiers/attacks/{}/")
 """Folders of one language."""
-OTHERS_WITH_PYTHON = {
-    "pipeline/services/export_materials.py",  # what plain graders of other tools run
-}
-"""Modules outside the rooms of Python that still import them. Nothing may be added here."""
 SPLITTERS = {
     "deleters/statement/project_docs.py",  # the double colon of reStructuredText
     "envs/plan/pytest_command.py",
@@ -37,7 +33,7 @@ def test_only_the_rooms_of_a_language_import_them(language: str) -> None:
             imports = imported_modules(path.read_text(encoding="utf-8"))
             if not name.startswith(rooms) and any(f"{each}.".startswith(prefixes) for each in imports):
                 found.add(name)
-    assert found == (OTHERS_WITH_PYTHON if language == "python" else set())
+    assert found == set()
 
 
 def test_ids_are_taken_apart_in_one_place() -> None:

@@ -20,8 +20,8 @@ from typing import Any
 
 from excise.extractors.python.execution import recorded_calls, varied_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
-from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
 from excise.extractors.python.lifting.lifted_tests import lifted
+from excise.extractors.test_reports.report import COMPLETE, to_result, worse
 from excise.protocols import (
     CallRecording,
     Canaries,

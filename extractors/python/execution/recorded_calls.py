@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from excise.errors import SandboxError
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.execution.pytest_runner import read_bounded, request_run
+from excise.extractors.python.execution.pytest_runner import request_run
 from excise.extractors.python.needs.find_needs import find_needs
 from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.needs.watching import read_report, watch_request
+from excise.extractors.test_reports.report import read_bounded
 from excise.protocols import CallRecording, Codebase, ForkServer, Session, Start
 from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Watched, WorkerOutcome
 
