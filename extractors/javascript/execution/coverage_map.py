@@ -8,7 +8,8 @@ from typing import Any
 
 from excise.errors import EnvironmentFailure
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
-from excise.extractors.javascript.execution.node_runner import read_report, request_run, to_result, worse
+from excise.extractors.javascript.execution.node_runner import request_run
+from excise.extractors.test_reports.report import read_report, to_result, worse
 from excise.protocols import CoveragePass, CoverageRequest, Session
 from excise.types import CoverageMap, Recipe, TestResult, WorkerOutcome, holders_of_test
 

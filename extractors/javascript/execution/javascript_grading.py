@@ -16,7 +16,8 @@ from typing import Any
 
 from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
-from excise.extractors.javascript.execution.node_runner import PYTHON, to_result, worse
+from excise.extractors.javascript.execution.node_runner import PYTHON
+from excise.extractors.test_reports.report import to_result, worse
 from excise.protocols import (
     CallRecording,
     Canaries,
