@@ -137,7 +137,7 @@ def _element(node: Node, every: list[Node], gone: set[int], source: bytes) -> It
     else:
         while source[end : end + 1] == b" " and not is_last:
             end += 1
-        while is_last and source[start - 1 : start] == b" " and source[end : end + 1] != b" ":
+        while is_last and source[start - 1 : start] == b" ":
             start -= 1
         yield Edit(start, end)
 

@@ -415,7 +415,7 @@ function differences () {
   for (const [label, object, members] of watched) {
     for (const [key, before] of members) {
       const after = getOwnPropertyDescriptor(object, key)
-      const same = after && after.value === before.value && after.get === before.get
+      const same = after === before || (after && before && after.value === before.value && after.get === before.get)
       if (!same) found.push(`${label}.${String(key)}`)
     }
   }
