@@ -64,13 +64,13 @@ def test_exactly_the_requested_tests_run(bench: Workbench) -> None:
 def test_tests_that_hang_or_end_their_process_fail_alone(rapids: TestRun) -> None:
     assert (rapids.worker, rapids.finished) == (WorkerOutcome.OK, True)
     messages = {name_in_file(r.test_id): r.message for r in rapids.results if r.status is Status.FAILED}
+    assert messages.pop("misses its plan")  # older versions of node know no plans
     assert messages == {
         "ends the process": "ended the test process",
         "blocks for ever": "did not end when told to",
         "waits for ever": "ran for more than 1 s",
         "fails late": "Error: late",
         "fails": "AssertionError: Expected values to be strictly equal:",
-        "misses its plan": "plan expected 2 assertions but received 1",
         "forges a report": "Error: no",
     }
     passed = {name_in_file(r.test_id) for r in rapids.results if r.status is Status.PASSED}
