@@ -196,9 +196,22 @@ function hookTape (Test) {
         }
       })
       this.prependListener('end', () => finish(block))
+      this._cb = withoutThrowing(this._cb, block)
       begin(block)
     }
     return apply(run, this, arguments)
+  }
+}
+
+/** The function of a test of tape; what it throws at once fails the test, and does not end the process. */
+function withoutThrowing (body, block) {
+  return function (t) {
+    try {
+      return apply(body, this, arguments)
+    } catch (error) {
+      block.failure = block.failure || messageOf(error)
+      if (!t.calledEnd) t.end()
+    }
   }
 }
 
