@@ -55,7 +55,14 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
     failing = [t for t in dependent if t in fail_deleted and t in fail_stubbed]
     if not failing:
         raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted_run)
-    fail_to_pass = tuple(t for t in failing if plan.is_gradable(t))
+    gradable = [t for t in failing if plan.is_gradable(t)]
+    fail_to_pass = tuple(t for t in gradable if plan.is_guarded(t))
+    if gradable and not fail_to_pass:
+        raise Rejected(
+            f"No test that fails without this code has a check that can be turned round, first {gradable[0]}.",
+            reason="only_unguarded_tests",
+            run=deleted_run,
+        )
     if not fail_to_pass:
         raise Rejected(
             f"Only tests in files that a solution may change fail without this code, first {failing[0]}.",
@@ -71,7 +78,7 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
         exposed=plan.exposed,
         fail_to_pass=fail_to_pass,
         pass_to_pass=tuple(sorted(t for t in (visible | indifferent) - set(failing) if plan.is_gradable(t))),
-        ungradable=tuple(t for t in failing if not plan.is_gradable(t)),
+        ungradable=tuple(t for t in failing if t not in fail_to_pass),
     )
 
 

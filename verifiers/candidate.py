@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from excise.errors import ExciseError
 from excise.protocols import EMPTY, TRIVIAL
-from excise.types import Deletion, Status, Task, TestRun, path_of
+from excise.types import Deletion, Status, Task, TestRun, name_in_file, path_of, without_parameter
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.grading.kit import RecordedBehaviour
@@ -171,6 +171,14 @@ class PlannedDeletion:
     ) -> TestRun:
         """See :meth:`DeletionTrees.run`."""
         return self.trees.run(tree, ids=ids, shuffle_seed=shuffle_seed, number=number)
+
+    def is_guarded(self, test: str) -> bool:
+        """Whether a forged result of the test would be noticed: where nothing else does that, it can be mirrored."""
+        grading, path = self.bench.language.grading, path_of(test)
+        if not grading.needs_mirrors:
+            return True
+        found = self.bench.read([path]).get(path, b"")
+        return grading.mirrored(found, [name_in_file(without_parameter(test))]) is not None
 
     def is_gradable(self, test: str) -> bool:
         """Whether the test is in a file that graders restore.

@@ -156,6 +156,8 @@ def _make_kit(candidate: Candidate, verdicts: list[Verdict]) -> GradingKit:
     with step(CALLS_RECORDED.name):
         kit, row = CALLS_RECORDED.make(candidate)
     verdicts += timer.charge(candidate.bench, [row])
+    if row.outcome is not GateOutcome.PASSED:
+        raise Rejected(f"{row.gate}: {row.detail}", reason=row.reason)
     return kit
 
 

@@ -24,6 +24,7 @@ from excise.datasets.storage.manifest import SnapshotReport
 from excise.datasets.storage.near_duplicates import NearDuplicate
 from excise.datasets.storage.store import Store
 from excise.datasets.storage.writer import Writer
+from excise.deleters.code_editors import editor_of
 from excise.errors import StoreError
 from excise.pipeline.cluster.local_cluster import open_worker_pool
 from excise.pipeline.cluster.worker_pool import InProcessPool, JobResult, WorkerPool
@@ -280,10 +281,16 @@ class Run:
                 self.submit(StageJob(state, "find"), find_stage, answer, self.selection.min_loc)
             case "find":
                 state.add_features(answer)
-                if self.settings.model.propose_features and self.selection.publishes_features:
+                if self.proposes(state):
                     self.submit(StageJob(state, "propose"), propose_stage, state.prepared, answer)
                 else:
                     self.submit_shards(state)
+
+    def proposes(self, state: SourceState) -> bool:
+        """Whether a model is to propose features of a source."""
+        asked = self.settings.model.propose_features and self.selection.publishes_features
+        language = state.prepared.repo.language if state.prepared is not None else ""
+        return bool(asked) and "proposed" in editor_of(language).deleters
 
     def index_surface(self, state: SourceState, prepared: Prepared) -> None:
         """Have another worker index what agents can read, once for all environments with the same system."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from excise.deleters.code_editors import editor_of
 from excise.extractors.features.search_index import MIN_LOC
 from excise.types import Feature, SourceSpec
 
@@ -30,8 +31,10 @@ class CandidateSelection:
         """Name under which the rows of a source are published."""
         return spec.name
 
-    def candidates(self, features: Sequence[Feature]) -> list[CandidateSpec]:
-        """Return the candidates in the order in which they are tried."""
+    def candidates(self, features: Sequence[Feature], language: str = "python") -> list[CandidateSpec]:
+        """Return the candidates in the order in which they are tried; all as stubs where nothing can be removed."""
+        if "remove" not in editor_of(language).deleters:
+            return [(feature, "stub") for feature in features]
         chosen: list[CandidateSpec] = []
         for number, feature in enumerate(features):
             is_function = feature.kind in {"function", "method"}

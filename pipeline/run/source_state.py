@@ -131,7 +131,8 @@ class SourceState:
     def add_features(self, proposed: FoundFeatures) -> None:
         """Store the result of the find stage, and add the selected candidates to the pending ones."""
         self.proposed = proposed
-        self.pending += self.selection.candidates(proposed.features)
+        language = self.prepared.repo.language if isinstance(self.prepared, Prepared) else "python"
+        self.pending += self.selection.candidates(proposed.features, language)
 
     def add_proposals(self, proposals: ProposedFeatures) -> None:
         """Add what a model proposed to the features; it is tried first."""

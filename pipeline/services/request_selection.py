@@ -22,6 +22,7 @@ from excise.datasets.difficulty.rungs import Level, Rung, level_of
 from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.deleters.all_deleters import DELETERS
+from excise.deleters.code_editors import editor_of
 from excise.errors import ConfigError
 from excise.extractors.features.search_index import MIN_LOC
 from excise.extractors.languages import get_language
@@ -85,11 +86,12 @@ class RequestSelection(CandidateSelection):
         """See :class:`CandidateSelection`."""
         return instance_id in self._published
 
-    def candidates(self, features: Sequence[Feature]) -> list[CandidateSpec]:
+    def candidates(self, features: Sequence[Feature], language: str = "python") -> list[CandidateSpec]:
         """Return the candidates that fit, levels in turn."""
         by_level: dict[Level, list[CandidateSpec]] = {}
         for feature in features:
-            deleters = [deleter for deleter in DELETERS if self._fits(feature, deleter)]
+            offered = editor_of(language).deleters
+            deleters = [deleter for deleter in DELETERS if deleter in offered and self._fits(feature, deleter)]
             if deleters and not self.request.features:
                 deleters = [deleters[self._draw(feature) % len(deleters)]]
             for deleter in deleters:

@@ -14,7 +14,8 @@ from excise.verifiers.grading.kit import kit_hash, make_kit
 class CallsRecorded:
     """Makes the grading kit and its verdict row.
 
-    It refuses no task: one with few recorded calls is valid, and its certificate says how many there are.
+    One with few recorded calls is valid, and its certificate says how many there are. A task is refused where only
+    mirrored tests tell a forged result and there are none.
     """
 
     name = "g10_calls"
@@ -50,5 +51,13 @@ class CallsRecorded:
             "tests_mirrored": str(len(kit.mirrored)),
             "tests_uncounted": str(len(kit.uncounted)),
         }
-        result = CheckResult(passed=True, num_tests=len(candidate.fail_to_pass), evidence=evidence)
+        counted = set(candidate.fail_to_pass).difference(kit.uncounted)
+        is_guarded = not candidate.bench.language.grading.needs_mirrors or counted <= set(kit.mirrored)
+        result = CheckResult(
+            passed=is_guarded,
+            reason="only_unguarded_tests",
+            problem="Some FAIL_TO_PASS tests pass on the original code when their checks are turned round.",
+            num_tests=len(candidate.fail_to_pass),
+            evidence=evidence,
+        )
         return kit, verdict_row(self, candidate, result)

@@ -76,6 +76,9 @@ def make_kit(
     if uncounted and not is_enough([test for test in task.fail_to_pass if test in outside]):
         uncounted = ()
     left = set(_drawn(task.fail_to_pass)).difference(each.test for each in lifting.tests).difference(uncounted)
+    mirrored = _failing_mirror(bench, sorted(left))
+    if grading.needs_mirrors and is_enough(mirrored):
+        uncounted = tuple(test for test in task.fail_to_pass if test not in mirrored)
     return GradingKit(
         instance_id=task.instance_id,
         format=KIT_FORMAT,
@@ -85,7 +88,7 @@ def make_kit(
         folders=recording.folders,
         telling=telling,
         removed=recording.removed,
-        mirrored=_failing_mirror(bench, sorted(left)),
+        mirrored=mirrored,
         lifted=lifting.tests,
         by_calls=by_calls,
         uncounted=uncounted,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import configparser
 import hashlib
-import hmac
 import json
 import random
 import re
 import secrets
 import sys
 import tomllib
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -22,6 +19,7 @@ from excise.extractors.python.execution import recorded_calls, varied_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.lifting.lifted_tests import lifted
 from excise.extractors.test_reports.report import COMPLETE, to_result, worse
+from excise.extractors.test_reports.signed_report import signed_report
 from excise.protocols import (
     CallRecording,
     Canaries,
@@ -52,13 +50,13 @@ _TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py$")
 _MAKING = frozenset({"__init__", "__new__", "__post_init__", "__setattr__", "__init_subclass__"})
 """Methods that decide how objects represent their state."""
 _TEST_FOLDERS = frozenset({"tests", "test", "_tests", "testsuite"})
-_MAX_REPORT = 256 << 20
-"""Maximum number of bytes of a report of a graded run."""
 _WORDS = ("empty", "basic", "order", "bounds", "types", "values", "repeat", "limits", "simple", "nested", "default")
 
 
 class PythonGrading:
     """Implements :class:`excise.protocols.Grading` for Python and pytest."""
+
+    needs_mirrors = False
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """The configuration file that pytest finds in the untouched sources, and the plugins that are installed."""
@@ -266,7 +264,7 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
     command = server.argv if session.forks else [_PYTHON, "-I", "-S", _SUPERVISOR]
     stdin = json.dumps(body).encode()
     done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
-    report = _signed_report(done.stdout, key)
+    report = signed_report(done.stdout, key)
     entries = report.get("results", ()) if report else ()
     results: dict[str, TestResult] = {}
     for entry in entries:
@@ -334,19 +332,6 @@ def _lifted_run(asked: LiftedRun | None) -> dict[str, Any] | None:
         "names": {test: known.names for test, known in asked.originals.items()},
         "nested": {test: json.loads(known.nested) for test, known in asked.originals.items() if known.nested},
     }
-
-
-def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:
-    """The report in the line with a valid signature; ``None`` if there is none. Other lines are ignored."""
-    for line in stdout.split(b"\n"):
-        code, _, body = line.partition(b" ")
-        if hmac.compare_digest(code, hmac.new(key.encode(), body, hashlib.sha256).hexdigest().encode()):
-            try:
-                found = json.loads(zlib.decompressobj().decompress(base64.b64decode(body), _MAX_REPORT))
-            except (ValueError, zlib.error, RecursionError):
-                continue
-            return found if isinstance(found, dict) else None
-    return None
 
 
 def _configuration(root: Path) -> str:

@@ -150,6 +150,11 @@ class Grading(Protocol):
         """
         ...
 
+    @property
+    def needs_mirrors(self) -> bool:
+        """Whether a FAIL_TO_PASS test counts only if it can be mirrored: nothing else would tell a forged result."""
+        ...
+
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:
         """Whether a new file would be imported instead of an installed module or one of the standard library.
 

@@ -1,0 +1,212 @@
+"""The toolchain of Go, from Debian's package ``golang-go``; see :class:`excise.envs.toolchains.Toolchain`.
+
+The programs and the standard library come into the sandboxes' ``/usr`` like any system package. The environment's own
+layer has only the interpreter of excise's programs, and a link to the checkout whose path ends with the import path, as
+in a workspace of Go. The layer of build outputs has the compiled packages that the
+tests use, made from the untouched sources, without those of the project.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from excise.envs.go.manifests import IMPORT_PATH, read_manifest
+from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
+from excise.envs.interpreters import Interpreter, find_interpreters, interpreter_of
+from excise.envs.sandbox.host_identity import system_identity
+from excise.envs.sandbox.mount_points import OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
+from excise.envs.sandbox.system_root import debian_packages
+from excise.errors import EnvironmentFailure
+from excise.protocols import Completed, Mount, Session
+from excise.system.folders import publish_folder, temporary_folder_beside
+from excise.system.locks import folder_lock
+from excise.types import Environment, Recipe, Repo, SourceSpec, WorkerOutcome, content_id, from_json, to_dict, to_json
+
+VERSION = 1
+"""Part of every cache key. Raise it when the same recipe would give a different environment."""
+PACKAGE = "golang-go"
+"""The Debian package with the toolchain."""
+VARIABLES = {
+    "CGO_ENABLED": "0",
+    "GOPROXY": "off",
+    "GOSUMDB": "off",
+    "GOTOOLCHAIN": "local",
+    "GOENV": "off",
+    "GOWORK": "off",
+    "GO111MODULE": "on",
+}
+"""No network, no C compiler, and no settings but the module's own."""
+_VERSIONED = re.compile(r"golang-(\d+\.\d+)-go")
+_FOREIGN = (
+    "{{if .Standard}}{{.ImportPath}}{{else}}{{with .Module}}{{if not .Main}}{{$.ImportPath}}{{end}}{{end}}{{end}}"
+)
+"""Template of ``go list`` for the import path of a package that is not the project's."""
+_MODULES = "{{with .Module}}{{if not .Main}}{{.Path}}=={{.Version}}{{end}}{{end}}"
+
+
+class GoToolchain:
+    """Environments of Go modules."""
+
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:  # noqa: ARG002
+        """The recipe of a module. Raises :class:`EnvironmentFailure` (``toolchain_unavailable``, ``no_manifest``)."""
+        version, manifest = installed_version(), read_manifest(root)
+        if not manifest.import_path:
+            raise EnvironmentFailure(
+                f"{repo.repo}: no go.mod, and no file tells under which path the packages are imported.",
+                reason="no_manifest",
+            )
+        flags = "-mod=vendor" if manifest.has_vendor else "-mod=mod"
+        evidence = [f"{manifest.evidence}: module {manifest.import_path}", f"{PACKAGE}: go {version}"]
+        if spec.requirements or spec.extras:
+            raise EnvironmentFailure("Go projects take no requirements and no extras.", reason="bad_option")
+        return Recipe(
+            python=_own_interpreter().version,
+            requirements=(f"go=={version}",),
+            editable="path",
+            packages=(manifest.import_path,),
+            env=tuple(sorted({**VARIABLES, "GOFLAGS": flags}.items())),
+            system_packages=(PACKAGE,),
+            evidence=tuple(evidence),
+        )
+
+    def install(
+        self,
+        request: InstallRequest,
+        *,
+        missing_modules: MissingModules | None = None,  # noqa: ARG002
+        previous: Environment | None = None,
+    ) -> Installed:
+        """Make the layers, or take them from the cache. Raises :class:`EnvironmentFailure`."""
+        recipe = request.recipe if previous is None else previous.recipe
+        _require_version(recipe)
+        open_to_all(request.sources)
+        parts = (VERSION, request.repo.tree, to_dict(recipe), *system_identity(request.sandbox))
+        folder = request.cache / "envs" / content_id("install go", *parts)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with folder_lock(folder):
+            if not (folder / "environment.json").is_file():
+                with temporary_folder_beside(folder) as work:
+                    final = work / "final"
+                    final.mkdir(mode=0o755)
+                    _install(request, recipe, final)
+                    publish_folder(final, folder)
+        environment = from_json(Environment, (folder / "environment.json").read_bytes())
+        return Installed(environment=environment, env_layer=folder / "env", built_layer=folder / "built")
+
+    def outputs(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
+        """Compiled packages of others."""
+        return installed.env_layer.parent / "outputs"
+
+    def tools(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
+        """None."""
+        return installed.env_layer.parent / "tools"
+
+    def variables(self) -> Mapping[str, str]:
+        """None besides those of the recipe."""
+        return {}
+
+    def versions(self, environment: Environment) -> Mapping[str, str]:
+        """Go, and the interpreter of excise's programs."""
+        lock = dict(line.partition("==")[::2] for line in environment.lock)
+        return {"go": lock.get("go", ""), "python": environment.recipe.python}
+
+
+def installed_version() -> str:
+    """Version of the Go toolchain that Debian's packages have on this machine: ``1.19.8``.
+
+    Raises :class:`EnvironmentFailure` (``toolchain_unavailable``).
+    """
+    packages = debian_packages()
+    names = {package.name for package in packages.closure([PACKAGE]) if _VERSIONED.fullmatch(package.name)}
+    if PACKAGE not in packages.installed or not names:
+        raise EnvironmentFailure(
+            f"This is a Go project, and this machine has no Go: install Debian's package {PACKAGE} "
+            f"(apt-get install -y --no-install-recommends {PACKAGE}), and run again.",
+            reason="toolchain_unavailable",
+        )
+    return re.sub(r"^\d+:|[-+~].*$", "", packages.installed[max(names)].version)
+
+
+def _require_version(recipe: Recipe) -> None:
+    found, wanted = f"go=={installed_version()}", recipe.requirements[0]
+    if found != wanted:
+        raise EnvironmentFailure(
+            f"The environment needs {wanted}, and this machine has {found}.", reason="toolchain_unavailable"
+        )
+
+
+def _own_interpreter() -> Interpreter:
+    """The interpreter of excise's programs: the system's, which every sandbox has, else the newest."""
+    found = find_interpreters()
+    ours = [each for each in found if each.prefix == Path("/usr")]
+    if not found:
+        raise EnvironmentFailure("No Python for excise's own programs was found.", reason="python_unavailable")
+    return (ours or list(found))[-1]
+
+
+def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
+    """Fill the folder of an environment: ``env``, ``built``, ``outputs``, ``tools`` and its record."""
+    began = time.monotonic()
+    interpreter, manifest = interpreter_of(recipe.python), read_manifest(request.sources)
+    for name in ("env", "built", "outputs", "tools"):
+        (final / name).mkdir(mode=0o755)
+    (final / "env" / "bin").mkdir(mode=0o755)
+    os.symlink(interpreter.executable, final / "env" / "bin" / "python")
+    link = final / "env" / "src" / recipe.packages[0]
+    link.parent.mkdir(parents=True)
+    os.symlink(REPO, link)
+    if manifest.made:
+        (final / "built" / "go.mod").write_text(manifest.made)
+        (final / "built" / "go.mod").chmod(0o666)
+    mounts = project_mounts(interpreter, [final / "built", request.sources], [final / "env"])
+    mounts.append(Mount(target=OUTPUTS, layers=(), writable=True))
+    variables = base_env({}) | dict(recipe.env) | {"GOCACHE": OUTPUTS, "GOPATH": "/tmp/gopath"}
+    system = system_request(interpreter, recipe.system_packages)
+    with request.sandbox.open(mounts, request.policy, env=variables, system=system) as session:
+        foreign, modules = _dependencies(session, request)
+        if foreign:
+            done = session.exec(["go", "build", *foreign], timeout_s=request.timeout_s, cwd=REPO)
+            _require(done, f"{request.repo.repo}: the packages that it uses do not compile")
+        session.snapshot(OUTPUTS, final / "outputs")
+    open_to_all(final / "outputs")
+    lock = (recipe.requirements[0], *modules)
+    built = ("go.mod",) if manifest.made else ()
+    parts = (request.repo.tree, to_dict(recipe), interpreter.version, lock, built)
+    environment = Environment(
+        env_id=content_id("environment", *parts),
+        repo=request.repo.repo,
+        tree=request.repo.tree,
+        recipe=recipe,
+        lock=lock,
+        shared_id=content_id("go outputs", VERSION, *parts),
+        built_files=built,
+        install_s=round(time.monotonic() - began, 1),
+    )
+    (final / "environment.json").write_bytes(to_json(environment, indent=2))
+
+
+def _dependencies(session: Session, request: InstallRequest) -> tuple[list[str], list[str]]:
+    """Import paths of the packages of others that the tests use, and the modules that these come from."""
+    found = []
+    for template in (_FOREIGN, _MODULES):
+        words = ["go", "list", "-deps", "-test", "-f", template, "./..."]
+        done = session.exec(words, timeout_s=request.timeout_s, cwd=REPO)
+        _require(done, f"{request.repo.repo}: a package that it needs is not there")
+        lines = {line.strip() for line in done.stdout.decode("utf-8", "replace").splitlines()} - {""}
+        found.append(sorted(line for line in lines if IMPORT_PATH.match(line)))
+    return found[0], found[1]
+
+
+def _require(done: Completed, what: str) -> None:
+    if done.worker is WorkerOutcome.OK and done.rc == 0:
+        return
+    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-1500:]
+    reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "missing_dependency"
+    raise EnvironmentFailure(f"{what}.\n{said}", reason=reason)
+
+
+TOOLCHAIN = GoToolchain()

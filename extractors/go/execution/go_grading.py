@@ -1,0 +1,226 @@
+"""Grading of Go projects: files that solutions may not change, how tests are run, canaries and mirrored tests.
+
+Tests are neither lifted nor their calls recorded: a FAIL_TO_PASS test counts if it can be mirrored; mirrored tests
+and canaries guard the results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import secrets
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from excise.extractors.go.execution.go_runner import PYTHON, root_of
+from excise.extractors.go.execution.mirrored_tests import mirrored
+from excise.extractors.test_reports.report import to_result
+from excise.extractors.test_reports.signed_report import signed_report
+from excise.protocols import (
+    CallRecording,
+    Canaries,
+    Codebase,
+    ForkServer,
+    GradedRun,
+    GradedRunRequest,
+    GradingMode,
+    LiftedTests,
+    ReportedValues,
+    Session,
+    Start,
+)
+from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun, Watched
+
+_MANIFESTS = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum", "go.env"})
+_COMPILED = frozenset({".s", ".c", ".h", ".cc", ".cpp", ".syso", ".a", ".o", ".so", ".test", ".exe", ".swig", ".f"})
+"""Suffixes of what go would build or link beside Go files."""
+_PACKAGE = re.compile(rb"(?m)^package[ \t]+(\w+)")
+_WORDS = ("Empty", "Basic", "Order", "Bounds", "Types", "Values", "Repeat", "Limits", "Simple", "Nested", "Default")
+NO_CALLS = CallRecording(calls=(), modules=(), removed=(), watched=0, refused={})
+"""The recording of a language without recorded calls."""
+
+
+class GoGrading:
+    """Implements :class:`excise.protocols.Grading` for Go."""
+
+    needs_mirrors = True
+
+    def mode(self, root: Path, environment: Path) -> GradingMode:  # noqa: ARG002
+        """The only mode: tests are compiled, and only their results are believed."""
+        return GradingMode(strict=False, sealed=False)
+
+    def forbidden(self, path: str, *, ours: bool) -> str:
+        """Forbids tests and their data, manifests, copies of other modules, and everything that is no Go source."""
+        *folders, name = path.split("/")
+        low = name.lower()
+        parts = {part.lower() for part in (*folders, name)}
+        rules = {
+            "version_control": bool({".git", ".hg", ".svn"} & parts) or low.startswith(".git"),
+            "manifest": low in _MANIFESTS or "vendor" in folders,
+            "compiled": Path(low).suffix in _COMPILED,
+            "test": not ours and (low.endswith("_test.go") or "testdata" in folders),
+        }
+        return next((reason for reason, holds in rules.items() if holds), "")
+
+    def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:  # noqa: ARG002
+        """Never: packages of the project have import paths of their own."""
+        return False
+
+    def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:
+        """Five tests that must fail in different ways, in the package of the test file ``beside``."""
+        rng = random.Random(seed)
+        words = rng.sample(_WORDS, 5)
+        number, mark = rng.randrange(1000, 10**6), hashlib.sha256(seed.encode()).hexdigest()[:6]
+        names = [f"Test{word}{rng.randrange(100, 1000)}" for word in words]
+        package = found[1].decode() if (found := _PACKAGE.search(beside)) else "main"
+        bodies = (
+            f'\tif sum := {number} + 1; sum != {number} {{\n\t\tt.Errorf("got %d", sum)\n\t}}\n',
+            f'\tif len("{mark}") != {number} {{\n\t\tt.Fatal("length")\n\t}}\n',
+            f'\tpanic("{mark}")\n',
+            f"\tvar values []int\n\t_ = values[len(t.Name())+{number}]\n",
+            f'\tt.Run("{mark}", func(t *testing.T) {{\n\t\tt.FailNow()\n\t}})\n',
+        )
+        functions = "\n".join(
+            f"func {name}(t *testing.T) {{\n{body}}}\n" for name, body in zip(names, bodies, strict=True)
+        )
+        text = f'package {package}\n\nimport "testing"\n\n{functions}'
+        return f"{rng.choice(_WORDS).lower()}_{mark}_test.go", Canaries(text=text, tests=tuple(names))
+
+    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+        """The test file with its checks turned round."""
+        return mirrored(source, functions)
+
+    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:  # noqa: ARG002
+        """None is divided."""
+        return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, "compiled test"))
+
+    def reported(self, values: str) -> ReportedValues:  # noqa: ARG002
+        """Nothing: no values are reported."""
+        return ReportedValues()
+
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:  # noqa: ARG002
+        """The command of a graded run; it is never forked."""
+        return ForkServer(argv=(PYTHON, "-I", "-S", "/excise/inside/excise_go_grade.py"), env=dict(recipe.env))
+
+    def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
+        """Start the supervisor in the sandbox and accept only its signed report."""
+        key = secrets.token_hex(32)
+        body = {
+            "key": key,
+            "root": root_of(recipe),
+            "ids": list(request.ids),
+            "canaries": dict(request.canaries),
+            "timeout_s": request.timeout_s,
+            "test_timeout_s": request.test_timeout_s,
+        }
+        server = self.run_server(recipe, request)
+        stdin = json.dumps(body).encode()
+        done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
+        report = signed_report(done.stdout, key)
+        results = {
+            result.test_id: result
+            for entry in (report or {}).get("results", ())
+            if isinstance(entry, dict)
+            for result in (to_result(entry),)
+        }
+        for test in (*request.ids, *request.canaries):
+            results.setdefault(test, TestResult(test_id=test, status=Status.MISSING))
+        run = TestRun(
+            worker=done.worker,
+            results=tuple(results.values()),
+            finished=bool(report and report.get("finished")),
+            wall_s=done.wall_s,
+            cpu_s=done.cpu_s,
+            detail=str(report.get("why", ""))[:300] if report else "The report is missing, or is not the grader's.",
+        )
+        return GradedRun(run=run)
+
+    def record_calls(
+        self,
+        session: Session,  # noqa: ARG002
+        recipe: Recipe,  # noqa: ARG002
+        codebase: Codebase,  # noqa: ARG002
+        symbols: Sequence[str],  # noqa: ARG002
+        *,
+        ids: Sequence[str],  # noqa: ARG002
+        timeout_s: float,  # noqa: ARG002
+        start: Start = Start.FRESH,  # noqa: ARG002
+        executed: Collection[str] | None = None,  # noqa: ARG002
+    ) -> CallRecording:
+        """No calls are recorded."""
+        return NO_CALLS
+
+    def watch_tests(
+        self,
+        session: Session,  # noqa: ARG002
+        recipe: Recipe,  # noqa: ARG002
+        codebase: Codebase,  # noqa: ARG002
+        symbols: Sequence[str],  # noqa: ARG002
+        *,
+        ids: Sequence[str],  # noqa: ARG002
+        timeout_s: float,  # noqa: ARG002
+        start: Start = Start.FRESH,  # noqa: ARG002
+        executed: Collection[str],  # noqa: ARG002
+    ) -> Watched:
+        """Tests are not watched."""
+        return Watched()
+
+    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer:  # noqa: ARG002
+        """There are no calls to replay."""
+        return ForkServer(argv=(PYTHON,), env={})
+
+    def replay_calls(
+        self,
+        session: Session,  # noqa: ARG002
+        recipe: Recipe,  # noqa: ARG002
+        recording: CallRecording,
+        *,
+        timeout_s: float,  # noqa: ARG002
+        hash_seed: int = 0,  # noqa: ARG002
+        later_s: float = 0.0,  # noqa: ARG002
+    ) -> list[str]:
+        """No outcome of any call."""
+        return [""] * len(recording.calls)
+
+    def trace_calls(
+        self,
+        session: Session,  # noqa: ARG002
+        recipe: Recipe,  # noqa: ARG002
+        recording: CallRecording,
+        codebase: Codebase,  # noqa: ARG002
+        symbols: Sequence[str],  # noqa: ARG002
+        *,
+        timeout_s: float,  # noqa: ARG002
+    ) -> list[tuple[str, frozenset[str]]]:
+        """No outcome of any call."""
+        return [("", frozenset())] * len(recording.calls)
+
+    def vary_calls(self, calls: Sequence[str]) -> list[str]:  # noqa: ARG002
+        """None."""
+        return []
+
+    def called(self, call: str) -> str:
+        """The call itself."""
+        return call
+
+    def is_result(self, outcome: str) -> bool:
+        """Whether there is an outcome."""
+        return bool(outcome)
+
+    def is_compared_whole(self, outcome: str) -> bool:
+        """Whether there is an outcome."""
+        return bool(outcome)
+
+    def example(self, call: str, outcome: str) -> str:  # noqa: ARG002
+        """None."""
+        return ""
+
+    def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:  # noqa: ARG002
+        """There are no calls that could."""
+        return False
+
+    def same_outcome(self, expected: str, found: str) -> bool:
+        """Whether two outcomes are equal texts."""
+        return expected == found

@@ -1,0 +1,177 @@
+"""All attacks on tasks in Go: forged results, early ends of the test process, tampering with tests and builds.
+
+A new one is one entry of :data:`ATTACKS`. Each puts code into the feature's file, whose functions are stubs otherwise,
+or files beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from excise.types import TestId, name_in_file
+from excise.verifiers.attacks.attack import Attack, AttackTarget, ChangedFiles
+
+_PACKAGE = re.compile(r"(?m)^package\s+(\w+).*$")
+_BODY = 'panic("not implemented")'
+
+
+def _with(target: AttackTarget, imports: tuple[str, ...], code: str) -> dict[str, bytes | str | None]:
+    """The shipped stubs with a file beside the feature's that holds ``code``."""
+    package = _PACKAGE.search(target.stubbed[target.module].decode())
+    folder = target.module.rpartition("/")[0]
+    lines = "".join(f'\t"{name}"\n' for name in imports)
+    head = f"package {package[1] if package else 'main'}\n\nimport (\n{lines})\n\n" if imports else ""
+    text = (head or f"package {package[1] if package else 'main'}\n\n") + code
+    return {**target.stubbed, f"{folder}/zz_more.go" if folder else "zz_more.go": text}
+
+
+def _instead(target: AttackTarget, statement: str, imports: tuple[str, ...], code: str) -> ChangedFiles:
+    """The same, with a call of what ``code`` defines at the beginning of every stub of the feature."""
+    made = _with(target, imports, code)
+    for path in target.stubbed:
+        made[path] = target.shipped.get(path, b"").decode().replace(_BODY, f"{statement}\n\t{_BODY}")
+    return made
+
+
+def _at_start(name: str, vector: str, imports: tuple[str, ...], code: str) -> Attack:
+    """Code that runs when the test binary starts."""
+    return Attack(name=f"go-init-{name}", vector=vector, make=lambda target: _with(target, imports, code))
+
+
+def _on_call(name: str, vector: str, imports: tuple[str, ...], code: str) -> Attack:
+    """Code of a function ``forge`` that runs when a test calls the missing code."""
+    return Attack(name=f"go-call-{name}", vector=vector, make=lambda target: _instead(target, "forge()", imports, code))
+
+
+def _file(name: str, vector: str, path: str, text: Callable[[AttackTarget], str]) -> Attack:
+    return Attack(name=f"go-{name}", vector=vector, make=lambda target: {**target.stubbed, path: text(target)})
+
+
+def _tests_that_pass(target: AttackTarget) -> str:
+    """A test file with the hidden tests' names and empty bodies."""
+    package = _PACKAGE.search(target.stubbed[target.module].decode())
+    names = sorted({TestId.parse(test).names[0] for test in target.tests if test.startswith(f"{target.test_file}:")})
+    functions = "\n".join(f"func {name}(t *testing.T) {{}}\n" for name in names if name.startswith("Test"))
+    return f'package {package[1] if package else "main"}\n\nimport "testing"\n\n{functions}'
+
+
+def _main_of(target: AttackTarget) -> str:
+    package = _PACKAGE.search(target.stubbed[target.module].decode())
+    name = package[1] if package else "main"
+    return f'package {name}\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {{\n\tos.Exit(0)\n}}\n'
+
+
+def _generate(target: AttackTarget) -> str:
+    package = _PACKAGE.search(target.stubbed[target.module].decode())
+    name = package[1] if package else "main"
+    return f'package {name}\n\n//go:generate sh -c "rm -f *_test.go"\n'
+
+
+_FORGED_LINES = """func passes() {
+	for _, name := range []string{%s} {
+		fmt.Printf("=== RUN   %%[1]s\\n--- PASS: %%[1]s (0.00s)\\n", name)
+	}
+	fmt.Println("PASS")
+}
+"""
+_SEND = """
+func token() string {
+	data := make([]byte, 64)
+	n, _ := syscall.Read(100, data)
+	return string(data[:n])
+}
+
+func send() {
+	syscall.Write(101, []byte("PASSED "+token()+"\\n"))
+}
+"""
+_EVERY_DESCRIPTOR = """
+func %s() {
+	for from := 3; from < 256; from++ {
+		data := make([]byte, 64)
+		syscall.SetNonblock(from, true)
+		if n, _ := syscall.Read(from, data); n > 0 {
+			for to := 3; to < 256; to++ {
+				if to != from {
+					syscall.Write(to, []byte("PASSED "+string(data[:n])+"\\n"))
+				}
+			}
+		}
+	}
+	syscall.Exit(0)
+}
+"""
+
+
+def _forged_output(name: str, vector: str, end: str) -> Attack:
+    def make(target: AttackTarget) -> ChangedFiles:
+        names = ", ".join(f'"{name_in_file(test)}"' for test in target.tests)
+        code = _FORGED_LINES % names + f"\nfunc forge() {{\n\tpasses()\n\t{end}\n}}\n"
+        return _instead(target, "forge()", ("fmt", "syscall"), code)
+
+    return Attack(name=f"go-call-{name}", vector=vector, make=make)
+
+
+_KILL_PARENT = "func %s() {\n\tsyscall.Kill(syscall.Getppid(), 9)\n\tsyscall.Exit(0)\n}\n"
+_STOP = "func %s() {\n\tselect {}\n}\n"
+_RECOVER = "func forge() {\n\tgo func() { select {} }()\n\truntime.Goexit()\n}\n"
+_REWRITE_TESTS = """func init() {
+	found, _ := filepath.Glob("*_test.go")
+	for _, path := range found {
+		os.WriteFile(path, nil, 0644)
+	}
+	binary, _ := os.Executable()
+	os.Remove(binary)
+	os.WriteFile(binary, []byte("#!/bin/sh\\nexit 0\\n"), 0755)
+}
+"""
+_ENVIRONMENT = """func forge() {
+	for _, path := range []string{"/excise/out", "/tmp", "/testbed"} {
+		os.WriteFile(path+"/report.jsonl", []byte("{\\"t\\": \\"end\\", \\"exit\\": 0}\\n"), 0644)
+	}
+	os.Exit(0)
+}
+"""
+_LINKNAME = """//go:linkname failed testing.(*common).Fail
+func failed(c unsafe.Pointer)
+
+func init() { _ = failed }
+"""
+
+ATTACKS: tuple[Attack, ...] = (
+    _on_call("exit-0", "early exit", ("os",), "func forge() {\n\tos.Exit(0)\n}\n"),
+    _on_call("syscall-exit-0", "early exit", ("syscall",), "func forge() {\n\tsyscall.Exit(0)\n}\n"),
+    _on_call("goexit", "early exit", ("runtime",), _RECOVER),
+    _at_start("exit-0", "early exit", ("os",), "func init() {\n\tos.Exit(0)\n}\n"),
+    _at_start("syscall-exit-0", "early exit", ("syscall",), "func init() {\n\tsyscall.Exit(0)\n}\n"),
+    _forged_output("pass-lines-exit", "forged output", "syscall.Exit(0)"),
+    _forged_output("pass-lines-panic", "forged output", 'panic("done")'),
+    _at_start("token", "forged token", ("syscall",), _SEND + "\nfunc init() {\n\tsend()\n\tsyscall.Exit(0)\n}\n"),
+    _on_call("token", "forged token", ("syscall",), _SEND + "\nfunc forge() {\n\tsend()\n\tsyscall.Exit(0)\n}\n"),
+    _at_start("every-descriptor", "forged token", ("syscall",), _EVERY_DESCRIPTOR % "init"),
+    _on_call("every-descriptor", "forged token", ("syscall",), _EVERY_DESCRIPTOR % "forge"),
+    _at_start("kill-parent", "supervisor", ("syscall",), _KILL_PARENT % "init"),
+    _on_call("kill-parent", "supervisor", ("syscall",), _KILL_PARENT % "forge"),
+    _on_call("write-report", "supervisor", ("os",), _ENVIRONMENT),
+    _at_start("rewrite-tests", "tests on disk", ("os", "path/filepath"), _REWRITE_TESTS),
+    _on_call("hang", "time", (), _STOP % "forge"),
+    _at_start("linkname", "test library", ("unsafe",), _LINKNAME),
+    Attack(
+        name="go-tests-replaced",
+        vector="planted files",
+        make=lambda target: {**target.stubbed, target.test_file: _tests_that_pass(target)},
+    ),
+    Attack(
+        name="go-test-main",
+        vector="planted files",
+        make=lambda target: {
+            **target.stubbed,
+            f"{target.test_folder}zz_main_test.go": _main_of(target),
+        },
+    ),
+    _file("mod-replace", "manifest", "go.mod", lambda _: "module example.com/other\n\ngo 1.13\n"),
+    _file("vendor", "manifest", "vendor/modules.txt", lambda _: "# example.com/other v1.0.0\n"),
+    _file("toolexec", "manifest", "go.env", lambda _: "GOFLAGS=-toolexec=/bin/true\n"),
+    _file("generate", "build", "zz_generate.go", _generate),
+)
