@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -19,8 +20,10 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, from_json, to_dict, to_json
 
-VERSION = 1
+VERSION = 2
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
+_IN_NODE = frozenset({"acorn", "acorn-walk", "amaro", "cjs-module-lexer", "minimatch", "undici"})
+"""Packages that node itself holds, as sources in its program: every sandbox would show them."""
 _NODE = "node"
 """Name of the lock's line with the version of node."""
 
@@ -36,6 +39,10 @@ class JavaScriptToolchain:
         """The packages that the manifest names and that sources or tests import. Raises :class:`EnvironmentFailure`."""
         node_version()
         project = read_project(root)
+        if project.name in _IN_NODE:
+            raise EnvironmentFailure(
+                f"node holds the sources of {project.name} itself.", reason="part_of_the_toolchain"
+            )
         interpreters = find_interpreters()
         own = [each for each in interpreters if each.prefix.is_relative_to("/usr")] or interpreters
         return Recipe(
@@ -155,7 +162,7 @@ def _remove_copies(modules: Path, request: InstallRequest) -> None:
     copies = [path for path in modules.rglob("node_modules/" + name) if name] + ([modules / name] if name else [])
     for path in copies:
         if path.is_dir():
-            if (modules / "tape" / "package.json").is_file() and name in _needs(modules / "tape" / "package.json"):
+            if _is_required_by_tape(modules / "tape", name):
                 raise EnvironmentFailure(
                     f"The test runner tape itself needs {name}: a copy of the project would have to be installed.",
                     reason="installs_itself",
@@ -172,11 +179,11 @@ def _name_of(manifest: Path) -> str:
     return name if isinstance(name, str) and ".." not in name and not name.startswith("/") else ""
 
 
-def _needs(manifest: Path) -> frozenset[str]:
-    try:
-        return frozenset(json.loads(manifest.read_text(encoding="utf-8")).get("dependencies", {}))
-    except (OSError, ValueError):
-        return frozenset()
+def _is_required_by_tape(tape: Path, name: str) -> bool:
+    """Whether tape itself requires a package, apart from its command."""
+    wanted = re.compile(rf"require\(\s*['\"]{re.escape(name)}['\"/]")
+    files = [tape / "index.js", *tape.glob("lib/*.js")]
+    return any(wanted.search(file.read_text(errors="replace")) for file in files if file.is_file())
 
 
 def _new(path: Path) -> Path:

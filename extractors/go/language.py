@@ -23,6 +23,7 @@ class Go:
     suffixes: tuple[str, ...] = (SUFFIX,)
     inside = go_runner.INSIDE
     scrub_rules = SCRUB_RULES
+    system_code: tuple[str, ...] = ()
     keeps_outputs = False
     grading = GoGrading()
 

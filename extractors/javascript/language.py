@@ -22,6 +22,7 @@ class JavaScript:
     suffixes: tuple[str, ...] = SUFFIXES
     inside = node_runner.INSIDE
     scrub_rules = SCRUB_RULES
+    system_code = ("/usr/share/nodejs/", "/usr/lib/node_modules/", "/usr/share/javascript/")
     keeps_outputs = True
     grading = JavaScriptGrading()
 

@@ -27,6 +27,7 @@ class Python:
     suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
     inside = pytest_runner.INSIDE
     scrub_rules = SCRUB_RULES
+    system_code: tuple[str, ...] = ()
     keeps_outputs = True
     grading = PythonGrading()
 

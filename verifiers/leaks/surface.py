@@ -125,7 +125,7 @@ def _grouped(bench: Workbench, listed: Sequence[ReadableFile]) -> dict[str, list
     for row in listed:
         if row.path.startswith(f"{REPO}/"):
             continue
-        if row.path.startswith(f"{ENV}/"):
+        if row.path.startswith((f"{ENV}/", *bench.language.system_code)):
             name = ENVIRONMENT
         elif row.path.startswith(library):
             name = LIBRARY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,10 +12,16 @@ import numpy as np
 
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind, name_in_file
+from excise.types import Symbol, SymbolKind, name_in_file, path_of
+from excise.verifiers.leaks.decoders.minified_js import MIN_WORDS, kept_words
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
 _STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
+_C_STRING = re.compile(
+    rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)"
+)
+_C_SUFFIXES = (".js", ".cjs", ".mjs")
+"""Suffixes of files with comments like those of C."""
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _PREFIXES = frozenset(
     first + second for first in (b"", b"r", b"R", b"b", b"B", b"f", b"F") for second in (b"", b"r", b"b", b"f", b"R")
@@ -48,6 +54,8 @@ class Target:
     """Windows of the definition's docstring (L2)."""
     mention: Hashes
     """The definition's name as a word (L1)."""
+    is_minified: bool = False
+    """Whether this is what minifiers keep of the definition: only ``body`` has fingerprints."""
 
     def all_fingerprints(self) -> Hashes:
         """The fingerprints of all channels, sorted, without duplicates."""
@@ -64,7 +72,7 @@ class Target:
         return unique(np.concatenate(channels))
 
 
-def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[Target]:
+def targets_of(codebase: Codebase, deleted: Sequence[tuple[str, str]]) -> list[Target]:
     """The targets of a deletion, which is given as (symbol id, text) pairs.
 
     Each function and method is one target; classes and modules are others, without their functions.
@@ -79,7 +87,33 @@ def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[T
             continue
         for inner, body in definitions_in(codebase, symbol):
             found[inner.symbol_id] = _target(inner, body)
-    return list(found.values())
+    minified = (_minified(each, text) for each, text in deleted)
+    return [*found.values(), *(each for each in minified if each is not None)]
+
+
+def _minified(symbol_id: str, text: str) -> Target | None:
+    """The target of a definition of JavaScript as minifiers write it; ``None`` for other languages and for short
+    ones."""
+    if not path_of(symbol_id).endswith(_C_SUFFIXES):
+        return None
+    words = kept_words(text.encode(errors="replace"))
+    if len(words.split()) < MIN_WORDS:
+        return None
+    name = name_in_file(symbol_id).rpartition(".")[2]
+    body = unique(windows(hashes_of(words_of(words))))
+    return Target(
+        symbol=symbol_id,
+        name=name.partition("#")[0],
+        body=body,
+        plain=EMPTY,
+        code=EMPTY,
+        member=EMPTY,
+        rare=EMPTY,
+        signature=EMPTY,
+        docstring=EMPTY,
+        mention=EMPTY,
+        is_minified=True,
+    )
 
 
 def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, bytes]]:
@@ -133,6 +167,7 @@ def target(
 ) -> Target:
     """The target of one definition, computed from its source text."""
     plain = name.partition("#")[0].encode(errors="replace")
+    body = _like_python(body) if path_of(symbol_id).endswith(_C_SUFFIXES) else body
     words = (code_words(body) | {p.encode() for p in parameters}) - {plain}
     own = [p.encode() for p in parameters if p not in {"self", "cls"}]
     return Target(
@@ -168,6 +203,18 @@ def parameters_of(symbol: Symbol) -> list[str]:
 def code_words(body: bytes) -> frozenset[bytes]:
     """The names in some code; keywords, strings and comments are left out."""
     return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
+
+
+def _like_python(body: bytes) -> bytes:
+    """The code with its comments behind a number sign, as those of Python."""
+
+    def changed(found: re.Match[bytes]) -> bytes:
+        comment = found["comment"]
+        if comment is None:
+            return found[0]
+        return b"#" + comment.strip(b"/*").replace(b"\n", b"\n#")
+
+    return _C_STRING.sub(changed, body)
 
 
 def without_comments(body: bytes) -> bytes:

@@ -87,6 +87,9 @@ class Language(Protocol):
 
     scrub_rules: ScrubRules
     """Which files of a tree its tools have made."""
+    system_code: tuple[str, ...]
+    """Beginnings of the paths of code in this language that a system has, such as other projects' packages. Leak scans
+    read it like an environment."""
     keeps_outputs: bool
     """Whether build outputs of the untouched project may be there in later runs, such as byte code, which is only used
     for files that have not changed. Otherwise each run begins with those of other code only."""
