@@ -15,12 +15,15 @@ _LONG_LINE = 400
 """Bytes of a line from which on a text may be minified."""
 _SCRIPT = re.compile(rb"\bfunction\b|=>|\breturn\b")
 _TOKEN = re.compile(
-    rb"//[^\n]*|/\*.*?\*/"
+    rb"//[^\n]{0,160}(?=\n|\Z)|/\*.*?\*/"
+    rb"|(?<=[=(,:;!&|?{}\[+>~ \n])/(?![*/ ])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
     rb"|\"((?:\\.|[^\"\\\n])*)\"|'((?:\\.|[^'\\\n])*)'|`((?:\\.|[^`\\])*)`"
     rb"|\.\s*([A-Za-z_$][\w$]*)"
     rb"|[{,]\s*([A-Za-z_$][\w$]*)\s*:(?!:)",
     re.DOTALL,
 )
+"""Comments (in minified code, two slashes are part of something else), regular expressions, texts, properties, keys."""
+_EXPRESSION = re.compile(rb"\$\{[^}]*\}")
 MIN_WORDS = 12
 """Words that a definition must keep to be looked for in minified code."""
 
@@ -31,7 +34,8 @@ def kept_words(code: bytes) -> bytes:
     for found in _TOKEN.finditer(code):
         text = found[1] or found[2] or found[3]
         if text:
-            words += re.findall(rb"\w+", text)
+            plain = _EXPRESSION.sub(b" ", text)
+            words += (word for word in re.findall(rb"\w{3,}", plain) if word != b"undefined")
         elif name := found[4] or found[5]:
             words.append(name.replace(b"$", b"_"))
     return b" ".join(words)
