@@ -74,3 +74,26 @@ def test_a_real_project_of_the_registry_gives_a_task(excise: Callable[..., Any],
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["num_tasks"] == 1
     assert SourceSpec(spec="npm:secure-json-parse@4.1.1").name in done.stdout
+
+
+def test_copies_of_the_code_are_recovered(parcels: Any, prepared_parcels: Prepared) -> None:
+    bench = open_workbench(parcels.settings, prepared_parcels)
+    task = next(iter(parcels.taskset.tasks()))
+    path = task.removed[0].partition("::")[0]
+    text = (bench.root / path).read_text()
+    planted = json.dumps({"/tmp/x/node_modules/parcels/index.js": text, "/tmp/b.js.map": source_map(text)})
+    code = f"import json, os\nfor path, text in json.loads({planted!r}).items():\n    os.makedirs(os.path.dirname(path), "
+    code += "exist_ok=True)\n    open(path, 'w').write(text)"
+
+    def plant(session: Any) -> None:
+        assert session.exec(["/opt/env/bin/python", "-c", code], timeout_s=30).rc == 0
+
+    found = recover(candidate_of(bench, task), before=plant)
+    assert "script_copies" in found.by_strategy
+    assert found.succeeded
+    clean = recover(candidate_of(bench, task))
+    assert not clean.succeeded
+
+
+def source_map(text: str) -> str:
+    return json.dumps({"version": 3, "sources": ["a.js"], "sourcesContent": [text], "mappings": ""})
