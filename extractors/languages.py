@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import cast
 
 from excise.languages import LANGUAGES, language_part
-from excise.protocols import Language
+from excise.protocols import Language, ScanRules
 
 
 def get_language(name: str) -> Language:
     """The adapter of a language. Raises :class:`ConfigError` for an unknown name."""
     return cast(Language, language_part(name, "extractors.{}.language", "LANGUAGE"))
+
+
+def scan_rules_of(path: str) -> ScanRules:
+    """The scan rules of the language that a file is written in, as its suffix says; of the first one for others."""
+    for name in LANGUAGES:
+        if path.endswith(get_language(name).suffixes):
+            return get_language(name).scan_rules
+    return get_language(LANGUAGES[0]).scan_rules
 
 
 def detect_language(root: Path) -> str:

@@ -112,6 +112,16 @@ install_browser() {
     say "There is no browser for the viewer's tests. To have one, run this once, as root: apt-get install -y chromium"
 }
 
+# Called by ./check only: toolchains of the languages that excise knows besides Python.
+install_toolchains() {
+    [ ! -e /usr/lib/go/bin/go ] || return 0
+    if have apt-get && may_be_root; then
+        say "Installing a Go toolchain for the tests: golang-go"
+        apt_install golang-go && return 0
+    fi
+    say "There is no Go toolchain for the tests. To have one, run this once, as root: apt-get install -y golang-go"
+}
+
 # Called by ./check only: some tests make tasks from projects in JavaScript. Sandboxes show the files of a Debian package.
 install_node() {
     ! have npm || ! have dpkg-query || ! dpkg-query -W nodejs >/dev/null 2>&1 || return 0

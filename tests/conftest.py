@@ -99,7 +99,7 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
 
 
-MARKS = {"shapes": "slow", "parcels": "slow", "ranks": "slow", "docker_host": "docker"}
+MARKS = {"shapes": "slow", "spans": "slow", "parcels": "slow", "ranks": "slow", "docker_host": "docker"}
 """Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""
 
 
@@ -254,6 +254,24 @@ def shapes(shapes_run: Run, prepared: Prepared) -> Run:
             assert done.returncode == 0, done.stderr
             shapes_run.answer.write_text(done.stdout)
     return shapes_run
+
+
+@pytest.fixture(scope="session")
+def spans(shared: Path) -> Run:
+    """A finished run of ``excise generate`` on ``spans``, a tiny project in Go: two tasks."""
+    folder = shared / "spans-run"
+    run = Run(config=folder / "excise.toml", out=folder / "out", cache=folder / "cache")
+    with waiting_lock(shared / "spans-run.lock"):
+        if not run.answer.exists():
+            folder.mkdir(exist_ok=True)
+            run.config.write_text(CONFIG)
+            done = run_excise(
+                "generate", REPOS / "spans", "--out", run.out, "--cache", run.cache, "--config", run.config,
+                "--limit", "2", "--workers", "1", "--json",
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            run.answer.write_text(done.stdout)
+    return run
 
 
 @pytest.fixture(scope="session")

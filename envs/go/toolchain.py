@@ -26,7 +26,7 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, WorkerOutcome, content_id, from_json, to_dict, to_json
 
-VERSION = 1
+VERSION = 2
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 PACKAGE = "golang-go"
 """The Debian package with the toolchain."""
@@ -190,11 +190,14 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
 
 
 def _dependencies(session: Session, request: InstallRequest) -> tuple[list[str], list[str]]:
-    """Import paths of the packages of others that the tests use, and the modules that these come from."""
+    """Import paths of the packages of others that the tests use, and the modules that these come from.
+
+    go writes the main files of tests into its cache meanwhile, which is not the one that is kept.
+    """
     found = []
     for template in (_FOREIGN, _MODULES):
         words = ["go", "list", "-deps", "-test", "-f", template, "./..."]
-        done = session.exec(words, timeout_s=request.timeout_s, cwd=REPO)
+        done = session.exec(words, timeout_s=request.timeout_s, cwd=REPO, env={"GOCACHE": "/tmp/go-list"})
         _require(done, f"{request.repo.repo}: a package that it needs is not there")
         lines = {line.strip() for line in done.stdout.decode("utf-8", "replace").splitlines()} - {""}
         found.append(sorted(line for line in lines if IMPORT_PATH.match(line)))

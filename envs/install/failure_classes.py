@@ -125,6 +125,9 @@ ADVICE = {
     "not find by itself can be named with test_args in a sources file.",
     "python_unavailable": "Install an interpreter that the project admits (`uv python install X.Y` or `pyenv install "
     "X.Y.Z`), or choose another with --python, and run again.",
+    "toolchain_unavailable": "Install the package that the message names, and run again.",
+    "no_manifest": "Give the project a manifest of its language, for example a go.mod, and run again.",
+    "missing_dependency": "The project uses packages that are not in its sources: bring them along (go mod vendor).",
     "resolve_conflict": "No set of releases fits. Look at the lines above: pins of another time, or releases that the "
     "index does not have. --set verdict.cutoff='' admits releases of today; --require adds or replaces a requirement.",
     "build_native": "The build itself fails. Look at the lines above; often another interpreter (--python) or another "

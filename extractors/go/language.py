@@ -10,6 +10,7 @@ from excise.extractors.fetch.trees import list_files
 from excise.extractors.go.analysis.codebase import SUFFIX, GoCodebase
 from excise.extractors.go.execution import go_runner
 from excise.extractors.go.execution.go_grading import GoGrading
+from excise.extractors.go.scan_rules import SCAN_RULES
 from excise.extractors.go.scrub_rules import SCRUB_RULES
 from excise.extractors.test_reports import executed_symbols
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
@@ -23,7 +24,7 @@ class Go:
     suffixes: tuple[str, ...] = (SUFFIX,)
     inside = go_runner.INSIDE
     scrub_rules = SCRUB_RULES
-    system_code: tuple[str, ...] = ()
+    scan_rules = SCAN_RULES
     keeps_outputs = False
     grading = GoGrading()
 

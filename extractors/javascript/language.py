@@ -10,6 +10,7 @@ from excise.extractors.javascript import project_files
 from excise.extractors.javascript.analysis.codebase import SUFFIXES, JavaScriptCodebase
 from excise.extractors.javascript.execution import coverage_map, node_runner
 from excise.extractors.javascript.execution.javascript_grading import JavaScriptGrading
+from excise.extractors.javascript.scan_rules import SCAN_RULES
 from excise.extractors.javascript.scrub_rules import SCRUB_RULES
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
@@ -22,7 +23,7 @@ class JavaScript:
     suffixes: tuple[str, ...] = SUFFIXES
     inside = node_runner.INSIDE
     scrub_rules = SCRUB_RULES
-    system_code = ("/usr/share/nodejs/", "/usr/lib/node_modules/", "/usr/share/javascript/")
+    scan_rules = SCAN_RULES
     keeps_outputs = True
     grading = JavaScriptGrading()
 

@@ -14,6 +14,7 @@ from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.extractors.python.needs import find_needs
 from excise.extractors.python.needs.test_uses import uses_in
+from excise.extractors.python.scan_rules import SCAN_RULES
 from excise.extractors.python.scrub_rules import SCRUB_RULES
 from excise.extractors.test_reports import executed_symbols
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
@@ -27,7 +28,7 @@ class Python:
     suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
     inside = pytest_runner.INSIDE
     scrub_rules = SCRUB_RULES
-    system_code: tuple[str, ...] = ()
+    scan_rules = SCAN_RULES
     keeps_outputs = True
     grading = PythonGrading()
 

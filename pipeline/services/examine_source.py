@@ -124,7 +124,7 @@ def _report_lines(examined: ExaminedSource) -> Iterator[str]:
             f", {repo.created_at[:10]}" if repo.created_at else ""
         )
     if (environment := examined.environment) is not None:
-        yield from _recipe_lines(environment.recipe)
+        yield from _recipe_lines(environment.recipe, examined.repo.language if examined.repo else "")
         yield f"  lock          {len(environment.lock)} distributions; environment {environment.env_id}"
     if examined.baseline is not None:
         yield from _test_lines(examined)
@@ -137,7 +137,12 @@ def _report_lines(examined: ExaminedSource) -> Iterator[str]:
             yield f"What to do: {examined.advice}"
 
 
-def _recipe_lines(recipe: Recipe) -> Iterator[str]:
+def _recipe_lines(recipe: Recipe, language: str) -> Iterator[str]:
+    if language != "python":
+        yield f"  toolchain     {', '.join(recipe.requirements)} ({language})"
+        yield f"  project       {', '.join(recipe.packages)}"
+        yield from _shared_lines(recipe)
+        return
     yield f"  interpreter   {recipe.python}"
     packages = f"packages {', '.join(recipe.packages)} in {', '.join(recipe.roots)}"
     yield f"  project       {_INSTALL_METHODS[recipe.editable]}; {packages}"
@@ -148,11 +153,17 @@ def _recipe_lines(recipe: Recipe) -> Iterator[str]:
         yield f"  own lock      {len(recipe.constraints)} versions"
     if recipe.cutoff:
         yield f"  released      before {recipe.cutoff}"
+    yield from _shared_lines(recipe, f"pytest {' '.join([*recipe.test_args, *recipe.test_paths])}")
+
+
+def _shared_lines(recipe: Recipe, tests: str = "") -> Iterator[str]:
+    """What recipes of all languages say; ``tests`` is the command that runs them."""
     if recipe.system_packages:
         yield f"  system        {' '.join(recipe.system_packages)}"
     if recipe.env:
         yield f"  variables     {' '.join(f'{name}={value}' for name, value in recipe.env)}"
-    yield f"  tests         pytest {' '.join([*recipe.test_args, *recipe.test_paths])}"
+    if tests:
+        yield f"  tests         {tests}"
     yield "  why"
     yield from (f"    {line}" for line in recipe.evidence)
 

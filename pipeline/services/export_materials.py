@@ -58,6 +58,8 @@ class SetMaterials:
         """The image of an environment."""
         environment, _ = self.taskset.environment(env_id)
         repo = next((r for r in self.taskset.repos() if r.tree == environment.tree), None)
+        if repo is not None and repo.language != "python":
+            raise StoreError(f"{repo.repo} is written in {repo.language}: images are made of Python environments only.")
         if repo is None:
             raise StoreError(f"The set has no sources of the environment {env_id}.")
         files = task_image_files(repo, environment, self.taskset.blob(repo.blob))

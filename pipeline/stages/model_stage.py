@@ -35,7 +35,19 @@ from excise.types import Baseline, Rejection, SourceSpec, TestRun
 from excise.verifiers.baseline import collect_only
 from excise.verifiers.workbench import Prepared, Workbench
 
-BEYOND_A_MODEL = frozenset({"no_tests", "python_unavailable", "oom", "credentials_required", "gpu_required", "infra"})
+BEYOND_A_MODEL = frozenset(
+    {
+        "no_tests",
+        "python_unavailable",
+        "toolchain_unavailable",
+        "no_manifest",
+        "missing_dependency",
+        "oom",
+        "credentials_required",
+        "gpu_required",
+        "infra",
+    }
+)
 """Reasons of failures that no other installation can fix."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,14 @@ from typing import Any
 import pytest
 
 from excise.pipeline.services.attack_suite import HONEST, AttackResult, attack_tasks, summary
-from excise.types import SourceSpec
+from excise.pipeline.stages.environment_stage import open_workbench
+from excise.types import path_of
+from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.attacks.all_attacks import attacks_of
+from excise.verifiers.recovery.recover import scored
+from excise.verifiers.recovery.recovery_attempt import StrategyOptions, run_strategies
+from excise.verifiers.stored_tasks import candidate_of
+from excise.verifiers.workbench import Prepared
 
 CHOSEN = (
     "node-exit", "node-printed-tap", "node-assert-nothing", "node-flip-below-fs", "node-flip-where-called",
@@ -73,27 +80,20 @@ def test_a_real_project_of_the_registry_gives_a_task(excise: Callable[..., Any],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["num_tasks"] == 1
-    assert SourceSpec(spec="npm:secure-json-parse@4.1.1").name in done.stdout
 
 
 def test_copies_of_the_code_are_recovered(parcels: Any, prepared_parcels: Prepared) -> None:
     bench = open_workbench(parcels.settings, prepared_parcels)
     task = next(iter(parcels.taskset.tasks()))
-    path = task.removed[0].partition("::")[0]
-    text = (bench.root / path).read_text()
-    planted = json.dumps({"/tmp/x/node_modules/parcels/index.js": text, "/tmp/b.js.map": source_map(text)})
-    code = f"import json, os\nfor path, text in json.loads({planted!r}).items():\n    os.makedirs(os.path.dirname(path), "
-    code += "exist_ok=True)\n    open(path, 'w').write(text)"
-
-    def plant(session: Any) -> None:
-        assert session.exec(["/opt/env/bin/python", "-c", code], timeout_s=30).rc == 0
-
-    found = recover(candidate_of(bench, task), before=plant)
-    assert "script_copies" in found.by_strategy
-    assert found.succeeded
-    clean = recover(candidate_of(bench, task))
-    assert not clean.succeeded
-
-
-def source_map(text: str) -> str:
-    return json.dumps({"version": 3, "sources": ["a.js"], "sourcesContent": [text], "mappings": ""})
+    candidate = candidate_of(bench, task)
+    text = (bench.root / path_of(task.removed[0])).read_text()
+    source_map = json.dumps({"version": 3, "sources": ["a.js"], "sourcesContent": [text], "mappings": ""})
+    for name, planted in (("node_modules/parcels/index.js", text), ("b.js.map", source_map)):
+        encoded = base64.b64encode(planted.encode()).decode()
+        file = f"/home/agent/{name}"
+        prefix = f"mkdir -p $(dirname {file}); echo {encoded} | base64 -d > {file}"
+        options = StrategyOptions(distribution="parcels", only=["script_copies"], shell_prefix=prefix)
+        with workspace(bench, candidate.edits("shipped")) as place, place.open() as session:
+            found = scored(candidate, run_strategies(session, task.removed, options))
+        assert found.succeeded, found
+        assert found.total.level == "L4"

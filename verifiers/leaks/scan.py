@@ -69,7 +69,7 @@ class LeakThresholds:
 
 THRESHOLDS = LeakThresholds()
 WHOLE_DELETION = "the deleted code"
-_CHANNELS = ("body", "plain", "code", "member", "rare", "signature", "docstring", "mention")
+_CHANNELS = ("body", "plain", "code", "member", "rare", "signature", "docstring", "mention", "compiled")
 
 
 class Level(IntEnum):
@@ -94,7 +94,8 @@ class Leak:
     share: float
     """Share of the definition's fingerprints that the file has, 0 to 1."""
     what: str
-    """What was found: ``source text``, ``byte code``, ``locals``, ``signature``, ``docstring`` or ``name``."""
+    """What was found: ``source text``, ``byte code``, ``machine code``, ``locals``, ``signature``, ``docstring`` or
+    ``name``."""
 
     def __str__(self) -> str:
         return f"{self.share:.0%} of {self.symbol} stands in {self.file} ({self.what}, L{int(self.level)})"
@@ -283,10 +284,11 @@ def _worst_leak(
     required_shares = {
         "code": _required_code_share(target, alone=alone),
         "member": _required_name_share(len(target.member), alone=alone),
+        "compiled": 1.0 if len(target.compiled) else 2.0,
     }
     for channel, required in required_shares.items():
         if kind is FragmentKind.CODE and share(channel) >= required:
-            return leak(Level.L3, channel, "byte code")
+            return leak(Level.L3, channel, "machine code" if channel == "compiled" else "byte code")
     has_rare = len(target.rare) >= limits.min_rare and share("rare") >= limits.rare_share
     if has_rare and not rules.is_project_source(name):
         return leak(Level.L3, "rare", "locals")

@@ -16,11 +16,14 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from blake3 import blake3
 
 from excise.envs.sandbox.mount_points import ENV, REPO, library_of
+from excise.extractors.languages import get_language
+from excise.languages import LANGUAGES
 from excise.protocols import Mount, Session
 from excise.system.deadline import check_deadline
 from excise.system.locks import host_folder, host_lock
@@ -125,7 +128,7 @@ def _grouped(bench: Workbench, listed: Sequence[ReadableFile]) -> dict[str, list
     for row in listed:
         if row.path.startswith(f"{REPO}/"):
             continue
-        if row.path.startswith((f"{ENV}/", *bench.language.system_code)):
+        if row.path.startswith(f"{ENV}/"):
             name = ENVIRONMENT
         elif row.path.startswith(library):
             name = LIBRARY
@@ -170,7 +173,9 @@ class _Reader:
                 elsewhere.append(row)
                 continue
             derived = is_derived(path, keep_plain=name == LIBRARY) if name in (LIBRARY, SYSTEM) else False
-            yield row.path, row.size, _NOTHING if derived else self._content(read_file(path), name)
+            derived = derived or (name == SYSTEM and is_made_by_a_toolchain(row.path))
+            read_as = LIBRARY if name == SYSTEM and is_copy(row.path) else name
+            yield row.path, row.size, _NOTHING if derived else self._content(read_file(path), read_as)
         received = set()
         for row, data in read_through_sandbox(self.session, elsewhere, MAX_PART):
             received.add(row.path)
@@ -192,6 +197,25 @@ class _Reader:
                 del self.recent[next(iter(self.recent))]
             self.recent[key] = read_content(data, only_python=name == SYSTEM)
         return self.recent[key]
+
+
+@cache
+def _paths(kind: str) -> re.Pattern[str] | None:
+    """The paths that the scan rules of all languages name as ``derived`` or ``copies``; ``None`` if there are none."""
+    found = [rule for name in LANGUAGES if (rule := getattr(get_language(name).scan_rules, kind))]
+    return re.compile("|".join(found)) if found else None
+
+
+def is_made_by_a_toolchain(path: str) -> bool:
+    """Whether a toolchain made the file of the system of others, which are read: its compiled library, its programs."""
+    rule = _paths("derived")
+    return rule is not None and rule.match(path) is not None
+
+
+def is_copy(path: str) -> bool:
+    """Whether the file of the system is in a place for copies of projects, and is read whole."""
+    rule = _paths("copies")
+    return rule is not None and rule.match(path) is not None
 
 
 def is_derived(path: Path, *, keep_plain: bool) -> bool:

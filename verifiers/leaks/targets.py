@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
-from excise.protocols import Codebase
+from excise.extractors.languages import scan_rules_of
+from excise.protocols import Codebase, ScanRules
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, name_in_file, path_of
-from excise.verifiers.leaks.decoders.minified_js import MIN_WORDS, kept_words
+from excise.verifiers.leaks.decoders.go_objects import COMPILED
+from excise.verifiers.leaks.decoders.minified_js import MIN_WORDS, SCRIPTS, kept_words
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
-_STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
-_C_STRING = re.compile(
-    rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)"
-)
-_C_SUFFIXES = (".js", ".cjs", ".mjs")
-"""Suffixes of files with comments like those of C."""
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
-_PREFIXES = frozenset(
-    first + second for first in (b"", b"r", b"R", b"b", b"B", b"f", b"F") for second in (b"", b"r", b"b", b"f", b"R")
-)
-_KEYWORDS = frozenset(word.encode() for word in keyword.kwlist) | {b"print"} | _PREFIXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +45,8 @@ class Target:
     """Windows of the definition's docstring (L2)."""
     mention: Hashes
     """The definition's name as a word (L1)."""
+    compiled: Hashes = field(default_factory=lambda: EMPTY)
+    """The name under which compiled programs hold a function, where its machine code is no code object (L3)."""
     is_minified: bool = False
     """Whether this is what minifiers keep of the definition: only ``body`` has fingerprints."""
 
@@ -68,6 +61,7 @@ class Target:
             self.signature,
             self.docstring,
             self.mention,
+            self.compiled,
         )
         return unique(np.concatenate(channels))
 
@@ -86,34 +80,28 @@ def targets_of(codebase: Codebase, deleted: Sequence[tuple[str, str]]) -> list[T
             found[symbol_id] = target(symbol_id, name_in_file(symbol_id), text.encode(errors="replace"))
             continue
         for inner, body in definitions_in(codebase, symbol):
-            found[inner.symbol_id] = _target(inner, body)
-    minified = (_minified(each, text) for each, text in deleted)
+            found[inner.symbol_id] = replace(_target(inner, body), compiled=_compiled(codebase, inner.symbol_id))
+    minified = (_minified(symbol_id, text) for symbol_id, text in deleted)
     return [*found.values(), *(each for each in minified if each is not None)]
 
 
 def _minified(symbol_id: str, text: str) -> Target | None:
-    """The target of a definition of JavaScript as minifiers write it; ``None`` for other languages and for short
-    ones."""
-    if not path_of(symbol_id).endswith(_C_SUFFIXES):
-        return None
-    words = kept_words(text.encode(errors="replace"))
+    """The target of a definition as minifiers write it; ``None`` where none do, and for short ones."""
+    words = kept_words(text.encode(errors="replace")) if path_of(symbol_id).endswith(SCRIPTS) else b""
     if len(words.split()) < MIN_WORDS:
         return None
-    name = name_in_file(symbol_id).rpartition(".")[2]
-    body = unique(windows(hashes_of(words_of(words))))
     return Target(
         symbol=symbol_id,
-        name=name.partition("#")[0],
-        body=body,
-        plain=EMPTY,
-        code=EMPTY,
-        member=EMPTY,
-        rare=EMPTY,
-        signature=EMPTY,
-        docstring=EMPTY,
-        mention=EMPTY,
+        name=name_in_file(symbol_id).rpartition(".")[2].partition("#")[0],
+        body=unique(windows(hashes_of(words_of(words)))),
+        **dict.fromkeys(("plain", "code", "member", "rare", "signature", "docstring", "mention"), EMPTY),
         is_minified=True,
     )
+
+
+def _compiled(codebase: Codebase, symbol_id: str) -> Hashes:
+    name = codebase.compiled_name(symbol_id)
+    return unique(pairs("code", name.encode(), [COMPILED.encode()])) if name else EMPTY
 
 
 def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, bytes]]:
@@ -165,16 +153,16 @@ def enclosing_name(symbol: Symbol) -> str:
 def target(
     symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "", enclosing: str = ""
 ) -> Target:
-    """The target of one definition, computed from its source text."""
+    """The target of one definition, computed from its source text, which is in the language of its file."""
+    rules = scan_rules_of(path_of(symbol_id))
     plain = name.partition("#")[0].encode(errors="replace")
-    body = _like_python(body) if path_of(symbol_id).endswith(_C_SUFFIXES) else body
-    words = (code_words(body) | {p.encode() for p in parameters}) - {plain}
+    words = (code_words(body, rules) | {p.encode() for p in parameters}) - {plain}
     own = [p.encode() for p in parameters if p not in {"self", "cls"}]
     return Target(
         symbol=symbol_id,
         name=plain.decode(),
         body=unique(windows(hashes_of(words_of(body)))),
-        plain=unique(windows(hashes_of(words_of(without_comments(body))))),
+        plain=unique(windows(hashes_of(words_of(without_comments(body, rules))))),
         code=unique(pairs("code", plain, words)),
         member=unique(pairs("member", f"{enclosing}.".encode(errors="replace") + plain, words)) if enclosing else EMPTY,
         rare=unique(salted("word", hashes_of(words))),
@@ -188,7 +176,9 @@ def parameters_of(symbol: Symbol) -> list[str]:
     """Names of a function's parameters, read from its signature."""
     if not symbol.is_callable:
         return []
-    opened = symbol.signature.partition("(")[2]
+    before = scan_rules_of(symbol.path).before_name
+    signature = re.sub(before, "", symbol.signature) if before else symbol.signature
+    opened = signature.partition("(")[2]
     depth, top = 1, []
     for letter in opened:
         depth += (letter in "([{") - (letter in ")]}")
@@ -200,31 +190,19 @@ def parameters_of(symbol: Symbol) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def code_words(body: bytes) -> frozenset[bytes]:
+def code_words(body: bytes, rules: ScanRules) -> frozenset[bytes]:
     """The names in some code; keywords, strings and comments are left out."""
-    return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
+    return frozenset(_NAME.findall(re.sub(rules.literals, b" ", body))) - rules.keywords
 
 
-def _like_python(body: bytes) -> bytes:
-    """The code with its comments behind a number sign, as those of Python."""
-
-    def changed(found: re.Match[bytes]) -> bytes:
-        comment = found["comment"]
-        if comment is None:
-            return found[0]
-        return b"#" + comment.strip(b"/*").replace(b"\n", b"\n#")
-
-    return _C_STRING.sub(changed, body)
-
-
-def without_comments(body: bytes) -> bytes:
+def without_comments(body: bytes, rules: ScanRules) -> bytes:
     """The code without comments; strings stay."""
-    return _STRING.sub(lambda found: b"" if found[0].startswith(b"#") else found[0], body)
+    return re.sub(rules.literals, lambda found: b"" if found[0].startswith(rules.comments) else found[0], body)
 
 
 def code_pairs(symbol: Symbol, body: bytes) -> Hashes:
     """The fingerprints that a definition's code object would have: channels ``code`` and ``member``."""
-    words = code_words(body) | {p.encode() for p in parameters_of(symbol)}
+    words = code_words(body, scan_rules_of(symbol.path)) | {p.encode() for p in parameters_of(symbol)}
     name = (symbol.name or "<module>").partition("#")[0].encode(errors="replace")
     enclosing = enclosing_name(symbol).encode(errors="replace")
     return np.concatenate([pairs("code", name, words), pairs("member", enclosing + b"." + name, words)])

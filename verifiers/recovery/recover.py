@@ -51,7 +51,11 @@ def recover(candidate: Candidate, *, thorough: bool = False) -> Recovery:
     """
     bench = candidate.bench
     options = StrategyOptions(
-        distribution=bench.repo.repo.rpartition("/")[2], packages=bench.recipe.packages, thorough=thorough
+        distribution=bench.repo.repo.rpartition("/")[2],
+        packages=bench.recipe.packages,
+        definitions=bench.language.scan_rules.definitions,
+        suffixes=() if bench.repo.language == "python" else bench.language.suffixes,
+        thorough=thorough,
     )
     with candidate.trees.workspace() as place, place.open() as session:
         attempt = run_strategies(session, candidate.deletion.removed, options)

@@ -113,6 +113,10 @@ class StrategyOptions:
     """Names of the strategies to run; empty for all."""
     thorough: bool = False
     """Whether to read the system's files as well."""
+    definitions: Sequence[str] = ()
+    """Regular expressions for what stands before the name of a definition; empty for those of Python."""
+    suffixes: Sequence[str] = ()
+    """Suffixes of source files; empty for those of Python."""
     shell_prefix: str = ""
     """A shell line to run first, in the same command (tests use it to plant code)."""
 
@@ -127,6 +131,8 @@ def run_strategies(session: Session, symbols: Sequence[str], options: StrategyOp
         "distribution": options.distribution,
         "packages": list(options.packages),
         "only": list(options.only),
+        "definitions": list(options.definitions),
+        "suffixes": list(options.suffixes),
         "thorough": options.thorough,
         "seconds": seconds,
         "nonce": nonce,

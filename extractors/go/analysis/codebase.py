@@ -78,6 +78,15 @@ class GoCodebase:
         symbol = self._symbols[symbol_id]
         return symbol.qualname.partition("#")[0] not in _CALLED_BY_GO
 
+    def compiled_name(self, symbol_id: str) -> str:
+        """Package and name of a function, as ``verifiers/leaks/decoders/go_objects.py`` reads them."""
+        symbol = self._symbols[symbol_id]
+        if not symbol.is_callable or not self.import_paths:
+            return ""
+        path = [*self.import_paths[0].split("/"), *filter(None, posixpath.dirname(symbol.path).split("/"))]
+        package = "/".join(path[-2:]) if len(path) > 2 else f"/{path[-1]}"
+        return f"{package}.{symbol.qualname.partition('#')[0]}"
+
     def package_files(self, path: str) -> list[str]:
         """Paths of the files in the folder of a file, tests included."""
         return self._folders.get(posixpath.dirname(path), [])

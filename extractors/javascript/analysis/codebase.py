@@ -114,6 +114,10 @@ class JavaScriptCodebase:
         symbol = self._symbols[symbol_id]
         return not (symbol.kind is SymbolKind.METHOD and symbol.name == "constructor")
 
+    def compiled_name(self, symbol_id: str) -> str:
+        """None: JavaScript is not compiled."""
+        return ""
+
     def members(self, symbol_id: str) -> tuple[str, ...]:
         """Ids of the symbol and of all that belong to it: methods, functions inside it, functions of its prototype."""
         symbol = self._symbols[symbol_id]

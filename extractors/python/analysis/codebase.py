@@ -117,6 +117,10 @@ class PythonCodebase:
         symbol = self._symbols[symbol_id]
         return not symbol.qualname or is_removable(symbol.name)
 
+    def compiled_name(self, symbol_id: str) -> str:  # noqa: ARG002
+        """None: byte code is recognised by the names in it."""
+        return ""
+
     def is_one_liner(self, symbol_id: str) -> bool:
         """Whether the function's body begins on the line of its ``def``, which importing the module executes."""
         symbol = self._symbols.get(symbol_id)

@@ -11,6 +11,7 @@ language_protocol    ``Language``                                  ``languages.p
 codebase_protocol    ``Codebase``, which a language parses
 editor_protocol      ``CodeEditor``, a language's part for deleters
 grading_protocol     ``Grading``, a language's part for graders
+scan_rules           ``ScanRules``, a language's part for leak scans
 scrub_rules          ``ScrubRules``, a language's part for shipped trees
 sandbox_protocol     ``Sandbox`` and its ``Session``               ``envs/sandboxes.py``
 task_protocols       ``Deleter``                                   ``deleters/all_deleters.py``
@@ -56,6 +57,7 @@ from excise.protocols.sandbox_protocol import (
     Start,
     SystemRequest,
 )
+from excise.protocols.scan_rules import ScanRules
 from excise.protocols.scrub_rules import ScrubRules
 from excise.protocols.source_protocol import Fetched, Source
 from excise.protocols.task_protocols import Deleter, Gate, GateReport, NamedClaim
@@ -98,6 +100,7 @@ __all__ = [
     "Policy",
     "ReportedValues",
     "Sandbox",
+    "ScanRules",
     "ScrubRules",
     "Session",
     "Source",

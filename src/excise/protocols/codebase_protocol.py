@@ -52,6 +52,10 @@ class Codebase(Protocol):
         """Whether a definition can be deleted alone: the language itself needs some others, such as constructors."""
         ...
 
+    def compiled_name(self, symbol_id: str) -> str:
+        """The name under which compiled programs hold a function, see ``verifiers/leaks/decoders``; empty for none."""
+        ...
+
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that the body of this one refers to, as far as names can be resolved."""
         ...

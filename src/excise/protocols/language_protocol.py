@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
+from excise.protocols.scan_rules import ScanRules
 from excise.protocols.scrub_rules import ScrubRules
 from excise.types import CoverageMap, ExecutedCode, Need, Recipe, Status, TestRun, Watched
 
@@ -87,9 +88,8 @@ class Language(Protocol):
 
     scrub_rules: ScrubRules
     """Which files of a tree its tools have made."""
-    system_code: tuple[str, ...]
-    """Beginnings of the paths of code in this language that a system has, such as other projects' packages. Leak scans
-    read it like an environment."""
+    scan_rules: ScanRules
+    """How its code looks to a leak scan, and which files of its toolchain hold copies of projects."""
     keeps_outputs: bool
     """Whether build outputs of the untouched project may be there in later runs, such as byte code, which is only used
     for files that have not changed. Otherwise each run begins with those of other code only."""

@@ -34,6 +34,8 @@ MAX_NAMES = 12
 """Maximum number of removed names that are searched for; the longest ones are taken."""
 PSEUDO = ("/proc", "/sys", "/dev")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
+DEFINITIONS = ("async[ \t]+def", "def", "class")
+"""What stands before the name of a definition, if the request does not say."""
 BLANKS = {"utf-8": rb"[ \t]", "utf-16-le": rb"[ \t]\0", "utf-16-be": rb"\0[ \t]"}
 """Encoding of text to the pattern of a blank in it."""
 IDENTIFIER = re.compile(rb"[A-Za-z0-9_]")
@@ -72,9 +74,12 @@ class CodeSearch:
         self.encoded_stems = [stem.encode("utf-8", "surrogateescape") for stem in self.stems]
         self.wanted = [(name.encode(), name_pattern(name.encode())) for name in self.names]
         either = "|".join(map(re.escape, self.names))
-        self.definition = re.compile(r"(?m)^([ \t>|+#-]*)(?:async[ \t]+def|def|class)[ \t]+(?:%s)\b" % either)
-        words = ("def", "class")
-        self.definition_starts = [definition_start(word, self.names, code) for word in words for code in BLANKS]
+        self.suffixes = tuple(request.get("suffixes") or (".py", ".pyi", ".pyx", ".pxd"))
+        heads = request.get("definitions") or DEFINITIONS
+        words = [re.match(r"\w+", head).group() for head in heads]
+        gap = 80 if any("(" in head for head in heads) else 0
+        self.definition = re.compile(r"(?m)^([ \t>|+#-]*)(?:%s)[ \t]+(?:%s)\b" % ("|".join(heads), either))
+        self.definition_starts = [definition_start(word, self.names, code, gap) for word in words for code in BLANKS]
         home = os.path.expanduser("~")
         self.outside = (home + "/", "/tmp/", "/var/", "/dev/shm/")
         self._files: list[tuple[str, int]] | None = None
@@ -279,10 +284,14 @@ def name_pattern(name: bytes) -> re.Pattern[bytes]:
     return re.compile(b"%s(?:(?<![A-Za-z0-9_]%s)(?![A-Za-z0-9_])|%s)" % (escaped, escaped, stored))
 
 
-def definition_start(word: str, names: list[str], encoding: str) -> re.Pattern[bytes]:
-    """Finds a word and one of the names after it, in text of an encoding of :data:`BLANKS`."""
+def definition_start(word: str, names: list[str], encoding: str, gap: int = 0) -> re.Pattern[bytes]:
+    """Finds a word and one of the names after it, in text of an encoding of :data:`BLANKS`.
+
+    Up to ``gap`` bytes may stand between them, such as the receiver of a method.
+    """
     either = b"|".join(re.escape(name.encode(encoding)) for name in names)
-    return re.compile(b"%s(?:%s)+(?:%s)" % (re.escape(word.encode(encoding)), BLANKS[encoding], either))
+    between = b"(?s:.{0,%d}?)" % gap if gap else b""
+    return re.compile(b"%s(?:%s)+%s(?:%s)" % (re.escape(word.encode(encoding)), BLANKS[encoding], between, either))
 
 
 def magic() -> str:

@@ -25,7 +25,7 @@ class InstalledCopies:
 
     def run(self, search: CodeSearch) -> None:
         for path in search.files_with_names():
-            if path.endswith((".py", ".pyi", ".pyx", ".pxd")):
+            if path.endswith(search.suffixes):
                 search.report_definitions(path, search.read(path))
 
 

@@ -1,0 +1,168 @@
+"""Go: symbols and references, mirrored tests, detection, artefacts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.go.execution.go_grading import GoGrading
+from excise.extractors.go.execution.mirrored_tests import mirrored
+from excise.extractors.languages import detect_language
+from excise.types import Symbol, SymbolKind
+from excise.verifiers.shipped_tree import scrubbed
+
+REPO = Path(__file__).parents[1] / "repos" / "spans"
+FILES = {
+    "a.go": """package a
+
+import (
+	"fmt"
+	m "example.com/a/more"
+)
+
+// Box holds things.
+type Box struct{ n int }
+
+// Size says how many.
+//go:noinline
+func (b *Box) Size() int { return b.n + m.One() }
+
+/* Show prints
+   a box. */
+func Show(b *Box) {
+	if b != nil && b.n > 0 {
+		fmt.Println(b.Size(), limit)
+	}
+}
+
+const limit = 3
+
+func init() { Show(nil) }
+func init() {}
+
+func Map[K comparable, V any](in map[K]V) (keys []K, n int) {
+	return nil, 0
+}
+""",
+    "more/more.go": "package more\n\nfunc One() int { return 1 }\n",
+    "a_test.go": 'package a\n\nimport "testing"\n\nfunc TestShow(t *testing.T) { Show(&Box{}) }\n',
+}
+
+
+@pytest.fixture
+def codebase() -> GoCodebase:
+    return GoCodebase.from_texts(FILES, import_paths=["example.com/a"])
+
+
+def symbol(codebase: GoCodebase, name: str) -> Symbol:
+    return codebase.symbols()[f"a.go::{name}"]
+
+
+def test_symbols_have_spans_signatures_and_comments(codebase: GoCodebase) -> None:
+    size = symbol(codebase, "Box.Size")
+    assert (size.kind, size.signature, size.docstring) == (
+        SymbolKind.METHOD,
+        "func (b *Box) Size() int",
+        "Size says how many.",
+    )
+    source = codebase.modules["a.go"].source
+    assert source[size.start : size.end].endswith(b"m.One() }")
+    assert source[size.code_start :].startswith(b"return b.n")
+    show = symbol(codebase, "Show")
+    assert (show.docstring, show.complexity, show.loc) == ("Show prints\na box.", 3, 5)
+    assert symbol(codebase, "Box").signature == "type Box struct"
+    assert symbol(codebase, "Map").signature.startswith("func Map[K comparable, V any](in map[K]V)")
+    assert {s.qualname for s in codebase.modules["a.go"].symbols if s.name.startswith("init")} == {"init", "init#2"}
+
+
+def test_names_are_resolved_in_packages_through_imports_and_by_unique_methods(codebase: GoCodebase) -> None:
+    assert codebase.callees("a.go::Box.Size") >= {"a.go::Box", "more/more.go::One"}
+    assert codebase.callees("a.go::Show") >= {"a.go::Box", "a.go::Box.Size"}
+    assert codebase.callers("a.go::Show") == {"a.go::init", "a_test.go::TestShow"}
+
+
+def test_what_go_calls_itself_cannot_be_deleted(codebase: GoCodebase) -> None:
+    assert not codebase.is_removable("a.go::init#2")
+    assert codebase.is_removable("a.go::Show")
+    assert codebase.is_test("a_test.go")
+    assert codebase.is_test("testdata/x.go")
+    assert codebase.is_vendored("vendor/x/y.go")
+
+
+def test_lines_belong_to_functions(codebase: GoCodebase) -> None:
+    assert codebase.symbols_of_lines("a.go", [13, 19]) == {"a.go::Box.Size", "a.go::Show"}
+    assert codebase.symbols_of_lines("a.go", [1, 24]) == frozenset()
+
+
+def test_a_mirrored_test_fails_where_the_test_passes() -> None:
+    source = b"""package a
+
+func TestA(t *testing.T) {
+	got, err := f()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("x", func(tt *testing.T) {
+		if got != 1 {
+			tt.Errorf("no")
+		} else if got == 2 {
+			return
+		} else {
+			use(got)
+		}
+	})
+	if got > 3 {
+		return
+	}
+}
+
+func TestHelper(t *testing.T) { check(t, f()) }
+
+func ExampleF() {
+	// Output: 3
+}
+"""
+    text = (mirrored(source, ["TestA", "TestHelper", "ExampleF"]) or b"").decode()
+    assert "\t} else { t.Fail() }\n\tt.Run" in text
+    assert "} else if tt.Fail(); got == 2 {" in text
+    assert "if got > 3 {\n\t\treturn\n\t}\n" in text
+    assert "// Output: other 3" in text
+    assert mirrored(source, ["TestHelper"]) is None
+
+
+def test_canaries_are_of_the_package_beside_them() -> None:
+    name, canaries = GoGrading().canaries("seed", b"// x\npackage a_test\n")
+    assert name.endswith("_test.go")
+    assert canaries.text.startswith("package a_test\n")
+    assert len(set(canaries.tests)) == 5
+    assert (name, canaries) == GoGrading().canaries("seed", b"package a_test\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("go.mod", "manifest"), ("vendor/a/b.go", "manifest"), ("x/go.sum", "manifest"), ("a_test.go", "test"),
+        ("testdata/a.json", "test"), ("a_amd64.s", "compiled"), ("lib.syso", "compiled"),
+        (".git/config", "version_control"),
+        ("a.go", ""), ("internal/b/b.go", ""), ("README.md", ""),
+    ],
+)  # fmt: skip
+def test_only_sources_of_a_solution_count(path: str, reason: str) -> None:
+    assert GoGrading().forbidden(path, ours=False) == reason
+
+
+def test_languages_are_told_by_files(tmp_path: Path) -> None:
+    assert detect_language(REPO) == "go"
+    assert detect_language(REPO.with_name("shapes")) == "python"
+    (tmp_path / "a.go").write_text("package a\n")
+    assert detect_language(tmp_path) == "go"
+    (tmp_path / "pyproject.toml").write_text("")
+    assert detect_language(tmp_path) == "python"
+
+
+def test_test_binaries_and_profiles_are_no_sources() -> None:
+    paths = ["spans.test", "cover.out", "spans.go", "go-build/x", "pkg.a", "testdata/in.txt"]
+    assert scrubbed(paths, "go") == {"spans.test", "cover.out", "go-build/x", "pkg.a"}
+    assert scrubbed(["cover.out"], "python") == frozenset()
