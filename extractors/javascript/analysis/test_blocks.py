@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -36,6 +37,11 @@ class TestBlock:
     tests: set[str] = field(default_factory=set)
     """Ids of the tests that it defines itself."""
 
+    def without_tests(self) -> TestBlock:
+        """A copy to which no tests are assigned."""
+        inner = [block.without_tests() for block in self.blocks]
+        return TestBlock(self.start, self.end, self.title, self.is_fixed, inner)
+
     def every_test(self) -> frozenset[str]:
         """Ids of all tests in it."""
         return frozenset(self.tests).union(*(block.every_test() for block in self.blocks))
@@ -61,9 +67,14 @@ def clean_title(title: str) -> str:
 
 def blocks_of(source: bytes, tests: Iterable[str]) -> TestFileBlocks:
     """The blocks of a test file and the tests of each; ``tests`` are the known ids of its tests."""
-    found = list(_blocks(parse_tree(source).root_node, source))
+    found = [block.without_tests() for block in _known_blocks(source)]
     others = {test for test in tests if not _assign(found, TestId.parse(test).names, test)}
     return TestFileBlocks(tuple(found), frozenset(others))
+
+
+@lru_cache(maxsize=16)
+def _known_blocks(source: bytes) -> tuple[TestBlock, ...]:
+    return tuple(_blocks(parse_tree(source).root_node, source))
 
 
 def _assign(blocks: list[TestBlock], names: tuple[str, ...], test: str) -> bool:

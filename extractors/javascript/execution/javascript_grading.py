@@ -53,6 +53,8 @@ _NODE_HEAD = "const test = require('node:test')\nconst assert = require('node:as
 class JavaScriptGrading:
     """Implements :class:`excise.protocols.Grading` for JavaScript; calls are not recorded and tests not divided."""
 
+    needs_mirrors = True
+
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """Hidden tests are read from memory, if nothing speaks against it."""
         return GradingMode()

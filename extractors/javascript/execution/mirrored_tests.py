@@ -76,8 +76,8 @@ def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
 
 def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
     """(start, end, replacement) of the arguments of assertions within the spans."""
-    for node in descendants(root):
-        if node.type != "call_expression" or not any(a <= node.start_byte and node.end_byte <= b for a, b in spans):
+    for node in _within(root, spans):
+        if node.type != "call_expression":
             continue
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
@@ -86,6 +86,17 @@ def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Itera
         given = children(arguments)
         if words and given and not any(each.type == "spread_element" for each in given):
             yield from _changed(words[-1], given, source)
+
+
+def _within(root: Node, spans: Sequence[tuple[int, int]]) -> Iterator[Node]:
+    """The nodes inside the spans; parts of the tree beside them are not visited."""
+    queue = [root]
+    while queue:
+        node = queue.pop()
+        if any(start <= node.start_byte and node.end_byte <= end for start, end in spans):
+            yield from descendants(node)
+        elif any(start < node.end_byte and node.start_byte < end for start, end in spans):
+            queue += node.named_children
 
 
 def _changed(name: str, given: list[Node], source: bytes) -> Iterator[tuple[int, int, bytes]]:
