@@ -11,7 +11,7 @@ class JavaScriptWords:
     fence = "js"
     placeholder = "throw new Error('not implemented')"
     imports = r"(?:import\s|(?:const|let|var)\s.*=\s*require\()"
-    heads = r"(?:static )?(?:async )?(?:get |set )?(?:function\*? |class |\*)?([\w$]+)"
+    heads = r"(?:module\.exports = |export default |static |async |get |set )*(?:function\*? |class |\*)?([\w$]+)"
 
     def module_of(self, path: str) -> str:
         """The path by which a file is required from the main folder."""

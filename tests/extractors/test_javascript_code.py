@@ -68,6 +68,11 @@ def test_what_a_file_exports_as_a_whole_has_a_name(path: str, source: bytes, nam
     assert names(source, path) == [name]
 
 
+def test_signatures_say_what_is_exported_as_a_whole() -> None:
+    found = parse_module("lib/join.js", b"module.exports = function (a) {}").symbols[1]
+    assert found.signature == "module.exports = function join(a)"
+
+
 def codebase(**files: str) -> JavaScriptCodebase:
     paths = {name.replace("__", "/") + ".js": text for name, text in files.items()}
     return JavaScriptCodebase.from_texts(paths)

@@ -94,7 +94,8 @@ class _Parser:
             node = outer.child_by_field_name("declaration") or outer.child_by_field_name("value") or outer
         if node.type in DECLARED | _CLASSES | {"function_expression", "arrow_function"}:
             named = node.child_by_field_name("name")
-            self._define(text(named, self.source) if named else self._stem(), node, outer)
+            prefix = "export default " if any(child.type == "default" for child in outer.children) else ""
+            self._define(text(named, self.source) if named else self._stem(), node, outer, prefix=prefix)
         elif node.type in VARIABLES:
             declarators = [child for child in children(node) if child.type == "variable_declarator"]
             for declarator in declarators:
@@ -129,7 +130,7 @@ class _Parser:
             named = value.child_by_field_name("name")
             own = text(named, self.source) if named else ""
             if target is not None:
-                self._define(target or own or self._stem(), value, outer)
+                self._define(target or own or self._stem(), value, outer, prefix="" if target else "module.exports = ")
             elif len(chain) == 3 and chain[1] == "prototype":
                 self._define(f"{chain[0]}.{chain[2]}", value, outer, kind=SymbolKind.METHOD)
             elif len(chain) == 2 and chain[0] != "this":
@@ -160,12 +161,12 @@ class _Parser:
         *,
         is_element: bool = False,
         kind: SymbolKind | None = None,
+        prefix: str = "",
     ) -> None:
         if not all(map(_IDENTIFIER.fullmatch, name.split("."))):
             return
         is_class = node.type in _CLASSES
         kind = SymbolKind.CLASS if is_class else kind or SymbolKind.FUNCTION
-        prefix = ""
         if node.type == "method_definition":
             words = (text(c, self.source) for c in node.children if c.type in {"static", "get", "set"})
             prefix = "".join(f"{word} " for word in words)
@@ -241,7 +242,7 @@ class _Parser:
         node, name = definition.node, definition.qualname.rpartition(".")[2].partition("#")[0]
         if definition.kind is SymbolKind.CLASS:
             heritage = next((text(c, self.source) for c in node.children if c.type == "class_heritage"), "")
-            return " ".join(f"class {name} {heritage}".split())
+            return definition.prefix + " ".join(f"class {name} {heritage}".split())
         parameters = node.child_by_field_name("parameters") or node.child_by_field_name("parameter")
         listed = " ".join(text(parameters, self.source).split()) if parameters is not None else "()"
         listed = listed if listed.startswith("(") else f"({listed})"
@@ -250,7 +251,7 @@ class _Parser:
         star = "*" if "generator" in node.type or any(child.type == "*" for child in node.children) else ""
         if definition.kind is SymbolKind.METHOD:
             return f"{definition.prefix}{word}{star}{name}{listed}"
-        return f"{word}function{star} {name}{listed}"
+        return f"{definition.prefix}{word}function{star} {name}{listed}"
 
     def _module_symbol(self, root: Node) -> Symbol:
         last = self._line(max(0, len(self.source) - 1))
