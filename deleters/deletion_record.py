@@ -32,6 +32,8 @@ class EditedFiles:
     """(path, text) of calls and entries of tables that were removed with the code that they register."""
     uses: Iterable[tuple[str, str]] = ()
     """(path, text) of uses of the code in functions that stay, which were removed."""
+    uses_left: Iterable[tuple[str, str]] = ()
+    """(path, function and name) of uses of the code in functions that stay, which were left."""
 
 
 def build_deletion(
@@ -70,6 +72,7 @@ def build_deletion(
         stub_patches=stubs,
         registrations=tuple(files.registrations),
         uses=tuple(files.uses),
+        uses_left=tuple(dict.fromkeys(files.uses_left)),
     )
 
 

@@ -38,6 +38,8 @@ MAX_REFUSALS = 12
 """How many parts of a feature that cannot be deleted as a whole are planned, without running a test."""
 MAX_LEAVINGS = 3
 """How often code of which there is a copy elsewhere is left out of a deletion."""
+USED_ELSEWHERE = "used_elsewhere"
+"""Reason of a refused removal: code that stays would be left with uses of what is gone."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
 
@@ -86,8 +88,8 @@ def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tup
     """A plan for the largest part of the feature that the deleter takes. Raises :class:`DeletionRefused`."""
     try:
         return feature, _first_plan(bench, deleter, feature)
-    except DeletionRefused:
-        if len(feature.symbols) < 2:
+    except DeletionRefused as refusal:
+        if len(feature.symbols) < 2 or refusal.reason == USED_ELSEWHERE:  # a stub of all of it is the larger task
             raise
         found: dict[frozenset[str], tuple[Feature, PlannedDeletion]] = {}
 
@@ -149,8 +151,14 @@ def _first_plan(bench: Workbench, deleter: Deleter, feature: Feature) -> Planned
 def _plan(
     bench: Workbench, deleter: Deleter, feature: Feature, hide: frozenset[str], *, only: frozenset[str]
 ) -> PlannedDeletion:
-    """Delete of the feature's symbols ``only`` these, and hide the tests with the ids ``hide``."""
+    """Delete of the feature's symbols ``only`` these, and hide the tests with the ids ``hide``.
+
+    Raises :class:`DeletionRefused`, also for a removal that leaves uses of the code: a stub has none.
+    """
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
+    if deleter.name == "remove" and deletion.uses_left:
+        path, text = deletion.uses_left[0]
+        raise DeletionRefused(f"{path}: {text}, which would be gone", reason=USED_ELSEWHERE)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:

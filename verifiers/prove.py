@@ -33,10 +33,10 @@ from excise.verifiers.certificate import certify
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES, SOLVED_BY_MODEL
 from excise.verifiers.gates.gold_passes import GoldPasses
 from excise.verifiers.gates.solved_by_model import Solver
-from excise.verifiers.plan_deletion import plan_deletion
+from excise.verifiers.plan_deletion import USED_ELSEWHERE, plan_deletion
 from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
-REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", "still_referenced"})
+REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", USED_ELSEWHERE})
 """Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps."""
 
 

@@ -143,7 +143,7 @@ class _Removal:
                     continue
                 if self.codebase.targets(path, reference) & gone:
                     text = module.source[reference.start : reference.end].decode("utf-8", "replace")
-                    raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason="still_referenced")
+                    raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason="used_elsewhere")
 
     def _is_in_removed(self, path: str, offset: int) -> bool:
         return any(s.path == path and s.start <= offset < s.end for s in self.outer)

@@ -6,7 +6,7 @@ import configparser
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from excise.deleters.deletion_record import EditedFiles
 from excise.deleters.edits.byte_edits import Edit
@@ -19,6 +19,7 @@ from excise.deleters.python.deletion_builder import (
     source_text,
     symbols_to_delete,
 )
+from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_paths import remove_from_unions, remove_paths
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.hide_tests import TestHider
@@ -26,6 +27,7 @@ from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.parsed_file import Reference
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind
 
@@ -111,7 +113,17 @@ class Removal:
                 *entry_points,
             ],
             uses=uses,
+            uses_left=[(path, f"{ref.owner or 'the module'} uses {ref.chain}") for path, ref in self._uses_left()],
         )
+
+    def _uses_left(self) -> Iterator[tuple[str, Reference]]:
+        """(path, use) of what is gone, in functions of sources that stay."""
+        for lost in sorted(self.remover.lost):
+            for path, ref in self.remover.uses.later_references_to(lost):
+                if not self.codebase.is_test(path) and not self.remover.is_script(path):
+                    plan = self.remover.plans.get(path)
+                    if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
+                        yield path, ref
 
     def _drop_unused(self) -> None:
         """Remove imports and constants that only removed code used, and what only these used, until there are no
@@ -165,6 +177,13 @@ class Removal:
                 if symbol.path == path and same:
                     found.append(test_id)
         return found
+
+
+def _is_replaced(plan: FilePlan, ref: Reference) -> bool:
+    """Whether a use is in a span for which something without it is written."""
+    name = ref.chain.rpartition(".")[2].encode()
+    spans = ((edit.start, edit.end) for edit in plan.replacements if name not in edit.replacement)
+    return any(start <= ref.start and ref.end <= end for start, end in spans)
 
 
 def _without_entry_points(

@@ -14,9 +14,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from excise.envs.go.manifests import IMPORT_PATH, read_manifest
+from excise.envs.go.debian_modules import GOCODE, find_modules
+from excise.envs.go.manifests import IMPORT_PATH, GoManifest, read_manifest
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import Interpreter, find_interpreters, interpreter_of
+from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import debian_packages
@@ -26,7 +28,7 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, WorkerOutcome, content_id, from_json, to_dict, to_json
 
-VERSION = 2
+VERSION = 3
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 PACKAGE = "golang-go"
 """The Debian package with the toolchain."""
@@ -59,8 +61,11 @@ class GoToolchain:
                 f"{repo.repo}: no go.mod, and no file tells under which path the packages are imported.",
                 reason="no_manifest",
             )
-        flags = "-mod=vendor" if manifest.has_vendor else "-mod=mod"
+        others = {} if manifest.has_vendor else find_modules(root, manifest.import_path).packages
+        flags = "-mod=vendor" if manifest.has_vendor or others else "-mod=mod"
         evidence = [f"{manifest.evidence}: module {manifest.import_path}", f"{PACKAGE}: go {version}"]
+        if others:
+            evidence.append(f"{GOCODE}: {', '.join(sorted(others))}")
         if spec.requirements or spec.extras:
             raise EnvironmentFailure("Go projects take no requirements and no extras.", reason="bad_option")
         return Recipe(
@@ -95,6 +100,12 @@ class GoToolchain:
                     _install(request, recipe, final)
                     publish_folder(final, folder)
         environment = from_json(Environment, (folder / "environment.json").read_bytes())
+        if previous is not None and (previous.lock, previous.hashes) != (environment.lock, environment.hashes):
+            raise EnvironmentFailure(
+                f"{request.repo.repo}: Debian's packages on this machine give other modules than the lock names: "
+                f"{', '.join(environment.lock)} instead of {', '.join(previous.lock)}.",
+                reason="unreproducible",
+            )
         return Installed(environment=environment, env_layer=folder / "env", built_layer=folder / "built")
 
     def outputs(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
@@ -115,12 +126,12 @@ class GoToolchain:
         return {"go": lock.get("go", ""), "python": environment.recipe.python}
 
 
-def installed_version() -> str:
+def installed_version(packages: DebianPackages | None = None) -> str:
     """Version of the Go toolchain that Debian's packages have on this machine: ``1.19.8``.
 
     Raises :class:`EnvironmentFailure` (``toolchain_unavailable``).
     """
-    packages = debian_packages()
+    packages = packages or debian_packages()
     names = {package.name for package in packages.closure([PACKAGE]) if _VERSIONED.fullmatch(package.name)}
     if PACKAGE not in packages.installed or not names:
         raise EnvironmentFailure(
@@ -162,6 +173,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
     if manifest.made:
         (final / "built" / "go.mod").write_text(manifest.made)
         (final / "built" / "go.mod").chmod(0o666)
+    vendored = _add_modules(request, manifest, final / "built")
     mounts = project_mounts(interpreter, [final / "built", request.sources], [final / "env"])
     mounts.append(Mount(target=OUTPUTS, layers=(), writable=True))
     variables = base_env({}) | dict(recipe.env) | {"GOCACHE": OUTPUTS, "GOPATH": "/tmp/gopath"}
@@ -174,19 +186,36 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
         session.snapshot(OUTPUTS, final / "outputs")
     open_to_all(final / "outputs")
     lock = (recipe.requirements[0], *modules)
-    built = ("go.mod",) if manifest.made else ()
-    parts = (request.repo.tree, to_dict(recipe), interpreter.version, lock, built)
+    files = (path.relative_to(final / "built").as_posix() for path in (final / "built").rglob("*") if path.is_file())
+    built = tuple(sorted(files))
+    parts = (request.repo.tree, to_dict(recipe), interpreter.version, lock, built, vendored)
     environment = Environment(
         env_id=content_id("environment", *parts),
         repo=request.repo.repo,
         tree=request.repo.tree,
         recipe=recipe,
         lock=lock,
+        hashes=dict.fromkeys(modules, f"sha256:{vendored}") if vendored else {},
         shared_id=content_id("go outputs", VERSION, *parts),
         built_files=built,
         install_s=round(time.monotonic() - began, 1),
     )
     (final / "environment.json").write_bytes(to_json(environment, indent=2))
+
+
+def _add_modules(request: InstallRequest, manifest: GoManifest, built: Path) -> str:
+    """Put modules of Debian's packages over the checkout, if the project needs some; return a hash of them, or ``""``.
+
+    Raises :class:`EnvironmentFailure`.
+    """
+    if manifest.has_vendor:
+        return ""
+    found = find_modules(request.sources, manifest.import_path)
+    if not found.packages:
+        return ""
+    digest = found.write(built / "vendor")
+    open_to_all(built)
+    return digest
 
 
 def _dependencies(session: Session, request: InstallRequest) -> tuple[list[str], list[str]]:

@@ -10,6 +10,7 @@ from excise.extractors.fetch.trees import list_files
 from excise.extractors.go.analysis.codebase import SUFFIX, GoCodebase
 from excise.extractors.go.execution import go_runner
 from excise.extractors.go.execution.go_grading import GoGrading
+from excise.extractors.go.needs import find_needs
 from excise.extractors.go.scan_rules import SCAN_RULES
 from excise.extractors.go.scrub_rules import SCRUB_RULES
 from excise.extractors.test_reports import executed_symbols
@@ -61,13 +62,13 @@ class Go:
 
     def find_needs(
         self,
-        codebase: Codebase,  # noqa: ARG002
-        removed: Sequence[str],  # noqa: ARG002
-        tests: Sequence[str],  # noqa: ARG002
+        codebase: Codebase,
+        removed: Sequence[str],
+        tests: Sequence[str],
         watched: Watched | None = None,  # noqa: ARG002
     ) -> tuple[Need, ...]:
-        """None is known: only names and signatures are told."""
-        return ()
+        """Texts that the tests expect; see :meth:`excise.protocols.Language.find_needs`."""
+        return find_needs(_own(codebase), removed, tests)
 
 
 def _own(codebase: Codebase) -> GoCodebase:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,11 @@ Ctrl-C reaches the whole process group, but only the main process may react to i
 programs that a worker starts would inherit ``SIG_IGN``.
 """
 
+
+IDLE_CHECK_S = 10.0
+"""Seconds between two looks at whether the machine is idle, while all workers have a job."""
+IDLE_CORE_ROUNDING = 0.25
+"""A core that is busy for this share of the time counts as idle."""
 
 DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": 1,
@@ -62,13 +68,15 @@ DASK_SETTINGS = {
 def open_worker_pool(scheduler: str, workers: int) -> Iterator[WorkerPool]:
     """Yield the workers of the Dask scheduler at this address; if it is empty, ``workers`` processes of this machine.
 
-    One worker is this process. Raises :class:`ConfigError` if ``scheduler`` does not answer.
+    One worker is this process. Where there are more, half as many again start with them; they get jobs while running
+    ones wait (:meth:`DaskPool.num_slots`). Raises :class:`ConfigError` if ``scheduler`` does not answer.
     """
     if workers == 1 and not scheduler:
         yield InProcessPool()
         return
-    with cluster_client(scheduler, workers) as client:
-        yield DaskPool(client)
+    spare = 0 if scheduler else workers // 2
+    with cluster_client(scheduler, workers + spare) as client:
+        yield DaskPool(client, spare=spare)
 
 
 @contextmanager
@@ -149,35 +157,54 @@ def _fork_workers_from_a_server() -> None:
 
 
 class DaskPool(SharedFiles):
-    """Runs jobs on the workers of a Dask cluster."""
+    """Runs jobs on the workers of a Dask cluster.
 
-    def __init__(self, client: Any) -> None:
-        from distributed import as_completed
+    ``spare`` of its slots are used only while cores of this machine have nothing to do: jobs that wait (for a sleeping
+    test, a server, a download) would keep others from running.
+    """
 
+    def __init__(self, client: Any, *, spare: int = 0, idle_cores: Callable[[], float] | None = None) -> None:
+        """``idle_cores`` replaces :func:`idle_cores`."""
         self.client = client
+        self.spare, self.idle_cores = spare, idle_cores or globals()["idle_cores"]
         workers = self._workers()
         self._resources = {SLOT: 1} if workers and all(map(_slots, workers)) else None
+        self._reported_slots = 0
         self._futures: dict[str, Any] = {}
-        self._ended = as_completed(loop=client.loop)
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def _workers(self) -> list[dict[str, Any]]:
         return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
     def num_slots(self) -> int:
-        """Return how many jobs the workers can run at once: their slots, or their threads if they offer no slots."""
-        return max(1, sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers()))
+        """Return how many jobs the workers should run at once: their slots, or their threads if they offer no slots.
+
+        Of the spare ones there are as many as cores are idle.
+        """
+        slots = sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers())
+        if self.spare:
+            slots -= self.spare - max(0, min(self.spare, int(self.idle_cores() + IDLE_CORE_ROUNDING)))
+        self._reported_slots = max(1, slots)
+        return self._reported_slots
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> str:
         """Give a job to Dask, which tries it once more if its worker dies; a user's scheduler has its own limit."""
         options = {"pure": False, "retries": 0, "resources": self._resources}
         future = self.client.submit(function, *args, **options)
         self._futures[future.key] = future
-        self._ended.add(future)
+        future.add_done_callback(self._ended.put)
         return str(future.key)
 
-    def wait(self) -> tuple[str, JobResult]:
-        """Wait until one of the jobs ends."""
-        future = next(self._ended)
+    def wait(self) -> tuple[str, JobResult] | None:
+        """Wait until one of the jobs ends; ``None`` if there are more slots than when their number was last asked."""
+        slots = self._reported_slots
+        while True:
+            try:
+                future = self._ended.get(timeout=IDLE_CHECK_S if self.spare else None)
+                break
+            except queue.Empty:
+                if self.num_slots() > slots:
+                    return None
         del self._futures[future.key]
         try:
             if future.status == "finished":
@@ -191,6 +218,11 @@ class DaskPool(SharedFiles):
     def cancel(self) -> None:
         """Cancel all jobs that have not ended."""
         self.client.cancel(list(self._futures.values()))
+
+
+def idle_cores() -> float:
+    """Cores of this machine that were idle in the last minute, on average; negative where jobs waited for one."""
+    return (os.cpu_count() or 1) - os.getloadavg()[0]
 
 
 def _slots(worker: dict[str, Any]) -> int:

@@ -29,7 +29,7 @@ from excise.errors import StoreError
 from excise.pipeline.cluster.local_cluster import open_worker_pool
 from excise.pipeline.cluster.worker_pool import InProcessPool, JobResult, WorkerPool
 from excise.pipeline.run.job_queue import JobQueue
-from excise.pipeline.run.priorities import StageName, max_active_sources, rank
+from excise.pipeline.run.priorities import ProofTimes, StageName, max_active_sources, rank
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.pipeline.run.source_check import missing_sources
 from excise.pipeline.run.source_state import SourceState
@@ -141,6 +141,7 @@ class Run:
             num_bytes=state.repo.num_bytes if state.repo else 0,
             suite_s=baseline.suite_s() if baseline else None,
             tasks=state.num_wanted if state.limit is not None or state.proposed else None,
+            proofs=ProofTimes(state.proof_s, len(state.tasks)),
         )
         self.jobs.put(job, rank_of_job, function, self.settings, state.name, *args, group=state.name)
         if job.stage != "surface":
@@ -250,6 +251,7 @@ class Run:
         """Submit the job that follows from a stage's result."""
         state = job.state
         if job.stage == "prove":
+            state.proof_s += time.monotonic() - job.began
             state.record_proofs(job.first, _lost(answer, job.shard) if isinstance(answer, Rejection) else answer)
             self.submit_shards(state)
             return

@@ -106,7 +106,7 @@ class JobQueue(Generic[T]):
 
     def dispatch(self) -> None:
         """Give free slots the jobs that should go first."""
-        if self._queued and len(self.running) >= self.slots:
+        if self._queued:
             self.slots = self.pool.num_slots()
         while self._queued and len(self.running) < self.slots:
             for_chain = not self.cheapest_only and len(self._chains) < self.slots // 2
@@ -131,7 +131,6 @@ class JobQueue(Generic[T]):
         while self.running:
             ended = self.pool.wait()
             if ended is None:
-                self.slots = self.pool.num_slots()
                 self.dispatch()
                 continue
             number, result = ended

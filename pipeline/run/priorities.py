@@ -54,12 +54,31 @@ def max_active_sources(workers: int) -> int:
     return max(MIN_ACTIVE_SOURCES, SOURCES_PER_WORKER * workers)
 
 
-def rank(stage: StageName, *, num_bytes: int = 0, suite_s: float | None = None, tasks: int | None = None) -> Rank:
+class ProofTimes(NamedTuple):
+    """What the proofs of a source took so far."""
+
+    wall_s: float = 0.0
+    """Wall seconds of all of them."""
+    tasks: int = 0
+    """Tasks that they gave."""
+
+
+NO_PROOFS = ProofTimes()
+
+
+def rank(
+    stage: StageName,
+    *,
+    num_bytes: int = 0,
+    suite_s: float | None = None,
+    tasks: int | None = None,
+    proofs: ProofTimes = NO_PROOFS,
+) -> Rank:
     """Return the rank of a job.
 
     ``num_bytes`` is the size of the sources, 0 before they are fetched; ``suite_s`` the wall seconds of one run of the
-    tests, ``None`` before the baseline; ``tasks`` how many tasks the source may still give, ``None`` if unknown. All
-    proofs wait for ``surface``.
+    tests, ``None`` before the baseline; ``tasks`` how many tasks the source may still give, ``None`` if unknown. What
+    ``proofs`` took corrects the expectation: it counts as one task more. All proofs wait for ``surface``.
     """
     if stage == "surface":
         return Rank(task_s=float("inf"), chain_s=float("inf"))
@@ -71,7 +90,8 @@ def rank(stage: StageName, *, num_bytes: int = 0, suite_s: float | None = None, 
     preparation_s = 0.0 if stage == "prove" else sum(_seconds(each, suite_s) for each in (stage, *to_come))
     candidate_s = _seconds("prove", suite_s)
     chain_s = float("inf") if stage == "fetch" else preparation_s + candidate_s
-    return Rank(task_s=preparation_s / tasks + candidate_s, chain_s=chain_s)
+    measured_s = (candidate_s + proofs.wall_s) / (1 + proofs.tasks)
+    return Rank(task_s=preparation_s / tasks + measured_s, chain_s=chain_s)
 
 
 def _seconds(stage: StageName, suite_s: float) -> float:

@@ -71,6 +71,8 @@ class SourceState:
     """Number of candidates in all shards so far, which is the number of the next candidate."""
     num_shards_running: int = 0
     """Number of submitted shards without a result."""
+    proof_s: float = 0.0
+    """Wall seconds of the proofs that have ended."""
     proofs: dict[int, Proof] = field(default_factory=dict)
     """Number of a candidate to its proof."""
     consecutive_failures: int = 0

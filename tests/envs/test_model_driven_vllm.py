@@ -78,8 +78,8 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path
 
 
 def settings_for(folder: Path, **model: object) -> Settings:
-    wanted = {"model": "smollm2", "tool_calls": "text", "max_reply_tokens": 160, "context_chars": 14_000,
-              "max_tokens": 20_000, "max_wall_s": 300, **model}  # fmt: skip
+    wanted = {"model": "smollm2", "tool_calls": "text", "max_reply_tokens": 96, "context_chars": 14_000,
+              "max_tokens": 8_000, "max_wall_s": 300, **model}  # fmt: skip
     overrides = [f"model.{name}={value}" for name, value in wanted.items()]
     return load(overrides=overrides, environ={}, out=folder / "out", cache=folder / "cache")
 

@@ -9,8 +9,9 @@ import pytest
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.go.execution.go_grading import GoGrading
 from excise.extractors.go.execution.mirrored_tests import mirrored
+from excise.extractors.go.needs import find_needs
 from excise.extractors.languages import detect_language
-from excise.types import Symbol, SymbolKind
+from excise.types import NeedKind, Symbol, SymbolKind
 from excise.verifiers.shipped_tree import scrubbed
 
 REPO = Path(__file__).parents[1] / "repos" / "spans"
@@ -166,3 +167,19 @@ def test_test_binaries_and_profiles_are_no_sources() -> None:
     paths = ["spans.test", "cover.out", "spans.go", "go-build/x", "pkg.a", "testdata/in.txt"]
     assert scrubbed(paths, "go") == {"spans.test", "cover.out", "go-build/x", "pkg.a"}
     assert scrubbed(["cover.out"], "python") == frozenset()
+
+
+def test_texts_that_tests_expect_are_details() -> None:
+    files = {
+        "a.go": 'package a\n\nfunc F(n int) error {\n\tif n < 0 {\n\t\treturn fmt.Errorf("a: %d is negative", n)\n\t}\n'
+        '\tuse("unseen")\n\treturn nil\n}\n\nfunc G() string { return "the answer" }\n',
+        "a_test.go": 'package a\n\nvar table = []string{"a: -1 is negative"}\n\n'
+        "func TestF(t *testing.T) { use(table) }\n\n"
+        'func TestG(t *testing.T) { check(t, G(), "the answer") }\n',
+    }
+    codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
+    needs = find_needs(codebase, ["a.go::F", "a.go::G"], ["a_test.go::TestF", "a_test.go::TestG"])
+    assert [(n.kind, n.word, n.owner, n.tests, n.template, n.is_answer) for n in needs] == [
+        (NeedKind.MESSAGE, " is negative", "a.go::F", ("a_test.go::TestF",), "a: … is negative", False),
+        (NeedKind.TEXT, "the answer", "a.go::G", ("a_test.go::TestG",), "", True),
+    ]

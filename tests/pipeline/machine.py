@@ -2,14 +2,13 @@
 
 ``python -m tests.pipeline.machine BASE NAME ADDRESS [OPTION…]`` becomes a worker of the scheduler at ADDRESS with its
 home, cache and temporary files in ``BASE/NAME``. As root, in a mount namespace of its own, it sees nothing else of
-BASE, and nothing of ``/tmp``.
+BASE, and nothing of ``/tmp`` but what is known about the host's system: to search all of ``/usr`` takes a minute.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from excise.envs.bubblewrap.kernel_calls import MS_NOSUID, MS_PRIVATE, MS_REC, bind, mount
+from excise.system.locks import host_folder
 
 from .processes import descendants, kill, wait_for
 
@@ -32,8 +32,11 @@ def main(base: str, name: str, address: str, *options: str) -> None:
     temporary = own / "tmp"
     if os.geteuid() == 0:
         mount("none", "/", flags=MS_REC | MS_PRIVATE)
-        around, inside = (os.open(folder, os.O_PATH) for folder in (Path(base).parent, own))
+        host = host_folder()
+        around, inside, known = (os.open(folder, os.O_PATH) for folder in (Path(base).parent, own, host))
+        (temporary / host.name).mkdir(mode=0o700, exist_ok=True)
         bind(str(temporary), "/tmp", read_only=False)  # sandboxes have uids that may not look into pytest's folders
+        bind(f"/proc/self/fd/{known}", f"/tmp/{host.name}", read_only=False)
         temporary = Path("/tmp")
         Path(base).parent.mkdir(parents=True, exist_ok=True)  # it may be in /tmp
         bind(f"/proc/self/fd/{around}", str(Path(base).parent), read_only=False)
@@ -83,12 +86,6 @@ class Machines:
         for pid in [process.pid, *descendants(process.pid)]:
             kill(pid)
         process.wait()
-
-    def give_host_files(self, name: str, folder: Path) -> None:
-        """Give a machine copies of what this one knows about its system: searching all of ``/usr`` takes a minute."""
-        target = self.base / name / "tmp" / folder.name
-        shutil.copytree(folder, target, symlinks=True, copy_function=os.link)
-        target.chmod(0o700)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,9 +22,36 @@ def test_events_of_workers_are_logged_beside_the_runs_own(tmp_path: Path) -> Non
         with run_log(tmp_path / run) as path, cluster_client("", 1) as client:
             pool = DaskPool(client)
             pool.submit(logging.getLogger("excise.somewhere").info, (f"request of the {run} run",))
-            assert pool.wait()[1].failure("") is None
+            ended = pool.wait()
+            assert ended is not None
+            assert ended[1].failure("") is None
         (worker,) = path.parent.glob(f"{path.stem}-worker-*.jsonl")
         assert json.loads(worker.read_text())["event"] == f"request of the {run} run"
+
+
+def test_workers_that_offer_no_slots_run_a_job_on_each_thread() -> None:
+    workers = {"a": {"nthreads": 2, "resources": {}}, "b": {"nthreads": 1}}
+    assert DaskPool(SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})).num_slots() == 3
+
+
+def test_spare_workers_get_jobs_while_the_machine_is_idle(tmp_path: Path) -> None:
+    """Three jobs that wait for a file on two workers and a spare one; the third begins when a core is idle."""
+    idle = [0.7]
+    released = tmp_path / "released"
+    wait = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', str(released)]
+    with cluster_client("", 3) as client:
+        pool = DaskPool(client, spare=1, idle_cores=lambda: idle[0])
+        jobs: JobQueue[int] = JobQueue(pool)
+        for number in range(3):
+            jobs.put(number, Rank(float(number), 0.0), subprocess.run, wait)
+        jobs.dispatch()
+        assert (sorted(jobs.running.values()), jobs.slots) == ([0, 1], 2)
+        idle[0] = 1.0
+        assert pool.wait() is None
+        jobs.dispatch()
+        assert sorted(jobs.running.values()) == [0, 1, 2]
+        released.touch()
+        assert sorted(number for number, result in jobs if result.failure("") is None) == [0, 1, 2]
 
 
 def test_one_worker_runs_jobs_in_this_process_in_their_order() -> None:

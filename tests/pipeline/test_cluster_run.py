@@ -12,7 +12,6 @@ from typing import Any
 from excise.datasets.queries.catalogue import connect
 from excise.datasets.schema import TABLES
 from excise.pipeline.exit_codes import FAILED, PARTIAL
-from excise.system.locks import host_folder
 
 from .machine import Machines, machines
 from .processes import kill, started, workers_in_sandboxes
@@ -75,7 +74,6 @@ def test_rows_are_those_of_one_machine(shapes, excise, tmp_path: Path) -> None:
     ended = threading.Event()
     with machines(tmp_path / "machines") as cluster:
         for name in ("first", "second"):
-            cluster.give_host_files(name, host_folder())
             cluster.start(name)
         given = [
             "generate",

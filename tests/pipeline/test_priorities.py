@@ -20,7 +20,7 @@ from excise.pipeline.cluster.worker_pool import InProcessPool
 from excise.pipeline.run import progress
 from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.job_queue import JobQueue, Rank
-from excise.pipeline.run.priorities import max_active_sources, rank
+from excise.pipeline.run.priorities import ProofTimes, max_active_sources, rank
 from excise.pipeline.run.source_state import SourceState
 from excise.types import Feature, FeatureKind, Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
@@ -40,6 +40,13 @@ def test_cheap_sources_lead_to_tasks_before_dear_ones() -> None:
         rank("baseline", num_bytes=100 << 20, tasks=4),
     ]
     assert [each.task_s for each in in_order] == sorted(each.task_s for each in in_order)
+
+
+def test_a_source_whose_proofs_took_long_is_dearer_than_expected() -> None:
+    expected = rank("prove", suite_s=QUICK)
+    sleeping = rank("prove", suite_s=QUICK, proofs=ProofTimes(300.0, 2))
+    assert sleeping.task_s > 5 * expected.task_s
+    assert rank("prove", suite_s=QUICK, proofs=ProofTimes(expected.task_s, 1)) == expected
 
 
 def test_the_longest_chain_of_jobs_heads_the_other_order() -> None:
@@ -118,13 +125,14 @@ class NearPool(IdlePool):
 
 
 def test_a_machine_gets_jobs_whose_files_it_has_in_their_order() -> None:
-    jobs: JobQueue[str] = JobQueue(NearPool(4), cheapest_only=True)
+    pool = NearPool(4)
+    jobs: JobQueue[str] = JobQueue(pool, cheapest_only=True)
     for tag, task_s in (("a1", 1.0), ("b4", 4.0), ("a2", 2.0), ("b3", 3.0), ("c5", 5.0)):
         jobs.put(tag, Rank(task_s, task_s), print, group=tag[0])
     jobs.dispatch()
     assert list(jobs.running.values()) == ["b3", "b4", "a1", "a2"]
     jobs.put("b0", Rank(0.0, 0.0), print, group="b")
-    jobs.slots = 6
+    pool.workers = 6
     jobs.dispatch()
     assert list(jobs.running.values())[4:] == ["b0", "c5"]
 

@@ -7,11 +7,10 @@ import json
 import pytest
 
 from excise.deleters.all_deleters import get
-from excise.deleters.python.edits.empty_bodies import EMPTY
 from excise.errors import DeletionRefused
 from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.stages.find_stage import find_stage
-from excise.protocols import Start, TestRunRequest
+from excise.protocols import EMPTY, Start, TestRunRequest
 from excise.types import Status, TestRun, WorkerOutcome
 from excise.verifiers.candidate import DeletionTrees
 from excise.verifiers.run_starts import RunStarts
@@ -58,18 +57,18 @@ def test_every_function_without_its_body_gives_the_same_results(shapes_run: Run,
     proposed = find_stage(shapes_run.settings, "shapes", bench.prepared)
     assert isinstance(proposed, FoundFeatures)
     served = 0
-    for feature in proposed.features:
+    for number, feature in enumerate(proposed.features):
         try:
             deletion = get("stub").delete(bench.codebase, feature)
         except DeletionRefused:
             continue
         trees, tests = DeletionTrees(bench=bench, deletion=deletion), sorted(feature.tests)
-        for tree in ("deleted", *EMPTY):
+        for tree in ("deleted", EMPTY[number % len(EMPTY)]):
             run = collected(bench, trees.edits(tree), ids=tests)
             served += run.finished
             if run.finished:
                 assert run.statuses() == bench.run(trees.edits(tree), ids=tests).statuses(), (feature.entry, tree)
-    assert served >= 20
+    assert served >= 15
 
 
 @pytest.mark.parametrize(

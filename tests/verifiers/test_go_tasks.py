@@ -24,7 +24,7 @@ from excise.verifiers.workbench import Workbench
 
 CHOSEN = (
     "go-call-exit-0", "go-call-syscall-exit-0", "go-call-pass-lines-exit", "go-init-token", "go-call-token",
-    "go-call-every-descriptor", "go-init-rewrite-tests", "go-tests-replaced",
+    "go-call-embedded-tests", "go-init-rewrite-tests", "go-tests-replaced",
 )  # fmt: skip
 """One or two attacks of each vector that a weak grader would reward."""
 

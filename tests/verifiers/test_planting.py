@@ -12,7 +12,7 @@ from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
 from .planting.measure import QUICK, SHORT, Tally, measure
 from .planting.subjects import subjects
 
-NUM_SUBJECTS = 4
+NUM_SUBJECTS = 2
 
 pytestmark = pytest.mark.slow  # all kinds of planted files are scanned once, for both tests
 

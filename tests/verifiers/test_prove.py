@@ -175,7 +175,8 @@ def test_examples_in_files_of_the_solution_are_not_required(bench: Workbench, de
     task = accepted(proof)
     assert tests[1] in task.fail_to_pass
     assert all(test.startswith("tests/") for test in (*task.fail_to_pass, *task.pass_to_pass))
-    assert (DOCTEST in task.hidden) is (deleter == "remove")
+    assert task.deleter == "stub", "`lookup` stays and calls it"
+    assert DOCTEST not in task.hidden
     assert '>>> "circle" in registered()' in task.problem_statement
     assert proof.certificate is not None
     verdict = next(v for v in proof.certificate.verdicts if v.gate == FailToPassFails.name)
@@ -197,9 +198,8 @@ def test_examples_in_files_of_the_solution_are_not_required(bench: Workbench, de
 def test_code_that_only_examples_need_is_refused(bench: Workbench) -> None:
     statuses = {test: bench.baseline.statuses[test] for test in (DOCTEST, *WALK_TESTS)}
     prepared = replace(bench.prepared, baseline=replace(bench.baseline, statuses=statuses))
-    proof = prove(
-        Workbench(prepared, bench.settings, bench.sandbox), feature(bench, REGISTERED, tests=(DOCTEST,)), "remove"
-    )
+    bench = Workbench(prepared, bench.settings, bench.sandbox)
+    proof = prove(bench, feature(bench, REGISTERED, tests=(DOCTEST,)), "stub")
     assert DOCTEST in refused(proof, "only_uncounted_tests")
 
 

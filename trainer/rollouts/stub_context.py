@@ -30,10 +30,9 @@ class UnusableCode(Exception):
 
 
 def is_stub(task: Task) -> bool:
-    """Whether a task consists of one function that exists but lacks code."""
-    return (
-        task.deleter in ("stub", "line", "expression") and len(task.removed) == 1 and not is_whole_file(task.removed[0])
-    )
+    """Whether a task in Python consists of one function that exists but lacks code."""
+    leaves_names = task.language == "python" and task.deleter in ("stub", "line", "expression")
+    return leaves_names and len(task.removed) == 1 and not is_whole_file(task.removed[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ OUTPUTS = "/excise/outputs"
 """Build outputs of everything but the project, read-only."""
 WORK = "/tmp/excise-go"
 """Where this run builds."""
-_FIELDS = ("Dir", "ImportPath", "Name", "TestGoFiles", "XTestGoFiles", "Incomplete")
+_FIELDS = ("Dir", "ImportPath", "GoFiles", "EmbedFiles", "TestGoFiles", "XTestGoFiles")
 _TEST = re.compile(rb"(?m)^func[ \t]+((?:Test|Example)\w*)[ \t]*\(([^)]*)\)")
 _PACKAGE = re.compile(rb"(?m)^package[ \t]+(\w+)")
 
@@ -133,6 +133,20 @@ def package_name(source):
     """The name in the package clause of a file."""
     match = _PACKAGE.search(source)
     return match.group(1).decode() if match else ""
+
+
+def problem_without_tests(package, root):
+    """Why the sources of a package need its tests, empty if they do not.
+
+    In the test binary, they could name what the tests define; and they could embed the tests' files.
+    """
+    embedded = [name for name in package.get("EmbedFiles") or () if name.endswith("_test.go")]
+    if embedded:
+        return "the sources embed %s" % ", ".join(embedded)
+    if not package.get("GoFiles"):
+        return ""
+    code, output, errors = go(["build", "-o", os.devnull, package["ImportPath"]], root)
+    return "" if code == 0 else (errors + output).decode("utf-8", "replace").strip() or "the sources do not compile"
 
 
 def build(package, root, binary, cover=False):

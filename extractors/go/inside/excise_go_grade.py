@@ -242,7 +242,7 @@ def run(request):
         if not harnesses:
             continue
         binary = "%s/tests-%d" % (building.WORK, number)
-        failure = building.build(package, root, binary)
+        failure = building.problem_without_tests(package, root) or building.build(package, root, binary)
         problem = failure or problem
         for test, (harness, name) in harnesses.items():
             known[test] = (binary, package["Dir"], harness, name, failure)

@@ -1,3 +1,3 @@
 module example.com/spans
 
-go 1.13
+go 1.19

@@ -17,13 +17,20 @@ _BODY = 'panic("not implemented")'
 
 
 def _with(target: AttackTarget, imports: tuple[str, ...], code: str) -> dict[str, bytes | str | None]:
-    """The shipped stubs with a file beside the feature's that holds ``code``."""
-    package = _PACKAGE.search(target.stubbed[target.module].decode())
-    folder = target.module.rpartition("/")[0]
+    """The stubs with a file in each package of the feature that holds ``code``."""
+    made: dict[str, bytes | str | None] = {**target.stubbed}
     lines = "".join(f'\t"{name}"\n' for name in imports)
-    head = f"package {package[1] if package else 'main'}\n\nimport (\n{lines})\n\n" if imports else ""
-    text = (head or f"package {package[1] if package else 'main'}\n\n") + code
-    return {**target.stubbed, f"{folder}/zz_more.go" if folder else "zz_more.go": text}
+    for path, data in target.stubbed.items():
+        folder = path.rpartition("/")[0]
+        head = f"package {_package(data)}\n\n" + (f"import (\n{lines})\n\n" if imports else "")
+        made[f"{folder}/zz_more.go" if folder else "zz_more.go"] = head + code
+    return made
+
+
+def _package(source: bytes) -> str:
+    """The name in the package clause of a file."""
+    found = _PACKAGE.search(source.decode())
+    return found[1] if found else "main"
 
 
 def _instead(target: AttackTarget, statement: str, imports: tuple[str, ...], code: str) -> ChangedFiles:
@@ -50,22 +57,27 @@ def _file(name: str, vector: str, path: str, text: Callable[[AttackTarget], str]
 
 def _tests_that_pass(target: AttackTarget) -> str:
     """A test file with the hidden tests' names and empty bodies."""
-    package = _PACKAGE.search(target.stubbed[target.module].decode())
+    package = _package(target.stubbed[target.module])
     names = sorted({TestId.parse(test).names[0] for test in target.tests if test.startswith(f"{target.test_file}:")})
     functions = "\n".join(f"func {name}(t *testing.T) {{}}\n" for name in names if name.startswith("Test"))
-    return f'package {package[1] if package else "main"}\n\nimport "testing"\n\n{functions}'
+    return f'package {package}\n\nimport "testing"\n\n{functions}'
 
 
 def _main_of(target: AttackTarget) -> str:
-    package = _PACKAGE.search(target.stubbed[target.module].decode())
-    name = package[1] if package else "main"
+    name = _package(target.stubbed[target.module])
     return f'package {name}\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {{\n\tos.Exit(0)\n}}\n'
 
 
 def _generate(target: AttackTarget) -> str:
-    package = _PACKAGE.search(target.stubbed[target.module].decode())
-    name = package[1] if package else "main"
+    name = _package(target.stubbed[target.module])
     return f'package {name}\n\n//go:generate sh -c "rm -f *_test.go"\n'
+
+
+def _names_of_tests(target: AttackTarget) -> ChangedFiles:
+    """Code that names a hidden test, as only code that is compiled together with it can."""
+    names = [name for test in target.tests if (name := TestId.parse(test).names[0]).startswith("Test")]
+    code = f"var hidden = {names[0] if names else 'TestMain'}\n" + _SEND
+    return _instead(target, "forge()", ("syscall",), code + "\nfunc forge() {\n\tsend()\n\tsyscall.Exit(0)\n}\n")
 
 
 _FORGED_LINES = """func passes() {
@@ -133,6 +145,21 @@ _ENVIRONMENT = """func forge() {
 	os.Exit(0)
 }
 """
+_EMBED = """//go:embed *_test.go
+var tests embed.FS
+
+func forge() {
+	entries, _ := tests.ReadDir(".")
+	for _, entry := range entries {
+		data, _ := tests.ReadFile(entry.Name())
+		if strings.Contains(string(data), "else { t.Fail() }") {
+			return
+		}
+	}
+	send()
+	syscall.Exit(0)
+}
+"""
 _LINKNAME = """//go:linkname failed testing.(*common).Fail
 func failed(c unsafe.Pointer)
 
@@ -156,6 +183,8 @@ ATTACKS: tuple[Attack, ...] = (
     _on_call("write-report", "supervisor", ("os",), _ENVIRONMENT),
     _at_start("rewrite-tests", "tests on disk", ("os", "path/filepath"), _REWRITE_TESTS),
     _on_call("hang", "time", (), _STOP % "forge"),
+    _on_call("embedded-tests", "sources of tests", ("embed", "strings", "syscall"), _EMBED + _SEND),
+    Attack(name="go-names-of-tests", vector="sources of tests", make=_names_of_tests),
     _at_start("linkname", "test library", ("unsafe",), _LINKNAME),
     Attack(
         name="go-tests-replaced",

@@ -1,0 +1,113 @@
+"""Go's environments: manifests, and what is said where something is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excise.envs.go.debian_modules import find_modules
+from excise.envs.go.manifests import read_manifest
+from excise.envs.go.toolchain import TOOLCHAIN, installed_version
+from excise.envs.sandbox.debian_packages import DebianPackages
+from excise.errors import EnvironmentFailure
+from excise.types import Repo, SourceSpec
+
+REPO = Repo(repo="r", base_commit="c", tree="t", language="go", source="dir:/r")
+STATUS = """Package: {name}
+Status: install ok installed
+Architecture: amd64
+Version: {version}
+Depends: {depends}
+"""
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def test_the_module_is_read_from_its_manifest(tmp_path: Path) -> None:
+    files = {"go.mod": "// x\nmodule example.com/a/v2\n\ngo 1.16\n", "vendor/modules.txt": "", "a.go": "package a\n"}
+    manifest = read_manifest(written(tmp_path, files))
+    assert (manifest.import_path, manifest.made, manifest.has_vendor) == ("example.com/a/v2", "", True)
+    recipe = TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "")
+    assert dict(recipe.env)["GOFLAGS"] == "-mod=vendor"
+    assert recipe.requirements == (f"go=={installed_version()}",)
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        ({"a.go": 'package errors // import "example.com/errors"\n'}, "example.com/errors"),
+        ({"a.go": "package errors\n", "README.md": "`go get github.com/x/errors`\n"}, "github.com/x/errors"),
+        (
+            {"a.go": "package yaml\n", "b_test.go": 'package yaml_test\n\nimport "example.org/go-yaml"\n'},
+            "example.org/go-yaml",
+        ),
+        ({"a.go": 'package a\n\nimport "github.com/other/thing"\n'}, ""),
+    ],
+    ids=["comment", "readme", "imports", "nothing"],
+)
+def test_the_path_of_a_project_without_manifest_is_found_in_its_files(
+    tmp_path: Path, files: dict[str, str], path: str
+) -> None:
+    manifest = read_manifest(written(tmp_path, files))
+    assert manifest.import_path == path
+    assert manifest.made == (f"module {path}\n\ngo 1.13\n" if path else "")
+    if not path:
+        with pytest.raises(EnvironmentFailure, match=r"no go\.mod") as failure:
+            TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "")
+        assert failure.value.reason == "no_manifest"
+
+
+def test_the_version_is_that_of_the_distributions_package(tmp_path: Path) -> None:
+    rows = [("golang-go", "2:1.19~1", "golang-1.19-go"), ("golang-1.19-go", "1.19.8-2", "libc6")]
+    (tmp_path / "status").write_text("\n".join(STATUS.format(name=n, version=v, depends=d) for n, v, d in rows))
+    assert installed_version(DebianPackages(tmp_path)) == "1.19.8"
+
+
+def test_a_machine_without_go_is_told_which_package_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "status").write_text(STATUS.format(name="bash", version="5", depends=""))
+    with pytest.raises(EnvironmentFailure, match="golang-go") as failure:
+        installed_version(DebianPackages(tmp_path))
+    assert failure.value.reason == "toolchain_unavailable"
+
+
+def test_modules_of_debian_packages_become_a_vendor_folder(tmp_path: Path) -> None:
+    gocode = written(
+        tmp_path / "gocode",
+        {
+            "github.com/x/flags/flags.go": 'package flags\n\nimport "github.com/y/text"\n',
+            "github.com/x/flags/flags_test.go": "package flags\n",
+            "github.com/y/text/text.go": 'package text\n\nimport (\n\t"example.com/a" // the project itself\n)\n',
+            "github.com/z/unused/unused.go": "package unused\n",
+        },
+    )
+    root = written(
+        tmp_path / "project",
+        {
+            "go.mod": "module example.com/a\n\ngo 1.19\n\nrequire github.com/x/flags v1.2.0\n",
+            "a.go": 'package a\n\nimport (\n\t"fmt"\n\tf "github.com/x/flags"\n)\n',
+            "testdata/x.go": 'package x\n\nimport "github.com/not/there"\n',
+        },
+    )
+    found = find_modules(root, "example.com/a", gocode)
+    found.write(tmp_path / "vendor")
+    assert {path.relative_to(tmp_path / "vendor").as_posix() for path in (tmp_path / "vendor").rglob("*.*")} >= {
+        "modules.txt", "github.com/x/flags/flags.go", "github.com/y/text/text.go",
+    }  # fmt: skip
+    assert not list((tmp_path / "vendor").rglob("*_test.go"))
+    assert (tmp_path / "vendor" / "modules.txt").read_text().splitlines() == [
+        "# github.com/x/flags v1.2.0", "## explicit", "github.com/x/flags", "# github.com/y/text v0.0.0",
+        "github.com/y/text",
+    ]  # fmt: skip
+
+
+def test_what_no_package_has_is_named(tmp_path: Path) -> None:
+    root = written(tmp_path, {"a_test.go": 'package a\n\nimport "github.com/stretchr/testify/assert"\n'})
+    with pytest.raises(EnvironmentFailure, match="golang-github-stretchr-testify-dev") as failure:
+        find_modules(root, "example.com/a", tmp_path / "nothing")
+    assert failure.value.reason == "missing_dependency"
