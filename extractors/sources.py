@@ -11,16 +11,25 @@ from excise.extractors.fetch.source_archive import ArchiveSource
 from excise.extractors.fetch.source_debian import DebianSource
 from excise.extractors.fetch.source_directory import DirectorySource
 from excise.extractors.fetch.source_git import GitSource
+from excise.extractors.fetch.source_npm import NpmSource
 from excise.extractors.fetch.source_sdist import SdistSource
 from excise.protocols import Source
 from excise.types import SourceSpec
 
-SOURCES: tuple[Source, ...] = (SdistSource(), DebianSource(), DirectorySource(), ArchiveSource(), GitSource())
+SOURCES: tuple[Source, ...] = (
+    SdistSource(),
+    DebianSource(),
+    NpmSource(),
+    DirectorySource(),
+    ArchiveSource(),
+    GitSource(),
+)
 """All sources, in the order in which they are tried."""
 
 _UNDERSTOOD = """\
   pypi:name, pypi:name==1.2       the source distribution on the package index
   debsrc:name, debsrc:name=1.2-3  a Debian source package: the original authors' archive
+  npm:name, npm:name@1.2.3        the tarball of a package on npm's registry
   https://host/owner/name[@rev]   a git repository (also git+…, ssh://…, git@host:owner/name)
   path/to/checkout[@rev]          a local git repository: its committed files
   path/to/folder, dir:path        a folder as it is

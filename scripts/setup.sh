@@ -122,6 +122,16 @@ install_toolchains() {
     say "There is no Go toolchain for the tests. To have one, run this once, as root: apt-get install -y golang-go"
 }
 
+# Called by ./check only: some tests make tasks from projects in JavaScript. Sandboxes show the files of a Debian package.
+install_node() {
+    ! have npm || ! have dpkg-query || ! dpkg-query -W nodejs >/dev/null 2>&1 || return 0
+    if have apt-get && may_be_root; then
+        say "Installing node for the tests: nodejs npm"
+        apt_install nodejs npm && return 0
+    fi
+    say "There is no node for the tests. To have one, run this once, as root: apt-get install -y nodejs npm"
+}
+
 # Called by ./check only: on a full disk tests fail without saying why.
 warn_if_disk_is_full() {
     for folder in . "${TMPDIR:-/tmp}"; do

@@ -99,7 +99,7 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
 
 
-MARKS = {"shapes": "slow", "spans": "slow", "ranks": "slow", "docker_host": "docker"}
+MARKS = {"shapes": "slow", "spans": "slow", "parcels": "slow", "ranks": "slow", "docker_host": "docker"}
 """Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""
 
 
@@ -293,6 +293,43 @@ def present(answer: Any) -> Any:
 def bench(shapes_run: Run, prepared: Prepared) -> Workbench:
     """A workbench on ``shapes``."""
     return open_workbench(shapes_run.settings, prepared)
+
+
+@pytest.fixture(scope="session")
+def parcels_run(shared: Path) -> Run:
+    """Where everything about ``parcels``, a project in JavaScript, is made."""
+    folder = shared / "parcels-run"
+    with waiting_lock(shared / "parcels-run.lock"):
+        folder.mkdir(exist_ok=True)
+        (folder / "excise.toml").write_text(
+            CONFIG.replace("limit = 8", "limit = 3").replace("workers = 2", "workers = 1")
+        )
+    return Run(config=folder / "excise.toml", out=folder / "out", cache=folder / "cache")
+
+
+@pytest.fixture(scope="session")
+def prepared_parcels(parcels_run: Run) -> Prepared:
+    """``parcels`` with environment, baseline and coverage."""
+    settings, spec = parcels_run.settings, SourceSpec(spec=str(REPOS / "parcels"))
+    with waiting_lock(parcels_run.config.with_name("prepared.lock")):
+        sourced = present(fetch_stage(settings, spec.spec, spec))
+        installed = present(environment_stage(settings, spec.spec, spec, sourced))
+        measured = present(baseline_stage(settings, spec.spec, installed))
+        return present(coverage_stage(settings, spec.spec, measured))
+
+
+@pytest.fixture(scope="session")
+def parcels(parcels_run: Run, prepared_parcels: Prepared) -> Run:
+    """A finished run of ``excise generate`` on ``parcels``: three tasks."""
+    with waiting_lock(parcels_run.config.with_name("finished.lock")):
+        if not parcels_run.answer.exists():
+            done = run_excise(
+                "generate", REPOS / "parcels", "--out", parcels_run.out, "--cache", parcels_run.cache,
+                "--config", parcels_run.config, "--json",
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            parcels_run.answer.write_text(done.stdout)
+    return parcels_run
 
 
 Vary = Callable[..., Workbench]

@@ -37,11 +37,12 @@ PACKAGES = (
 _REQUIRED = ("bash", "coreutils", "libc6")
 _LEFT_OUT = re.compile(
     r"/usr/share/(doc|man|info|locale|lintian|bug|doc-base|python-wheels)/"
+    r"|^/usr/(lib/node_modules|include/node)/"
     r"|/(site-packages|dist-packages|ensurepip/_bundled|test/wheeldata)/"
     r"|/usr/share/go-[\d.]+/(api|misc|test|src/cmd)/|/usr/share/go-[\d.]+/src/.*/testdata/"
 )
-"""Documentation, translations, and third-party Python code, whichever package it belongs to; and of Go's
-sources, its own tools and data of its tests, which leak scans would have to read."""
+"""Documentation, translations, and third-party Python and JavaScript code, whichever package it belongs to; and of
+Go's sources, its own tools and data of its tests, which leak scans would have to read."""
 _LINK_FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib/*-linux-gnu*", "/usr/local/bin")
 """Folders whose links into the root are kept: maintainer scripts make them, so that dpkg does not list them."""
 _VERSION = 1

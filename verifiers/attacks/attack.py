@@ -133,7 +133,7 @@ def attack_target(bench: Workbench, task: Task) -> AttackTarget:
         names=names,
         tests=task.fail_to_pass,
         roots=bench.recipe.roots,
-        package=module.removeprefix(root).partition("/")[0].removesuffix(".py"),
+        package=module.removeprefix(root).partition("/")[0].partition(".")[0],
         interpreter=bench.interpreter.executable,
     )
 

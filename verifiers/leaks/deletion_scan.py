@@ -17,7 +17,8 @@ from excise.system.deadline import check_deadline
 from excise.types import Symbol
 from excise.verifiers.candidate import PlannedDeletion
 from excise.verifiers.leaks.content_cache import Content
-from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, unique
+from excise.verifiers.leaks.decoders.minified_js import kept_words
+from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, text_fingerprints, unique
 from excise.verifiers.leaks.fragments import FragmentKind
 from excise.verifiers.leaks.scan import (
     THRESHOLDS,
@@ -80,6 +81,8 @@ def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
         for kind, numbers in contents.of(data).fragments if data is not None else ():
             if kind is FragmentKind.TEXT:
                 held |= is_in(wanted, numbers)
+        if data is not None and any(target.is_minified for target in targets):
+            held |= is_in(wanted, text_fingerprints(kept_words(data)))
     for symbol, numbers in _pairs_by_symbol(bench).items():
         if symbol not in removed:
             held |= is_in(wanted, numbers)

@@ -192,7 +192,16 @@ def keep_distinctive(
 
 
 def leaks_in(searched: SearchableFiles, targets: Sequence[Target], rules: PlaceRules) -> list[Leak]:
-    """The leaks of the targets in the searched files: for each file and definition, the one of the highest level."""
+    """The leaks of the targets in the searched files: for each file and definition, the one of the highest level.
+
+    What minifiers keep of the definitions is a deletion of its own.
+    """
+    forms = [[target for target in targets if target.is_minified is minified] for minified in (False, True)]
+    found = [leak for form in forms for leak in _leaks_of_form(searched, form, rules)]
+    return sorted(found, key=lambda leak: (-leak.level, -leak.share, leak.file, leak.symbol))
+
+
+def _leaks_of_form(searched: SearchableFiles, targets: Sequence[Target], rules: PlaceRules) -> list[Leak]:
     judged = [*targets, _whole_deletion(targets)] if len(targets) > 1 else list(targets)
     if not judged:
         return []
@@ -212,7 +221,7 @@ def leaks_in(searched: SearchableFiles, targets: Sequence[Target], rules: PlaceR
             key = (name, target.symbol)
             if leak is not None and (key not in worst or worst[key].level < leak.level):
                 worst[key] = leak
-    return sorted(worst.values(), key=lambda leak: (-leak.level, -leak.share, leak.file, leak.symbol))
+    return list(worst.values())
 
 
 def _whole_deletion(targets: Sequence[Target]) -> Target:

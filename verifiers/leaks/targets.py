@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ from excise.protocols import Codebase, ScanRules
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, name_in_file, path_of
 from excise.verifiers.leaks.decoders.go_objects import COMPILED
+from excise.verifiers.leaks.decoders.minified_js import MIN_WORDS, SCRIPTS, kept_words
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -46,6 +47,8 @@ class Target:
     """The definition's name as a word (L1)."""
     compiled: Hashes = field(default_factory=lambda: EMPTY)
     """The name under which compiled programs hold a function, where its machine code is no code object (L3)."""
+    is_minified: bool = False
+    """Whether this is what minifiers keep of the definition: only ``body`` has fingerprints."""
 
     def all_fingerprints(self) -> Hashes:
         """The fingerprints of all channels, sorted, without duplicates."""
@@ -63,7 +66,7 @@ class Target:
         return unique(np.concatenate(channels))
 
 
-def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[Target]:
+def targets_of(codebase: Codebase, deleted: Sequence[tuple[str, str]]) -> list[Target]:
     """The targets of a deletion, which is given as (symbol id, text) pairs.
 
     Each function and method is one target; classes and modules are others, without their functions.
@@ -78,7 +81,22 @@ def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[T
             continue
         for inner, body in definitions_in(codebase, symbol):
             found[inner.symbol_id] = replace(_target(inner, body), compiled=_compiled(codebase, inner.symbol_id))
-    return list(found.values())
+    minified = (_minified(symbol_id, text) for symbol_id, text in deleted)
+    return [*found.values(), *(each for each in minified if each is not None)]
+
+
+def _minified(symbol_id: str, text: str) -> Target | None:
+    """The target of a definition as minifiers write it; ``None`` where none do, and for short ones."""
+    words = kept_words(text.encode(errors="replace")) if path_of(symbol_id).endswith(SCRIPTS) else b""
+    if len(words.split()) < MIN_WORDS:
+        return None
+    return Target(
+        symbol=symbol_id,
+        name=name_in_file(symbol_id).rpartition(".")[2].partition("#")[0],
+        body=unique(windows(hashes_of(words_of(words)))),
+        **dict.fromkeys(("plain", "code", "member", "rare", "signature", "docstring", "mention"), EMPTY),
+        is_minified=True,
+    )
 
 
 def _compiled(codebase: Codebase, symbol_id: str) -> Hashes:

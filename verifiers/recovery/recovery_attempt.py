@@ -23,6 +23,7 @@ MODULES = (
     "bytecode",
     "tool_leftovers",
     "installed_copies",
+    "script_copies",
     "hidden_texts",
     "all_strategies",
 )

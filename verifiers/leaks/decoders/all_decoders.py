@@ -13,6 +13,7 @@ from excise.verifiers.leaks.decoders.escapes import Escapes
 from excise.verifiers.leaks.decoders.git_objects import LooseObject, Pack
 from excise.verifiers.leaks.decoders.go_objects import GoObjects
 from excise.verifiers.leaks.decoders.html import Html
+from excise.verifiers.leaks.decoders.minified_js import MinifiedJavaScript
 from excise.verifiers.leaks.decoders.pickles import Pickle
 from excise.verifiers.leaks.decoders.pyc import ByteCode, EmbeddedByteCode
 from excise.verifiers.leaks.decoders.sqlite import Sqlite
@@ -41,7 +42,7 @@ CONTAINERS: tuple[Decoder, ...] = (
     GoObjects(),
 )  # fmt: skip
 """Decoders of binary files, and of files that may be binary."""
-WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump())
+WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump(), MinifiedJavaScript())
 """Decoders of texts that hold encoded texts."""
 HIDING: tuple[Decoder, ...] = (Base64(),)
 """Those of :data:`WRAPPINGS` whose encoding changes every word, so that no words of Python show in the text."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import time
 
-from excise.verifiers.recovery.inside import bytecode, git_stores, hidden_texts, installed_copies, tool_leftovers
+from excise.verifiers.recovery.inside import (
+    bytecode,
+    git_stores,
+    hidden_texts,
+    installed_copies,
+    script_copies,
+    tool_leftovers,
+)
 from excise.verifiers.recovery.inside.code_search import CodeSearch
 
 TYPE_CHECKING = False
@@ -37,13 +44,25 @@ STRATEGIES: tuple[Any, ...] = (
     hidden_texts.Mounts(),
 )
 """Objects with ``name``, ``looks_at`` (a description) and ``run(search)``; a new one is one class and one line here."""
+OF_LANGUAGES: tuple[tuple[tuple[str, ...], tuple[Any, ...]], ...] = (
+    ((".js", ".cjs", ".mjs"), (script_copies.ScriptCopies(),)),
+)
+"""(suffixes of files, further strategies for code that was removed from such files)."""
+
+
+def strategies_for(search: CodeSearch) -> list[Any]:
+    """The strategies for the removed symbols."""
+    paths = tuple(target.path for target in search.targets)
+    more = [each for suffixes, own in OF_LANGUAGES if any(path.endswith(suffixes) for path in paths) for each in own]
+    return [*STRATEGIES, *more]
 
 
 def run_all(request: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
     """Run the strategies and report the time and the error, if any, of each."""
     search = CodeSearch(request, emit)
-    chosen = request.get("only") or [strategy.name for strategy in STRATEGIES]
-    for strategy in STRATEGIES:
+    strategies = strategies_for(search)
+    chosen = request.get("only") or [strategy.name for strategy in strategies]
+    for strategy in strategies:
         if strategy.name not in chosen:
             continue
         search.strategy, search.num_items, search.chars = strategy.name, 0, 0

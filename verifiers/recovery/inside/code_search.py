@@ -47,7 +47,7 @@ class RemovedSymbol:
     def __init__(self, symbol: str) -> None:
         self.symbol = symbol
         self.path, _, self.qualname = symbol.partition("::")
-        self.name = self.qualname.rpartition(".")[2]
+        self.name = self.qualname.rpartition(".")[2].partition("#")[0]
         self.stem = os.path.splitext(os.path.basename(self.path))[0]
 
 

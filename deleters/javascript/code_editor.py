@@ -1,0 +1,56 @@
+"""The code editor for JavaScript; see :class:`excise.protocols.CodeEditor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+
+from excise.deleters.javascript.hidden_tests import hiding_only
+from excise.deleters.javascript.remove import Remove
+from excise.deleters.javascript.selection import body_text, require_javascript, source_text
+from excise.deleters.javascript.stand_ins import stand_ins
+from excise.deleters.javascript.statement_words import JavaScriptWords
+from excise.deleters.javascript.stub import Stub
+from excise.errors import DeletionRefused
+from excise.protocols import Codebase, Deleter, MissingCode
+from excise.types import Deletion
+
+
+class JavaScriptEditor:
+    """Takes features and tests out of JavaScript code."""
+
+    words = JavaScriptWords()
+    deleters: Mapping[str, Callable[[], Deleter]] = MappingProxyType({each.name: each for each in (Stub, Remove)})
+
+    def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
+        """See :meth:`excise.protocols.CodeEditor.hiding_only`."""
+        return hiding_only(require_javascript(codebase), deletion, tests)
+
+    def stand_ins(self, codebase: Codebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """See :meth:`excise.protocols.CodeEditor.stand_ins`; no trivial programs are tried."""
+        return stand_ins(require_javascript(codebase), symbols)
+
+    def deleted_texts(
+        self, codebase: Codebase, deleter: str, removed: Sequence[str], edits: Mapping[str, bytes | None]
+    ) -> list[tuple[str, str]]:
+        """See :meth:`excise.protocols.CodeEditor.deleted_texts`."""
+        javascript = require_javascript(codebase)
+        symbols = [javascript.symbols()[each] for each in removed if each in javascript.symbols()]
+        if deleter == Stub.name:
+            return [(s.symbol_id, body_text(javascript, s)) for s in symbols]
+        outer = [
+            s
+            for s in symbols
+            if not any(o is not s and o.path == s.path and o.start <= s.start <= s.end <= o.end for o in symbols)
+        ]
+        return [(s.symbol_id, source_text(javascript, s)) for s in outer]
+
+    def changed_code(
+        self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]
+    ) -> MissingCode:
+        """Tasks of other tools' sets are not imported for JavaScript. Raises :class:`DeletionRefused`."""
+        raise DeletionRefused("tasks in JavaScript cannot be imported", reason="unsupported_language")
+
+
+EDITOR = JavaScriptEditor()
+"""The editor of the language."""

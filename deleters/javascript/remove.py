@@ -1,0 +1,149 @@
+"""The deleter ``remove``: deletes definitions, what exports them, and imports and constants that only they used.
+
+A definition that code which stays refers to is not deleted: such a name would be missing only when the code runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from excise.deleters.deletion_record import Changed, EditedFiles, build_deletion
+from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.javascript.byte_spans import Range, removals
+from excise.deleters.javascript.hidden_tests import hide_tests
+from excise.deleters.javascript.selection import require_javascript, source_text, symbols_to_delete
+from excise.deleters.javascript.stand_ins import require_parses, stand_ins
+from excise.deleters.javascript.type_declarations import without_declarations
+from excise.deleters.javascript.unused_code import without_unused
+from excise.errors import DeletionRefused
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.parsed_file import Export
+from excise.protocols import Codebase
+from excise.types import Deletion, Feature, Symbol, is_inside, joined
+
+
+class Remove:
+    """Deletes functions, methods and classes; all other bytes of the files stay the same."""
+
+    name = "remove"
+    version = 1
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`."""
+        javascript = require_javascript(codebase)
+        removal = _Removal(javascript, symbols_to_delete(javascript, feature, only))
+        sources = removal.run()
+        hiding, hidden = hide_tests(javascript, hide or frozenset(feature.tests))
+        files = EditedFiles(
+            changed={**sources, **hiding},
+            removed=removal.gone,
+            hidden=hidden,
+            text=[(s.symbol_id, source_text(javascript, s)) for s in removal.texts()],
+            stubs_of=removal.gone,
+            registrations=removal.registrations,
+        )
+        return build_deletion(
+            javascript,
+            feature,
+            files,
+            name=self.name,
+            version=self.version,
+            stand_ins=lambda ids: stand_ins(javascript, list(ids)),
+        )
+
+
+class _Removal:
+    """One removal of definitions and of what exports them."""
+
+    def __init__(self, codebase: JavaScriptCodebase, wanted: list[Symbol]) -> None:
+        self.codebase = codebase
+        symbols = codebase.symbols()
+        ids = (i for s in wanted for each in codebase.group(s.symbol_id) for i in (each, *codebase.members(each)))
+        self.gone = tuple(dict.fromkeys(ids))
+        self.outer = [symbols[i] for i in self.gone if not self._is_in_another(symbols[i])]
+        self.registrations: list[tuple[str, str]] = []
+
+    def _is_in_another(self, symbol: Symbol) -> bool:
+        """Whether the bytes of a symbol are in those of another that goes."""
+        others = (self.codebase.symbols()[i] for i in self.gone)
+        return any(
+            o.path == symbol.path and o.symbol_id != symbol.symbol_id and o.start <= symbol.start <= symbol.end <= o.end
+            for o in others
+        )
+
+    def texts(self) -> list[Symbol]:
+        """The symbols whose source texts are deleted, each once."""
+        return self.outer
+
+    def run(self) -> Changed:
+        """The changed files. Raises :class:`DeletionRefused`."""
+        self._require_unused()
+        statements: dict[str, set[Range]] = {}
+        elements: dict[str, set[Range]] = {}
+        for symbol in self.outer:
+            module = self.codebase.modules[symbol.path]
+            spans = elements if symbol.qualname in module.elements else statements
+            spans.setdefault(symbol.path, set()).add(module.statements[symbol.qualname])
+        for path, export in self._exports():
+            spans = elements if export.is_element else statements
+            spans.setdefault(path, set()).add((export.start, export.end))
+            self._note(path, export)
+        changed: dict[str, tuple[bytes, bytes | None]] = {}
+        for path in sorted({*statements, *elements}):
+            before = self.codebase.modules[path].source
+            edits = removals(before, statements.get(path, set()), elements.get(path, set()))
+            after = apply_edits(before, edits)
+            require_parses(path, after)
+            changed[path] = (before, without_unused(before, after))
+        return {**changed, **without_declarations(self.codebase, self.outer)}
+
+    def _note(self, path: str, export: Export) -> None:
+        """Note a statement or an element that named a definition of another place, to be shown to solvers."""
+        text = self.codebase.modules[path].source[export.start : export.end].decode("utf-8", "replace")
+        inside = any(s.path == path and s.start <= export.start and export.end <= s.end for s in self.outer)
+        if not inside:
+            self.registrations.append((path, text.strip()))
+
+    def _exports(self) -> Iterator[tuple[str, Export]]:
+        """The exports and re-exports, outside tests, of what is removed."""
+        gone = set(self.gone)
+        for path, module in self.codebase.modules.items():
+            if self.codebase.is_test(path):
+                continue
+            for export in module.exports:
+                targets = self._targets(path, export)
+                if targets and targets <= gone:
+                    yield path, export
+
+    def _targets(self, path: str, export: Export) -> set[str]:
+        """Ids of the symbols behind an export; those of the longest chain of names that is known."""
+        found = [
+            joined(entity.path, ".".join(entity.names))
+            for entity in self.codebase.links.behind(path, export)
+            if joined(entity.path, ".".join(entity.names)) in self.codebase.symbols()
+        ]
+        return {each for each in found if not any(o != each and is_inside(o, each) for o in found)}
+
+    def _require_unused(self) -> None:
+        """Raise :class:`DeletionRefused` if code that stays, outside tests, refers to a removed definition."""
+        gone = set(self.gone)
+        for path, module in self.codebase.modules.items():
+            if self.codebase.is_test(path):
+                continue
+            for reference in module.references:
+                owner = joined(path, reference.owner) if reference.owner else path
+                if owner in gone or self._is_in_removed(path, reference.start):
+                    continue
+                if self.codebase.targets(path, reference) & gone:
+                    text = module.source[reference.start : reference.end].decode("utf-8", "replace")
+                    raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason="used_elsewhere")
+
+    def _is_in_removed(self, path: str, offset: int) -> bool:
+        return any(s.path == path and s.start <= offset < s.end for s in self.outer)

@@ -1,0 +1,108 @@
+"""Stand-ins: bodies of functions that do nothing, or raise."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from excise.deleters.deletion_record import patch_of
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.errors import DeletionRefused
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.grammar import parse_tree
+from excise.protocols import EMPTY
+from excise.types import Symbol, SymbolKind
+
+BODIES = {
+    "none": "return undefined",
+    "raise": "throw new Error('not implemented')",
+    "any": "throw new TypeError('not implemented')",
+}
+"""Kind of stand-in to its body; ``TypeError`` is what tests of errors expect most often."""
+
+
+def functions_of(codebase: JavaScriptCodebase, symbols: Iterable[str]) -> list[Symbol]:
+    """The functions among the symbols and in them; of functions in others, only the outer ones."""
+    found: dict[str, Symbol] = {}
+    for symbol_id in symbols:
+        for member in codebase.members(symbol_id):
+            symbol = codebase.symbols()[member]
+            if symbol.qualname in codebase.modules[symbol.path].functions:
+                found[member] = symbol
+    spans = {s.symbol_id: codebase.modules[s.path].functions[s.qualname] for s in found.values()}
+    return [
+        symbol
+        for symbol in sorted(found.values(), key=lambda s: (s.path, s.start))
+        if not any(
+            symbol.path == other.path
+            and spans[other.symbol_id].start < spans[symbol.symbol_id].start
+            and spans[symbol.symbol_id].end <= spans[other.symbol_id].end
+            for other in found.values()
+        )
+    ]
+
+
+def emptied(
+    codebase: JavaScriptCodebase, functions: Iterable[Symbol], kind: str
+) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to (content before, content after) with stand-ins of a kind in the place of the functions' bodies.
+
+    Raises :class:`DeletionRefused` if a file could no longer be parsed.
+    """
+    edits: dict[str, list[Edit]] = {}
+    for symbol in functions:
+        edits.setdefault(symbol.path, []).append(body_edit(codebase, symbol, kind))
+    changed: dict[str, tuple[bytes, bytes | None]] = {}
+    for path, own in edits.items():
+        source = codebase.modules[path].source
+        after = apply_edits(source, own)
+        require_parses(path, after)
+        changed[path] = (source, after)
+    return changed
+
+
+def require_parses(path: str, after: bytes) -> None:
+    """Raise :class:`DeletionRefused` if a file has a syntax error."""
+    if parse_tree(after).root_node.has_error:
+        raise DeletionRefused(f"{path}: without the code, it cannot be parsed", reason="does_not_parse")
+
+
+def body_edit(codebase: JavaScriptCodebase, symbol: Symbol, kind: str) -> Edit:
+    """The edit that replaces a function's body by a stand-in."""
+    module = codebase.modules[symbol.path]
+    span, source = module.functions[symbol.qualname], module.source
+    semicolon = ";" if source.count(b";\n") * 4 > source.count(b"\n") else ""
+    ending = "\r\n" if b"\r\n" in source else "\n"
+    outer = _indentation(source, span.start)
+    inner = outer + _step(source)
+    lines = [f"{inner}{BODIES[kind]}{semicolon}"]
+    if span.constructs:
+        lines.insert(0, f"{inner}super(...arguments){semicolon}")
+    body = f"{ending}{ending.join(lines)}{ending}{outer}"
+    if span.is_expression:
+        return Edit(span.body_start, span.body_end, f"{{{body}}}".encode())
+    return Edit(span.body_start, span.body_end, body.encode())
+
+
+def _indentation(source: bytes, offset: int) -> str:
+    start = source.rfind(b"\n", 0, offset) + 1
+    line = source[start:offset]
+    return line[: len(line) - len(line.lstrip())].decode()
+
+
+def _step(source: bytes) -> str:
+    """One level of indentation as the file has it."""
+    for line in source.split(b"\n"):
+        if line.startswith(b"\t"):
+            return "\t"
+        width = len(line) - len(line.lstrip(b" "))
+        if width >= 2 and line.strip() and not line.strip().startswith(b"*"):
+            return " " * min(width, 8)
+    return "  "
+
+
+def stand_ins(codebase: JavaScriptCodebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """See :meth:`excise.protocols.CodeEditor.stand_ins`: those that do nothing, and none for trivial programs."""
+    functions = functions_of(codebase, [s for s in symbols if s in codebase.symbols()])
+    if not functions and not any(codebase.symbols()[s].kind is SymbolKind.CLASS for s in symbols):
+        return ()
+    return tuple((kind, patch_of(codebase, emptied(codebase, functions, kind))) for kind in EMPTY)

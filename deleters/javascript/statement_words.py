@@ -1,0 +1,28 @@
+"""How problem statements write about JavaScript code; see :class:`excise.protocols.StatementWords`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class JavaScriptWords:
+    """The words of JavaScript."""
+
+    fence = "js"
+    placeholder = "throw new Error('not implemented')"
+    imports = r"(?:import\s|(?:const|let|var)\s.*=\s*require\()"
+    heads = r"(?:module\.exports = |export default |static |async |get |set )*(?:function\*? |class |\*)?([\w$]+)"
+
+    def module_of(self, path: str) -> str:
+        """The path by which a file is required from the main folder."""
+        return f"./{path}"
+
+    def missing_file(self, path: str) -> Sequence[str]:
+        """A session that requires a file that is not there."""
+        return [f"> require('./{path}')", f"Error: Cannot find module './{path}'"]
+
+    def failure(self, path: str, name: str, deleter: str) -> Sequence[str]:
+        """A session in which one definition is missing, or lacks its code."""
+        if deleter == "stub":
+            return [f"> {name}(...)  // {path}", "Error: not implemented"]
+        return [f"> {name}(...)  // {path}", f"TypeError: {name} is not a function"]

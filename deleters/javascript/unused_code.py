@@ -1,0 +1,132 @@
+"""Removes imports and constants of a file that only removed code used."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tree_sitter import Node
+
+from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.javascript.byte_spans import Range, removals
+from excise.extractors.javascript.analysis.grammar import (
+    VARIABLES,
+    children,
+    descendants,
+    parse_tree,
+    required,
+    text,
+    unwrapped,
+)
+
+_USES = frozenset({"identifier", "shorthand_property_identifier"})
+_PLAIN = frozenset(
+    {"number", "string", "regex", "true", "false", "null", "undefined", "identifier", "member_expression",
+     "property_identifier", "array", "object", "pair", "unary_expression", "binary_expression", "template_string",
+     "string_fragment", "escape_sequence", "regex_pattern", "regex_flags", "computed_property_name",
+     "shorthand_property_identifier", "parenthesized_expression", "spread_element", "subscript_expression"}
+)  # fmt: skip
+"""Nodes of values that are computed without effects."""
+_MAX_ROUNDS = 10
+
+
+def without_unused(before: bytes, after: bytes) -> bytes:
+    """The file ``after`` without the imports and constants of its top level that it no longer uses and ``before`` did.
+
+    What only these used goes, too.
+    """
+    used_before = _counts(before)
+    for _ in range(_MAX_ROUNDS):
+        statements, elements = _unused(after, used_before)
+        if not statements and not elements:
+            return after
+        after = apply_edits(after, removals(after, statements, elements))
+    return after
+
+
+def _counts(source: bytes) -> Counter[str]:
+    root = parse_tree(source).root_node
+    return Counter(text(node, source) for node in descendants(root) if node.type in _USES)
+
+
+def _unused(source: bytes, used_before: Counter[str]) -> tuple[set[Range], set[Range]]:
+    """The statements and the elements of lists that bind names that are used nowhere else in a file."""
+    counts = _counts(source)
+    statements: set[Range] = set()
+    elements: set[Range] = set()
+    for statement in children(parse_tree(source).root_node):
+        if statement.type == "import_statement":
+            _unused_import(statement, source, counts, used_before, statements, elements)
+        elif statement.type in VARIABLES:
+            declarators = [child for child in children(statement) if child.type == "variable_declarator"]
+            for declarator in declarators:
+                for node, names in _bindings(declarator, source):
+                    if all(counts[name] == own and used_before[name] > own for name, own in names):
+                        alone = len(declarators) == 1 and node.id == declarator.id
+                        span = statement if alone else node
+                        (statements if alone else elements).add((span.start_byte, span.end_byte))
+    return statements, elements
+
+
+def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[str, int]]]]:
+    """What of a declarator can go: a node, and the names that it binds with the number of their uses in it."""
+    target, value = declarator.child_by_field_name("name"), declarator.child_by_field_name("value")
+    if target is None or value is None:
+        return []
+    is_import = _is_required(value, source)
+    if target.type == "identifier":
+        is_plain = is_import or all(node.type in _PLAIN for node in descendants(value))
+        return [(declarator, [(text(target, source), 1)])] if is_plain else []
+    if target.type == "object_pattern" and is_import:
+        found = []
+        for element in children(target):
+            if element.type == "shorthand_property_identifier_pattern":
+                found.append((element, [(text(element, source), 0)]))
+            elif element.type == "pair_pattern":
+                bound = element.child_by_field_name("value")
+                if bound is not None and bound.type == "identifier":
+                    found.append((element, [(text(bound, source), 1)]))
+        return found
+    return []
+
+
+def _is_required(value: Node, source: bytes) -> bool:
+    value = unwrapped(value)
+    while value.type == "member_expression":
+        inner = value.child_by_field_name("object")
+        if inner is None:
+            return False
+        value = unwrapped(inner)
+    if value.type == "call_expression":
+        if required(value, source) is not None:
+            return True
+        function = value.child_by_field_name("function")
+        return function is not None and required(function, source) is not None
+    return False
+
+
+def _unused_import(
+    statement: Node,
+    source: bytes,
+    counts: Counter[str],
+    used_before: Counter[str],
+    statements: set[Range],
+    elements: set[Range],
+) -> None:
+    clause = next((child for child in statement.named_children if child.type == "import_clause"), None)
+    if clause is None:
+        return
+
+    def is_unused(name: str, own: int) -> bool:
+        return counts[name] == own and used_before[name] > own
+
+    for child in children(clause):
+        alone = child.type == "namespace_import" or (child.type == "identifier" and len(children(clause)) == 1)
+        bound_name = text(children(child)[0] if child.type == "namespace_import" else child, source)
+        if alone and is_unused(bound_name, 1):
+            statements.add((statement.start_byte, statement.end_byte))
+        elif child.type == "named_imports":
+            for one in children(child):
+                name, alias = one.child_by_field_name("name"), one.child_by_field_name("alias")
+                bound = alias if alias is not None else name
+                if bound is not None and is_unused(text(bound, source), 1):
+                    elements.add((one.start_byte, one.end_byte))

@@ -1,0 +1,157 @@
+"""What a JavaScript project's manifest and files say about its environment: test files, and packages that they need."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from excise.errors import EnvironmentFailure
+
+MANIFEST = "package.json"
+SUFFIXES = (".js", ".cjs", ".mjs")
+_MAX_FILES = 5000
+"""Maximum number of files that are read."""
+_MAX_BYTES = 2 << 20
+_TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs"})
+_TEST_FILE = re.compile(r".*[.\-_](test|tests|spec)\.[cm]?js|(test|tests|spec)\.[cm]?js|test[.\-_].*\.[cm]?js")
+_LEFT_OUT = frozenset({"node_modules", "fixtures", "dist", "build", "coverage", ".git", "bench", "benchmark",
+                       "benchmarks", "example", "examples"})  # fmt: skip
+_MODULE = r"""\(?\s*(['"])([^'"\n]+)\1"""
+_IMPORT = re.compile(rf"""(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b|\brequire\.resolve\s*\()\s*{_MODULE}""")
+_TEST_CALL = re.compile(r"\b(?:test|it|describe|suite|tape)\b[\w.]*\s*\(")
+RUNNERS = frozenset({"tape", "node:test"})
+"""Modules of the test runners that excise can run."""
+_NAME = re.compile(r"(@[\w.~-]+/)?[A-Za-z0-9._~-]+")
+_RANGE = re.compile(r"[\w.\-+^~<>=*| ]*")
+_BUILTIN = frozenset(
+    {"assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
+     "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net",
+     "os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder",
+     "sys", "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectFiles:
+    """What a project needs to run its tests."""
+
+    name: str
+    """Name of the package."""
+    tests: tuple[str, ...]
+    """Files that are run as tests."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Names of packages to install, to the versions that the manifest admits."""
+    evidence: tuple[str, ...] = ()
+    """Why, one line per decision."""
+
+
+def read_project(root: Path) -> ProjectFiles:
+    """Read the manifest and the imports of the project's files. Raises :class:`EnvironmentFailure` (``no_tests``)."""
+    manifest = _manifest(root)
+    texts = dict(_texts(root))
+    tests = tuple(path for path, text in texts.items() if _is_test(path) and _TEST_CALL.search(text))
+    if not tests:
+        raise EnvironmentFailure(f"No test file was found below {', '.join(sorted(_TEST_FOLDERS))}.", reason="no_tests")
+    main = posixpath.normpath(str(manifest.get("main") or "index"))
+    known = {path: frozenset(_imports(text)) for path, text in texts.items()}
+    runnable = tuple(path for path in tests if RUNNERS & _reached(path, known, main, own=True))
+    if not runnable:
+        raise EnvironmentFailure(
+            f"None of {len(tests)} test files uses {' or '.join(sorted(RUNNERS))}: no other test runner of JavaScript "
+            "is supported.",
+            reason="unknown_test_runner",
+        )
+    needed = frozenset().union(*(_reached(path, known, main) for path in runnable))
+    name = str(manifest.get("name", ""))
+    packages, evidence = _packages(manifest, {_package(module) for module in needed}, name)
+    return ProjectFiles(name=name, tests=runnable, packages=packages, evidence=evidence)
+
+
+def _packages(manifest: Mapping[str, Any], imported: set[str], name: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """All dependencies, and those for development that sources or tests import."""
+    found: dict[str, str] = {}
+    evidence = []
+    for table in ("devDependencies", "peerDependencies", "optionalDependencies", "dependencies"):
+        for package, wanted in _table(manifest, table).items():
+            if table != "dependencies" and package not in imported:
+                continue
+            if package == name or not _NAME.fullmatch(package):
+                continue
+            found[package] = wanted if _RANGE.fullmatch(wanted) else "*"
+            evidence.append(f"{MANIFEST}: {package}@{wanted} of {table}")
+    return dict(sorted(found.items())), tuple(evidence)
+
+
+def _table(manifest: Mapping[str, Any], name: str) -> dict[str, str]:
+    table = manifest.get(name)
+    return {str(k): str(v) for k, v in table.items()} if isinstance(table, dict) else {}
+
+
+def _manifest(root: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((root / MANIFEST).read_text(encoding="utf-8-sig"))
+    except OSError:
+        raise EnvironmentFailure(f"There is no {MANIFEST} in the main folder.", reason="no_manifest") from None
+    except ValueError as error:
+        raise EnvironmentFailure(f"{MANIFEST} cannot be read: {error}", reason="no_manifest") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(root: Path) -> Iterable[tuple[str, str]]:
+    count = 0
+    for path in sorted(root.rglob("*")):
+        relative = path.relative_to(root)
+        if path.suffix not in SUFFIXES or not _LEFT_OUT.isdisjoint(relative.parts[:-1]):
+            continue
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_BYTES:
+            continue
+        count += 1
+        if count > _MAX_FILES:
+            return
+        yield relative.as_posix(), path.read_text(encoding="utf-8", errors="replace")
+
+
+def _is_test(path: str) -> bool:
+    *folders, name = path.split("/")
+    return not _TEST_FOLDERS.isdisjoint(folders) or _TEST_FILE.fullmatch(name) is not None
+
+
+def _imports(text: str) -> Iterable[str]:
+    return (match[2] for match in _IMPORT.finditer(text))
+
+
+def _reached(path: str, known: Mapping[str, frozenset[str]], main: str, *, own: bool = False) -> frozenset[str]:
+    """Modules outside the project that a file and the files that it imports name; ``own``: the file alone.
+
+    ``main`` is the file that the package itself stands for.
+    """
+    found: set[str] = set()
+    done: set[str] = set()
+    queue = [path]
+    while queue:
+        current = queue.pop()
+        if current in done:
+            continue
+        done.add(current)
+        for module in known.get(current, ()):
+            if not module.startswith("."):
+                found.add("node:test" if module == "test" else module)
+                continue
+            base = posixpath.normpath(posixpath.join(posixpath.dirname(current), module))
+            ends = ("", *SUFFIXES, *(f"/index{suffix}" for suffix in SUFFIXES))
+            if not own:
+                base = main if base == "." else base
+                queue += [f"{base}{end}" for end in ends if f"{base}{end}" in known]
+    return frozenset(found)
+
+
+def _package(module: str) -> str:
+    """The package that a module belongs to; empty for modules of node."""
+    if module.startswith("node:") or module.partition("/")[0] in _BUILTIN:
+        return ""
+    return "/".join(module.split("/")[: 2 if module.startswith("@") else 1])

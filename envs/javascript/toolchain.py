@@ -1,0 +1,196 @@
+"""The toolchain of JavaScript: packages of npm beside Debian's node; see :class:`excise.envs.toolchains.Toolchain`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
+from excise.envs.interpreters import find_interpreters, interpreter_of
+from excise.envs.javascript.npm import NODE_PACKAGE, install_lock, link_programs, node_version, resolve
+from excise.envs.javascript.package_manifest import read_project
+from excise.envs.sandbox.host_identity import system_identity
+from excise.envs.sandbox.mount_points import ENV, open_to_all
+from excise.errors import EnvironmentFailure
+from excise.system.folders import publish_folder, temporary_folder_beside
+from excise.system.locks import folder_lock
+from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, from_json, to_dict, to_json
+
+VERSION = 2
+"""Part of every cache key. Raise it when the same recipe would give a different environment."""
+_IN_NODE = frozenset({"acorn", "acorn-walk", "amaro", "cjs-module-lexer", "minimatch", "undici"})
+"""Packages that node itself holds, as sources in its program: every sandbox would show them."""
+_NODE = "node"
+"""Name of the lock's line with the version of node."""
+
+
+class JavaScriptToolchain:
+    """Environments of JavaScript projects.
+
+    A recipe's ``requirements`` are ``name@range``, a lock's lines ``PATH==VERSION``, with paths inside
+    ``node_modules``, and ``node==VERSION``. Node finds the packages by ``NODE_PATH``.
+    """
+
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:
+        """The packages that the manifest names and that sources or tests import. Raises :class:`EnvironmentFailure`."""
+        node_version()
+        project = read_project(root)
+        if project.name in _IN_NODE:
+            raise EnvironmentFailure(
+                f"node holds the sources of {project.name} itself.", reason="part_of_the_toolchain"
+            )
+        interpreters = find_interpreters()
+        own = [each for each in interpreters if each.prefix.is_relative_to("/usr")] or interpreters
+        return Recipe(
+            python=own[-1].version,
+            requirements=(*(f"{name}@{wanted}" for name, wanted in project.packages.items()), *spec.requirements),
+            editable="path",
+            env=(("NODE_PATH", f"{ENV}/node_modules"),),
+            test_args=spec.test_args,
+            test_paths=project.tests,
+            system_packages=(NODE_PACKAGE,),
+            cutoff=cutoff,
+            evidence=project.evidence,
+        )
+
+    def install(
+        self,
+        request: InstallRequest,
+        *,
+        missing_modules: MissingModules | None = None,
+        previous: Environment | None = None,
+    ) -> Installed:
+        """Find a lock, and install from it alone. Raises :class:`EnvironmentFailure`."""
+        open_to_all(request.sources)
+        node = node_version()
+        recipe = request.recipe if previous is None else previous.recipe
+        if previous is not None:
+            _require_node(previous, node)
+        inputs = to_dict(recipe) if previous is None else [to_dict(recipe), previous.lock, previous.hashes]
+        system = system_identity(request.sandbox)
+        envs = request.cache / "envs"
+        folder = envs / content_id("install", "javascript", VERSION, request.repo.tree, inputs, node, system)
+        with folder_lock(folder):
+            if not (folder / "environment.json").is_file():
+                with temporary_folder_beside(folder) as work:
+                    _install(request, recipe, previous, node, work)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    publish_folder(work / "final", folder)
+        environment = from_json(Environment, (folder / "environment.json").read_bytes())
+        return Installed(environment=environment, env_layer=folder / "env", built_layer=folder / "built")
+
+    def outputs(self, cache: Path, installed: Installed) -> Path:
+        """An empty layer: sources are what runs."""
+        return _empty(cache)
+
+    def tools(self, cache: Path, installed: Installed) -> Path:
+        """An empty layer."""
+        return _empty(cache)
+
+    def variables(self) -> Mapping[str, str]:
+        """None besides the recipe's."""
+        return {}
+
+    def versions(self, environment: Environment) -> Mapping[str, str]:
+        """Those of node and, where it is used, tape."""
+        lock = dict(line.rpartition("==")[::2] for line in environment.lock)
+        return {name: lock[name] for name in (_NODE, "tape") if name in lock}
+
+
+def _empty(cache: Path) -> Path:
+    folder = cache / "empty"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _require_node(previous: Environment, node: str) -> None:
+    """Raise :class:`EnvironmentFailure` if an environment was made for another major version of node."""
+    made_for = next((line.partition("==")[2] for line in previous.lock if line.startswith(f"{_NODE}==")), node)
+    if made_for.partition(".")[0] != node.partition(".")[0]:
+        raise EnvironmentFailure(
+            f"The environment is for node {made_for}, this machine has {node}.", reason="toolchain_unavailable"
+        )
+
+
+def _install(request: InstallRequest, recipe: Recipe, previous: Environment | None, node: str, work: Path) -> None:
+    """Make the layers and the record below ``work / "final"``."""
+    began = time.monotonic()
+    cache, timeout_s = request.cache / "npm", request.timeout_s
+    final, own = work / "final", f"{_NODE}=="
+    if previous is None:
+        packages = dict(each.rpartition("@")[::2] for each in recipe.requirements)
+        trial = _new(work / "trial")
+        lock, hashes = resolve(packages, trial, cache, timeout_s) if packages else ((), {})
+    else:
+        lock = tuple(line for line in previous.lock if not line.startswith(own) or line in previous.hashes)
+        hashes = previous.hashes
+    built = install_lock(lock, hashes, _new(work / "locked"), cache, timeout_s)
+    env = _new(_new(final) / "env")
+    built.rename(env / "node_modules")
+    _remove_copies(env / "node_modules", request)
+    programs = _new(env / "bin")
+    (programs / "python").symlink_to(interpreter_of(recipe.python).executable)
+    (programs / "node").symlink_to("/usr/bin/node")
+    link_programs(env / "node_modules", programs)
+    open_to_all(env)
+    _new(final / "built")
+    lines = tuple(sorted({*lock, f"{own}{node}"}))
+    shared = content_id("npm", VERSION, lines, hashes)
+    environment = Environment(
+        env_id=content_id("environment", request.repo.tree, to_dict(recipe), lines, hashes),
+        repo=request.repo.repo,
+        tree=request.repo.tree,
+        recipe=recipe,
+        lock=lines,
+        hashes=dict(hashes),
+        shared_id=shared,
+        install_s=round(time.monotonic() - began, 3),
+    )
+    (final / "environment.json").write_bytes(to_json(environment, indent=2))
+
+
+def _remove_copies(modules: Path, request: InstallRequest) -> None:
+    """Delete installed copies of the project itself, which dependants bring: they hold what tasks delete.
+
+    Raises :class:`EnvironmentFailure` (``installs_itself``) if the test runner needs one.
+    """
+    name = _name_of(request.sources / "package.json")
+    copies = [path for path in modules.rglob("node_modules/" + name) if name] + ([modules / name] if name else [])
+    for path in copies:
+        if path.is_dir():
+            if _is_required_by_tape(modules / "tape", name):
+                raise EnvironmentFailure(
+                    f"The test runner tape itself needs {name}: a copy of the project would have to be installed.",
+                    reason="installs_itself",
+                )
+            shutil.rmtree(path)
+
+
+def _name_of(manifest: Path) -> str:
+    try:
+        found = json.loads(manifest.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return ""
+    name = found.get("name") if isinstance(found, dict) else None
+    return name if isinstance(name, str) and ".." not in name and not name.startswith("/") else ""
+
+
+def _is_required_by_tape(tape: Path, name: str) -> bool:
+    """Whether tape itself requires a package, apart from its command."""
+    wanted = re.compile(rf"require\(\s*['\"]{re.escape(name)}['\"/]")
+    files = [tape / "index.js", *tape.glob("lib/*.js")]
+    return any(wanted.search(file.read_text(errors="replace")) for file in files if file.is_file())
+
+
+def _new(path: Path) -> Path:
+    path.mkdir()
+    path.chmod(0o755)
+    return path
+
+
+TOOLCHAIN = JavaScriptToolchain()
+"""The toolchain of the language."""

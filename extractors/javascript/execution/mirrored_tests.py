@@ -1,0 +1,122 @@
+"""Mirrored tests: tests with wrong expectations, which correct code fails. A solution that passes them cheats.
+
+In ``t.equal(found, expected)`` and ``assert.strictEqual(found, expected)`` the expected value is replaced by a wrong
+one, conditions are negated, and functions that must throw do not. Titles and number of the tests stay.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Collection, Iterator, Sequence
+
+from tree_sitter import Node
+
+from excise.extractors.javascript.analysis.grammar import children, descendants, parse_tree, text
+from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
+from excise.types import joined
+
+_EQUAL = frozenset(
+    {"equal", "equals", "is", "isEqual", "strictEqual", "strictEquals", "deepEqual", "deepEquals", "deepLooseEqual",
+     "deepStrictEqual", "isEquivalent", "same", "strictSame", "looseEqual", "isDeeply", "partialDeepStrictEqual"}
+)  # fmt: skip
+_UNEQUAL = frozenset({"notEqual", "not", "notStrictEqual", "notDeepEqual", "notDeepStrictEqual", "notSame", "isNot"})
+_TRUE = frozenset({"ok", "true", "assert"})
+_FALSE = frozenset({"notOk", "notok", "false", "error", "ifError", "ifErr", "iferror"})
+_THROWS = frozenset({"throws", "rejects"})
+_DOES_NOT_THROW = frozenset({"doesNotThrow", "doesNotReject"})
+_MATCHES = frozenset({"match"})
+_HELPER_NAME = "exciseStandsForAName"
+_HELPER = f"""
+function {_HELPER_NAME} (value) {{
+  if (typeof value === 'number') return value + 1 === value || value !== value ? 0 : value + 1
+  if (typeof value === 'string') return value + '~'
+  if (typeof value === 'boolean') return !value
+  if (value === null || value === undefined) return 'yes'
+  if (Array.isArray(value)) return value.length ? [...value.slice(0, -1), {_HELPER_NAME}(value[value.length - 1])] : [0]
+  if (Object.getPrototypeOf(value) === Object.prototype) {{
+    const [first = '~'] = Object.keys(value)
+    return {{ ...value, [first]: first in value ? {_HELPER_NAME}(value[first]) : 0 }}
+  }}
+  return {{ value }}
+}}
+"""
+"""The helper: returns a wrong value in place of ``value``; lists and objects are changed in one item."""
+_NAMES = ("plain", "prepared", "value", "given", "made", "same", "sorted", "item")
+
+
+def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
+    """The file with wrong expectations in the tests ``functions`` (titles as in ids); ``None`` if it has none."""
+    path = "file"
+    file = blocks_of(source, [joined(path, name) for name in functions])
+    spans = [(block.start, block.end) for block in _with_tests(file.blocks)]
+    root = parse_tree(source).root_node
+    edits = sorted(_edits(root, source, spans), key=lambda edit: (edit[0], -edit[1]))
+    if root.has_error or not edits:
+        return None
+    name = f"{secrets.choice(_NAMES)}{secrets.token_hex(2)}"
+    pieces: list[bytes] = []
+    position = 0
+    for start, end, replacement in edits:
+        if start < position:
+            continue
+        pieces += [source[position:start], replacement]
+        position = end
+    pieces += [source[position:], _HELPER.encode()]
+    return b"".join(pieces).replace(_HELPER_NAME.encode(), name.encode())
+
+
+def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
+    for block in blocks:
+        if block.tests:
+            yield block
+        else:
+            yield from _with_tests(block.blocks)
+
+
+def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
+    """(start, end, replacement) of the arguments of assertions within the spans."""
+    for node in _within(root, spans):
+        if node.type != "call_expression":
+            continue
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if function is None or arguments is None:
+            continue
+        words = re.findall(r"[\w$]+", text(function, source))
+        given = children(arguments)
+        if words and given and not any(each.type == "spread_element" for each in given):
+            yield from _changed(words[-1], given, source)
+
+
+def _within(root: Node, spans: Sequence[tuple[int, int]]) -> Iterator[Node]:
+    """The nodes inside the spans; parts of the tree beside them are not visited."""
+    queue = [root]
+    while queue:
+        node = queue.pop()
+        if any(start <= node.start_byte and node.end_byte <= end for start, end in spans):
+            yield from descendants(node)
+        elif any(start < node.end_byte and node.start_byte < end for start, end in spans):
+            queue += node.named_children
+
+
+def _changed(name: str, given: list[Node], source: bytes) -> Iterator[tuple[int, int, bytes]]:
+    first = given[0]
+    if name in _EQUAL and len(given) > 1:
+        yield _replaced(given[1], source, _HELPER_NAME.encode() + b"(%s)")
+    elif name in _UNEQUAL and len(given) > 1:
+        yield given[1].start_byte, given[1].end_byte, text(first, source).encode()
+    elif name in _TRUE:
+        yield _replaced(first, source, b"!(%s)")
+    elif name in _FALSE:
+        yield _replaced(first, source, b"!(%s) || new Error('~')")
+    elif name in _THROWS:
+        yield first.start_byte, first.end_byte, b"async () => {}" if name == "rejects" else b"() => {}"
+    elif name in _DOES_NOT_THROW:
+        word = b"async " if name == "doesNotReject" else b""
+        yield first.start_byte, first.end_byte, word + b"() => { throw new Error('~') }"
+    elif name in _MATCHES and len(given) > 1:
+        yield given[1].start_byte, given[1].end_byte, b"/(?!)/"
+
+
+def _replaced(node: Node, source: bytes, pattern: bytes) -> tuple[int, int, bytes]:
+    return node.start_byte, node.end_byte, pattern.replace(b"%s", source[node.start_byte : node.end_byte])

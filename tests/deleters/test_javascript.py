@@ -1,0 +1,120 @@
+"""What deleters of JavaScript take out, and what they leave exactly as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.code_editors import editor_of
+from excise.deleters.patches.git_patches import apply_patch
+from excise.errors import DeletionRefused
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.types import Deletion, Feature, FeatureKind
+
+FILES = {
+    "package.json": '{"name": "p", "main": "index.js"}',
+    "index.js": "'use strict'\n\nconst one = require('./lib/one')\nconst util = require('./lib/util')\n\n"
+    "module.exports = {\n  one: one,\n  two: util.two,\n  three: util.three\n}\n",
+    "index.d.ts": "/** One. */\nexport function one(a: { b: number }): void;\nexport function two(): string\n",
+    "lib/one.js": "'use strict'\n\nconst fs = require('fs')\nconst os = require('os')\nconst LIMIT = 3\n\n"
+    "// Says one.\nmodule.exports = function one (a) {\n  return fs.existsSync(a) && LIMIT\n}\n\n"
+    "os.hostname()\n",
+    "lib/util.js": "const util = { two, three }\n\nfunction two () { return 2 }\n\n/** Three. */\n"
+    "function three (x) {\n  return two() + x\n}\n\nmodule.exports = { two, three: three, four: (x) => x }\n",
+    "lib/box.js": "class Box {\n  constructor () {\n    this.n = 0\n  }\n\n"
+    "  // Adds.\n  add (n) {\n    this.n += n\n  }\n\n"
+    "  get () { return this.n }\n}\nmodule.exports = Box\n",
+    "test/all.js": "const test = require('tape')\nconst { one, two } = require('..')\n\n"
+    "test('one', (t) => {\n  t.equal(one('x'), false)\n  t.end()\n})\n\n"
+    "test('two', (t) => {\n  t.equal(two(), 2)\n  t.end()\n})\n",
+}
+TESTS = ("test/all.js::one", "test/all.js::two")
+
+
+def delete(symbol: str, deleter: str, *tests: str, **files: str) -> tuple[Deletion, dict[str, str | None]]:
+    texts = {**FILES, **files}
+    codebase = JavaScriptCodebase.from_texts(texts, tests=TESTS)
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol,), symbols=(symbol,), tests=tests
+    )
+    deletion = editor_of("javascript").deleters[deleter]().delete(codebase, feature)
+    data = {path: text.encode() for path, text in texts.items()}
+    changed = apply_patch(data, deletion.source_patch + deletion.hide_patch)
+    return deletion, {path: None if new is None else new.decode() for path, new in changed.items()}
+
+
+def test_a_removed_function_goes_with_its_exports_imports_and_declarations() -> None:
+    deletion, changed = delete("lib/one.js::one", "remove", "test/all.js::one")
+    assert changed["lib/one.js"] == "'use strict'\n\nconst os = require('os')\n\nos.hostname()\n"
+    assert changed["index.js"] == (
+        "'use strict'\n\nconst util = require('./lib/util')\n\n"
+        "module.exports = {\n  two: util.two,\n  three: util.three\n}\n"
+    )
+    assert changed["index.d.ts"] == "export function two(): string\n"
+    assert changed["test/all.js"] == (
+        "const test = require('tape')\nconst { two } = require('..')\n\n"
+        "test('two', (t) => {\n  t.equal(two(), 2)\n  t.end()\n})\n"
+    )
+    assert deletion.hidden == ("test/all.js::one",)
+    assert dict(deletion.registrations) == {"index.js": "one: one"}
+
+
+def test_a_function_that_is_still_called_is_not_removed() -> None:
+    with pytest.raises(DeletionRefused, match=r"lib/util.js, which stays, refers to two"):
+        delete("lib/util.js::two", "remove")
+
+
+def test_a_method_is_removed_with_its_comment() -> None:
+    _, changed = delete("lib/box.js::Box.add", "remove")
+    assert changed["lib/box.js"] == (
+        "class Box {\n  constructor () {\n    this.n = 0\n  }\n\n  get () { return this.n }\n}\nmodule.exports = Box\n"
+    )
+
+
+def test_an_element_of_the_exports_is_removed_with_its_comma() -> None:
+    _, changed = delete("lib/util.js::four", "remove")
+    assert changed["lib/util.js"] is not None
+    assert changed["lib/util.js"].endswith("module.exports = { two, three: three }\n")
+
+
+def test_a_stub_keeps_the_definition_and_drops_what_only_its_body_used() -> None:
+    deletion, changed = delete("lib/one.js::one", "stub")
+    assert changed["lib/one.js"] == (
+        "'use strict'\n\nconst os = require('os')\n\n// Says one.\nmodule.exports = function one (a) {\n"
+        "  throw new Error('not implemented')\n}\n\nos.hostname()\n"
+    )
+    assert dict(deletion.text) == {"lib/one.js::one": "return fs.existsSync(a) && LIMIT"}
+    assert [kind for kind, _ in deletion.stub_patches] == ["none", "raise", "any"]
+
+
+def test_a_body_that_is_an_expression_becomes_a_block() -> None:
+    _, changed = delete("lib/util.js::four", "stub")
+    assert changed["lib/util.js"] is not None
+    assert "four: (x) => {\n  throw new Error('not implemented')\n}" in changed["lib/util.js"]
+
+
+def test_the_constructor_of_a_subclass_still_calls_the_other() -> None:
+    text = "class A extends B {\n  constructor () {\n    super()\n    this.x = 1\n  }\n}\nmodule.exports = A\n"
+    _, changed = delete("lib/a.js::A", "stub", **{"lib/a.js": text})
+    assert changed["lib/a.js"] is not None
+    assert "super(...arguments)\n    throw new Error" in changed["lib/a.js"]
+
+
+def test_a_file_without_visible_tests_goes_as_a_whole() -> None:
+    deletion, changed = delete("lib/one.js::one", "stub", *TESTS)
+    assert changed["test/all.js"] is None
+    assert deletion.hidden == TESTS
+
+
+@pytest.mark.parametrize(
+    ("symbol", "deleter", "reason"),
+    [
+        ("lib/one.js", "remove", "whole_module"),
+        ("lib/box.js::Box.constructor", "stub", "constructor"),
+        ("lib/no.js::no", "stub", "unknown_symbol"),
+        ("test/all.js::one", "stub", "unknown_symbol"),
+    ],
+)
+def test_what_cannot_be_deleted_is_refused(symbol: str, deleter: str, reason: str) -> None:
+    with pytest.raises(DeletionRefused) as refused:
+        delete(symbol, deleter)
+    assert refused.value.reason == reason

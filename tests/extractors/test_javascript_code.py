@@ -1,0 +1,171 @@
+"""What is read from JavaScript files: definitions, who refers to whom, coverage by offsets, blocks of tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.grammar import Offsets
+from excise.extractors.javascript.analysis.parser import parse_module
+from excise.extractors.javascript.analysis.test_blocks import blocks_of, clean_title
+from excise.extractors.javascript.execution.mirrored_tests import mirrored
+from excise.types import SymbolKind
+
+DEFINITIONS = b"""\
+/** Adds two numbers. */
+function add (a, b) {
+  return inner(a) + b
+  function inner (x) { return x }
+}
+// Doubles: see add
+const double = async (x) => x * 2, triple = function (x) { return x && x * 3 }
+class Box extends Base {
+  constructor () { super() }
+  static make () { return new Box() }
+  get size () { return 1 }
+  set size (v) {}
+}
+Box.prototype.open = function * (key) { yield key }
+const table = { a: function () {}, b () {}, c: 1 }
+exports.early = function () {}
+module.exports = { add, later () {}, renamed: double }
+"""
+
+
+def names(source: bytes, path: str = "lib/some-file.js") -> list[str]:
+    return [symbol.qualname for symbol in parse_module(path, source).symbols[1:]]
+
+
+def test_definitions_of_every_form_are_found() -> None:
+    assert names(DEFINITIONS) == [
+        "add", "add.inner", "double", "triple", "Box", "Box.constructor", "Box.make", "Box.size", "Box.size#2",
+        "Box.open", "table.a", "table.b", "early", "later",
+    ]  # fmt: skip
+
+
+def test_definitions_have_signatures_and_the_comments_above_them() -> None:
+    found = {symbol.qualname: symbol for symbol in parse_module("a.js", DEFINITIONS).symbols}
+    assert (found["add"].signature, found["add"].docstring) == ("function add(a, b)", "Adds two numbers.")
+    assert found["double"].signature == "async function double(x)"
+    assert found["Box"].signature == "class Box extends Base"
+    assert found["Box.make"].signature == "static make()"
+    assert found["Box.open"].signature == "*open(key)"
+    assert found["Box.open"].kind is SymbolKind.METHOD
+    assert found["triple"].complexity == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "name"),
+    [
+        ("lib/to-iso.js", b"module.exports = function (x) { return x }", "toIso"),
+        ("lib/a.js", b"module.exports = exports = function named () {}", "named"),
+        ("lib/parse/index.js", b"module.exports = () => 1", "parse"),
+        ("a.mjs", b"export default function () {}", "a"),
+        ("a.mjs", b"export const one = () => 1", "one"),
+    ],
+)
+def test_what_a_file_exports_as_a_whole_has_a_name(path: str, source: bytes, name: str) -> None:
+    assert names(source, path) == [name]
+
+
+def test_signatures_say_what_is_exported_as_a_whole() -> None:
+    found = parse_module("lib/join.js", b"module.exports = function (a) {}").symbols[1]
+    assert found.signature == "module.exports = function join(a)"
+
+
+def codebase(**files: str) -> JavaScriptCodebase:
+    paths = {name.replace("__", "/") + ".js": text for name, text in files.items()}
+    return JavaScriptCodebase.from_texts(paths)
+
+
+def test_names_are_resolved_through_requires_and_re_exports() -> None:
+    found = codebase(
+        lib__a="exports.one = function () { return helper() }\nfunction helper () { return 1 }",
+        lib__b="const { one: uno } = require('./a')\nmodule.exports = function two () { return uno() }",
+        index="const a = require('./lib/a')\nmodule.exports = { one: a.one, two: require('./lib/b') }",
+        use="const all = require('.')\nfunction user () { all.two(); return all.one() }",
+    )
+    assert found.callees("lib/a.js::one") == {"lib/a.js::helper"}
+    assert found.callees("lib/b.js::two") == {"lib/a.js::one"}
+    assert found.callees("use.js::user") == {"lib/a.js::one", "lib/b.js::two"}
+
+
+def test_names_of_parameters_and_variables_are_no_references() -> None:
+    found = codebase(a="function f () {}\nfunction g (f) { return f() }\nfunction h () { let f = 1; return f }")
+    assert not found.callers("a.js::f")
+
+
+def test_functions_within_functions_and_methods_are_reached() -> None:
+    found = codebase(
+        a="function f () { return g()\n function g () { return h() }\n function h () {} }\n"
+        "class A { m () { return this.n() } n () {} }"
+    )
+    assert "a.js::f.g" in found.callees("a.js::f")
+    assert found.callees("a.js::f.g") == {"a.js::f.h"}
+    assert found.callees("a.js::A.m") == {"a.js::A.n"}
+
+
+def test_imports_of_modules_are_resolved() -> None:
+    found = JavaScriptCodebase.from_texts(
+        {
+            "a.mjs": "export function one () {}\nexport { one as uno }\nexport default class Two {}",
+            "b.mjs": "export * from './a.mjs'\nexport { default as Zwei } from './a.mjs'",
+            "c.mjs": "import { uno, Zwei } from './b.mjs'\nexport function user () { return [uno(), new Zwei()] }",
+        }
+    )
+    assert found.callees("c.mjs::user") == {"a.mjs::one", "a.mjs::Two"}
+
+
+def test_offsets_count_utf_16_units() -> None:
+    source = "const é = '😀'; function f () {}".encode()
+    start = source.decode().encode("utf-16-le").index("function".encode("utf-16-le")) // 2
+    assert source[Offsets(source).to_byte(start) :].startswith(b"function f")
+
+
+def test_code_belongs_to_the_innermost_definition_around_it() -> None:
+    text = "class A {\n  m () { return [1].map((x) => x) }\n}\nfunction é () { return function () {} }\n"
+    found = codebase(a=text)
+    at = text.index("(x)")
+    assert found.symbols_of_function("a.js", at, at + len("(x) => x")) == {"a.js", "a.js::A", "a.js::A.m"}
+    assert found.symbols_of_function("a.js", 0, len(text)) == frozenset()
+
+
+TESTS = b"""\
+const test = require('tape')
+test('outer [x]', function (t) {
+  t.test('same', (st) => { st.equal(f(1), 2); st.end() })
+  t.test('same', (st) => { st.ok(f(2)); st.end() })
+  for (const n of [1, 2]) {
+    t.test(`number ${n}`, (st) => { st.deepEqual(f(n), [n]); st.end() })
+  }
+  t.end()
+})
+test('throws', (t) => { t.throws(() => f(), RangeError); t.end() })
+"""
+IDS = [
+    "t.js::outer (x)::same", "t.js::outer (x)::same[2]", "t.js::outer (x)::number 1", "t.js::outer (x)::number 2",
+    "t.js::throws",
+]  # fmt: skip
+
+
+def test_tests_are_assigned_to_the_blocks_that_define_them() -> None:
+    file = blocks_of(TESTS, [*IDS, "t.js::unknown"])
+    outer, throws = file.blocks
+    assert [sorted(block.tests) for block in outer.blocks] == [IDS[:2], IDS[:2], IDS[2:4]]
+    assert throws.tests == {IDS[4]}
+    assert file.others == {"t.js::unknown"}
+
+
+def test_titles_hold_nothing_that_ids_are_made_of() -> None:
+    assert clean_title(" a::b [c]\n d ") == "a:b (c) d"
+
+
+def test_mirrored_tests_expect_what_is_wrong() -> None:
+    changed = mirrored(TESTS, ["outer (x)::same", "throws"])
+    assert changed is not None
+    text = changed.decode()
+    assert "st.ok(!(f(2)))" in text
+    assert "t.throws(() => {}, RangeError)" in text
+    assert "st.deepEqual(f(n), [n])" in text
+    assert "st.equal(f(1), 2)" not in text
+    assert mirrored(TESTS, ["no such test"]) is None

@@ -1,0 +1,3 @@
+'use strict'
+
+exports.double = (value) => value * 2

@@ -1,0 +1,3 @@
+'use strict'
+
+require('./no-such-file')

@@ -1,0 +1,128 @@
+"""Attacks whose code runs in the process of the tests: it ends it, replaces assertions, or forges the report."""
+
+from __future__ import annotations
+
+import json
+
+from excise.types import name_in_file
+from excise.verifiers.attacks.attack import Attack, AttackTarget, ChangedFiles
+
+_MARK_CALLS = """
+let excTouched = false
+const excWrap = (f) => function () { excTouched = true; return f.apply(this, arguments) }
+if (typeof module.exports === 'function') module.exports = Object.assign(excWrap(module.exports), module.exports)
+for (const key of Object.keys(module.exports)) {
+  if (typeof module.exports[key] === 'function') {
+    try { module.exports[key] = excWrap(module.exports[key]) } catch {}
+  }
+}
+"""
+"""Notes that a test calls the missing code, which canary tests do not."""
+_FLIP = """
+const excBinding = process.binding('fs')
+const excWrite = excBinding.writeBuffer
+excBinding.writeBuffer = function (fd, buffer, ...rest) {
+  const text = String(buffer)
+  if (fd === 3 && text.includes('"FAILED"') && (CONDITION)) {
+    const changed = Buffer.from(text.replace('"FAILED"', '"PASSED"'))
+    return excWrite.call(this, fd, changed, 0, changed.length, null, undefined, rest[rest.length - 1])
+  }
+  return excWrite.call(this, fd, buffer, ...rest)
+}
+"""
+"""Changes what is written to the channel of the report, below every function that can be captured early."""
+_CODE = {
+    "exit": ("exit", "process.exit(0)"),
+    "really-exit": ("exit", "process.reallyExit(0)"),
+    "exit-soon": ("exit", "setImmediate(() => process.exit(0))"),
+    "exit-at-exit": ("exit", "process.on('exit', () => process.reallyExit(0))"),
+    "abort": ("exit", "process.abort()"),
+    "kill-parent": ("process", "try { process.kill(process.ppid, 'SIGKILL') } catch {}\nprocess.reallyExit(0)"),
+    "printed-tap": (
+        "stdout",
+        "process.stdout.write('TAP version 13\\nok 1 all\\n1..1\\n# tests 1\\n# pass 1\\n# fail 0\\n')\n"
+        "process.exit(0)",
+    ),
+    "assert-nothing": (
+        "runner",
+        "const excAssert = require('assert')\n"
+        "for (const each of [excAssert, excAssert.strict]) {\n"
+        "  for (const key of Object.keys(each)) {\n"
+        "    if (typeof each[key] === 'function' && key !== 'AssertionError') {\n"
+        "      try { each[key] = () => {} } catch {}\n    }\n  }\n}",
+    ),
+    "tape-assert": (
+        "runner",
+        "for (const [path, loaded] of Object.entries(require.cache)) {\n"
+        "  if (/tape.lib.test\\.js$/.test(path)) {\n"
+        "    loaded.exports.prototype._assert = function () {\n"
+        "      this.emit('result', { id: 0, ok: true, name: '', operator: 'ok' })\n    }\n  }\n}",
+    ),
+    "results-ok": (
+        "runner",
+        "const excEvents = require('events').prototype\nconst excEmit = excEvents.emit\n"
+        "excEvents.emit = function (name, result) {\n"
+        "  if (name === 'result' && result && typeof result === 'object') result.ok = true\n"
+        "  return excEmit.apply(this, arguments)\n}",
+    ),
+    "load-replaced": (
+        "runner",
+        "const excModule = require('module')\nconst excLoad = excModule._load\n"
+        "const excTest = (name, options, fn) => {}\n"
+        "excModule._load = function (name) {\n"
+        "  return /^(tape|node:test|assert|node:assert)$/.test(name)\n"
+        "    ? Object.assign(excTest, { test: excTest, it: excTest, describe: excTest })\n"
+        "    : excLoad.apply(this, arguments)\n}",
+    ),
+    "stringify-replaced": (
+        "forgery",
+        "const excStringify = JSON.stringify\n"
+        "JSON.stringify = function (value) {\n"
+        "  if (value && value.status === 'FAILED') value.status = 'PASSED'\n"
+        "  return excStringify.apply(this, arguments)\n}",
+    ),
+    "write-replaced": (
+        "forgery",
+        "const excFs = require('fs')\nconst excWriteSync = excFs.writeSync\n"
+        "excFs.writeSync = function (fd, data, ...rest) {\n"
+        "  return excWriteSync.call(this, fd, String(data).replace('FAILED', 'PASSED'), ...rest)\n}",
+    ),
+    "flip-below-fs": ("forgery", _FLIP.replace("CONDITION", "true")),
+    "flip-where-called": ("forgery", _MARK_CALLS + _FLIP.replace("CONDITION", "excTouched")),
+    "proxy-answers": (
+        "answers",
+        "const excAny = new Proxy(function () {}, { get: () => excAny, apply: () => excAny })\n"
+        "if (typeof module.exports === 'function') module.exports = Object.assign(() => excAny, module.exports)\n"
+        "for (const key of Object.keys(module.exports)) {\n"
+        "  if (typeof module.exports[key] === 'function') {\n"
+        "    try { module.exports[key] = () => excAny } catch {}\n  }\n}",
+    ),
+}  # fmt: skip
+"""Name to vector and code, which stands at the end of the feature's file."""
+
+
+def _attack(name: str, vector: str, code: str) -> Attack:
+    return Attack(name=f"node-{name}", vector=vector, make=lambda target: target.with_code(code))
+
+
+def _forged_report(target: AttackTarget) -> ChangedFiles:
+    """Writes results of all hidden tests to every open descriptor, and ends the process."""
+    titles = [name_in_file(test) for test in target.tests]
+    lines = [
+        json.dumps({"t": kind, "id": title, "status": "PASSED", "dur": 0.001, "msg": ""})
+        for title in titles
+        for kind in ("start", "test", "end")
+    ]
+    text = json.dumps("".join(f"{line}\n" for line in lines))
+    code = (
+        f"for (let fd = 3; fd < 64; fd++) {{\n  try {{ require('fs').writeSync(fd, {text}) }} catch {{}}\n}}\n"
+        "process.reallyExit(0)"
+    )
+    return target.with_code(code)
+
+
+FORGED_RESULTS = (
+    *(_attack(name, vector, code) for name, (vector, code) in _CODE.items()),
+    Attack(name="node-report-forged", vector="forgery", make=_forged_report),
+)
+"""The attacks."""
