@@ -7,9 +7,11 @@ and its transcript must tell the same story without the server.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -40,6 +42,7 @@ REFUSED = Rejection(repo="lookup", stage="environment", subject="lookup", reason
 @pytest.fixture(scope="module")
 def url(vllm_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A vLLM server on a free port."""
+    sockets = tempfile.mkdtemp(prefix="vllm-")  # a short path, and not left behind
     log = tmp_path_factory.mktemp("vllm") / "log"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -51,7 +54,8 @@ def url(vllm_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "--dtype", "float32", "--max-model-len", "8192", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
     ]  # fmt: skip
     offline = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
-               "TORCHDYNAMO_DISABLE": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}  # fmt: skip
+               "TORCHDYNAMO_DISABLE": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+               "VLLM_RPC_BASE_PATH": sockets}  # fmt: skip
     with open(log, "wb") as file:
         server = subprocess.Popen(
             list(map(str, command)), cwd=log.parent, env={**os.environ, **offline}, stdin=subprocess.DEVNULL,
@@ -63,6 +67,7 @@ def url(vllm_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait(30)
+        shutil.rmtree(sockets)
 
 
 def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:

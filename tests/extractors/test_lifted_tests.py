@@ -69,6 +69,9 @@ DIVIDED = {
     "a loop": (
         "def test_it():\n    for text, wanted in [('a', 998), ('b', 999)]:\n        assert code(text) == wanted",
         ["code(text)", "'a'", "'b'"], ["998", "999"]),
+    "a loop over expectations alone": (
+        "def test_it():\n    output = code(1)\n    for word in 'debug', 'info':\n        assert word.upper() in output",
+        ["code(1)", "(None, None)"], ["debug", "info", "upper"]),
     "a docstring": ("def test_it():\n    '''It is 990.'''\n    assert code(1) == 990", ["code(1)"], ["990"]),
     "another function as reference": (
         "def test_it():\n    assert code(1) == naive(990)", ["code(1)"], ["naive", "990", "991"]),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from excise.datasets.taskset import TaskSet
 from excise.envs.go.toolchain import VARIABLES
 from excise.pipeline.services.attack_suite import AttackResult, attack_tasks, summary
 from excise.pipeline.services.task_grader import Grader
@@ -23,8 +25,8 @@ from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 CHOSEN = (
-    "go-call-exit-0", "go-call-syscall-exit-0", "go-call-pass-lines-exit", "go-init-token", "go-call-token",
-    "go-call-embedded-tests", "go-init-rewrite-tests", "go-tests-replaced",
+    "go-call-syscall-exit-0", "go-call-pass-lines-exit", "go-init-token", "go-call-token", "go-call-embedded-tests",
+    "go-init-rewrite-tests",
 )  # fmt: skip
 """One or two attacks of each vector that a weak grader would reward."""
 
@@ -114,3 +116,16 @@ def test_planted_copies_are_found(spans: Any, bench: Workbench, tasks: list[Task
     assert ("source text" if kind == "vendor" else "machine code") in verdict.detail
     if kind == "vendor":
         assert recover(candidate).succeeded
+
+
+def test_a_real_project_gives_a_certified_task(tmp_path: Path, spans: Any) -> None:
+    out = tmp_path / "out"
+    command = [
+        sys.executable, "-m", "excise.pipeline.cli", "generate", "debsrc:golang-github-hashicorp-go-version",
+        "--limit", "1",
+        "--workers", "1", "--out", str(out), "--cache", str(tmp_path / "cache"), "--config", str(spans.config), "-q",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (task,) = TaskSet.open(out).tasks()
+    assert (task.language, task.repo) == ("go", "golang-github-hashicorp-go-version")

@@ -33,6 +33,10 @@ LOG_TAIL_CHARS = 3000
 """Number of characters of the log's end that error messages quote."""
 
 
+MAX_SOCKET_FOLDER = 60
+"""Longest path in bytes of a folder for vLLM's sockets: their names have 36, and an address has room for 107."""
+
+
 class ServerProcess:
     """One server process; a restart makes a new object. ``--host`` and ``--port`` are appended to ``command``."""
 
@@ -46,12 +50,15 @@ class ServerProcess:
         self._folder = Path(owned_temporary_folder("vllm"))
         shutil.copyfile(WORKER, self._folder / f"{WORKER_MODULE}.py")
         here = os.pathsep.join(filter(None, [str(self._folder), os.environ.get("PYTHONPATH", "")]))
+        own = {"PYTHONPATH": here}
+        if len(os.fsencode(self._folder)) <= MAX_SOCKET_FOLDER:
+            own["VLLM_RPC_BASE_PATH"] = str(self._folder)  # a killed server leaves its sockets
         self._log = self._folder / "log"
         line = [sys.executable, "-I", "-S", str(SUPERVISOR), "0", *command, "--host", "127.0.0.1", "--port", str(port)]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 line, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._folder, start_new_session=True,
-                env={**_without_rank_variables(os.environ), "PYTHONPATH": here, **environment},
+                env={**_without_rank_variables(os.environ), **own, **environment},
             )  # fmt: skip
 
     @property

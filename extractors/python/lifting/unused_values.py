@@ -178,6 +178,10 @@ def _forget_in_loop(
                 if isinstance(target, ast.Name) and target.id in names:
                     row.elts[index] = ast.Constant(None)
         return
+    is_written_out = isinstance(rows, ast.List | ast.Tuple) and not any(isinstance(r, ast.Starred) for r in rows.elts)
+    if isinstance(loop.target, ast.Name) and isinstance(rows, ast.List | ast.Tuple) and is_written_out and not viewed:
+        rows.elts = [ast.Constant(None) for _ in rows.elts]
+        return
     raise NotLifted("loop over expected values")
 
 
