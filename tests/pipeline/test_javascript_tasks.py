@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from excise.datasets.taskset import TaskSet
 from excise.pipeline.services.attack_suite import HONEST, AttackResult, attack_tasks, summary
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.types import path_of
@@ -79,7 +80,8 @@ def test_a_real_project_of_the_registry_gives_a_task(excise: Callable[..., Any],
         "--config", settings, "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["num_tasks"] == 1
+    (task,) = TaskSet.open(tmp_path / "out").tasks()
+    assert (task.repo, task.language) == ("secure-json-parse", "javascript")
 
 
 def test_copies_of_the_code_are_recovered(parcels: Any, prepared_parcels: Prepared) -> None:
