@@ -204,7 +204,10 @@ def test_a_model_that_does_not_answer_decides_nothing(ask: Ask) -> None:
     ("call", "stays"),
     [
         (cut("src/shapes/base.py", "Shape"), {"src/shapes/base.py::Shape"}),
-        (("run", {"command": "rm src/shapes/*.py"}), {"src/shapes/__init__.py"}),
+        (
+            ("run", {"command": "rm src/shapes/*.py"}),  # what stays uses the two functions
+            {"src/shapes/__init__.py", "src/shapes/base.py::lookup", "src/shapes/base.py::registered"},
+        ),
     ],
 )
 def test_a_proposal_that_breaks_everything_is_shrunk(ask: Ask, bench: Workbench, call: Any, stays: set[str]) -> None:

@@ -22,7 +22,7 @@ def task_of(instance_id: str, deleter: str, symbol: str, repo: str) -> Task:
     """A task with these fields; all others are empty."""
     names = (field.name for field in fields(Task))
     return Task(**dict.fromkeys(names, "") | {
-        "instance_id": instance_id, "deleter": deleter, "removed": (symbol,), "repo": repo,
+        "instance_id": instance_id, "deleter": deleter, "removed": (symbol,), "repo": repo, "language": "python",
     })  # fmt: skip
 
 
