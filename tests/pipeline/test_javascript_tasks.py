@@ -29,7 +29,7 @@ CHOSEN = (
 """Some of every kind; `excise attack` runs all."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def results(parcels: Any) -> list[AttackResult]:
     task = next(t for t in parcels.taskset.tasks() if len(t.fail_to_pass) > 1)
     return attack_tasks(parcels.settings, parcels.taskset, [task.instance_id], CHOSEN, lambda line: None)
