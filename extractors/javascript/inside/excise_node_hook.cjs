@@ -263,7 +263,7 @@ function wrapTest (original, fixed, isSuite) {
 function testBody (block, fn) {
   return function (t, done) {
     begin(block)
-    const planned = t && typeof t.plan === 'function' ? watchContext(t, block) : () => null
+    const planned = t && typeof t.test === 'function' ? watchContext(t, block) : () => null
     const end = (error) => {
       block.failure = block.failure || (error === undefined || error === null ? planned() : messageOf(error))
       finish(block)
@@ -293,9 +293,11 @@ function watchContext (t, block) {
   let count = 0
   const { plan, skip: skipped, todo } = t
   const subtest = t.test
-  t.plan = function (number) {
-    wanted = number
-    return apply(plan, t, arguments)
+  if (typeof plan === 'function') { // since node 20.15
+    t.plan = function (number) {
+      wanted = number
+      return apply(plan, t, arguments)
+    }
   }
   t.skip = function () {
     block.skipped = true
