@@ -10,6 +10,8 @@ from excise.errors import DeletionRefused, PatchError
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, content_id
 
+USED_ELSEWHERE = "used_elsewhere"
+"""Reason of a refused removal: code that stays would be left with uses of what is gone."""
 Changed = Mapping[str, tuple[bytes, bytes | None]]
 """Path to (content before, content after) of files; ``None`` after deletion."""
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import ceil
 
 from excise.deleters.all_deleters import get as get_deleter
+from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.delta_debugging import largest_clean
 from excise.errors import DeletionRefused
 from excise.protocols import Deleter
@@ -38,8 +39,6 @@ MAX_REFUSALS = 12
 """How many parts of a feature that cannot be deleted as a whole are planned, without running a test."""
 MAX_LEAVINGS = 3
 """How often code of which there is a copy elsewhere is left out of a deletion."""
-USED_ELSEWHERE = "used_elsewhere"
-"""Reason of a refused removal: code that stays would be left with uses of what is gone."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.errors import DeletionRefused
 from excise.system.deadline import check_deadline
 from excise.system.job_costs import step
@@ -33,7 +34,7 @@ from excise.verifiers.certificate import certify
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES, SOLVED_BY_MODEL
 from excise.verifiers.gates.gold_passes import GoldPasses
 from excise.verifiers.gates.solved_by_model import Solver
-from excise.verifiers.plan_deletion import USED_ELSEWHERE, plan_deletion
+from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
 REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", USED_ELSEWHERE})

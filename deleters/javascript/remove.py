@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from excise.deleters.deletion_record import Changed, EditedFiles, build_deletion
+from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.hidden_tests import hide_tests
@@ -143,7 +143,7 @@ class _Removal:
                     continue
                 if self.codebase.targets(path, reference) & gone:
                     text = module.source[reference.start : reference.end].decode("utf-8", "replace")
-                    raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason="used_elsewhere")
+                    raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason=USED_ELSEWHERE)
 
     def _is_in_removed(self, path: str, offset: int) -> bool:
         return any(s.path == path and s.start <= offset < s.end for s in self.outer)

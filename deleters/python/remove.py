@@ -20,7 +20,7 @@ from excise.deleters.python.deletion_builder import (
     symbols_to_delete,
 )
 from excise.deleters.python.edits.file_plan import FilePlan
-from excise.deleters.python.references.dependent_paths import remove_from_unions, remove_paths
+from excise.deleters.python.references.dependent_paths import later_uses, remove_from_unions, remove_paths
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.registrations import registrations
@@ -118,12 +118,10 @@ class Removal:
 
     def _uses_left(self) -> Iterator[tuple[str, Reference]]:
         """(path, use) of what is gone, in functions of sources that stay."""
-        for lost in sorted(self.remover.lost):
-            for path, ref in self.remover.uses.later_references_to(lost):
-                if not self.codebase.is_test(path) and not self.remover.is_script(path):
-                    plan = self.remover.plans.get(path)
-                    if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
-                        yield path, ref
+        for path, ref in later_uses(self.remover):
+            plan = self.remover.plans.get(path)
+            if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
+                yield path, ref
 
     def _drop_unused(self) -> None:
         """Remove imports and constants that only removed code used, and what only these used, until there are no

@@ -12,6 +12,7 @@ from typing import Any
 
 from excise.errors import ConfigError
 from excise.pipeline.cluster.worker_pool import InProcessPool, JobResult, SharedFiles, WorkerPool
+from excise.verifiers.load_stress import load_per_core
 
 SLOT = "slot"
 """Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
@@ -156,6 +157,11 @@ def _fork_workers_from_a_server() -> None:
     context.set_forkserver_preload(WORKER_MODULES)
 
 
+def idle_cores() -> float:
+    """Cores of this machine that were idle in the last minute, on average; negative where jobs waited for one."""
+    return (os.cpu_count() or 1) * (1 - load_per_core())
+
+
 class DaskPool(SharedFiles):
     """Runs jobs on the workers of a Dask cluster.
 
@@ -163,10 +169,10 @@ class DaskPool(SharedFiles):
     test, a server, a download) would keep others from running.
     """
 
-    def __init__(self, client: Any, *, spare: int = 0, idle_cores: Callable[[], float] | None = None) -> None:
-        """``idle_cores`` replaces :func:`idle_cores`."""
+    def __init__(self, client: Any, *, spare: int = 0, idle: Callable[[], float] = idle_cores) -> None:
+        """``idle`` says how many cores have nothing to do."""
         self.client = client
-        self.spare, self.idle_cores = spare, idle_cores or globals()["idle_cores"]
+        self.spare, self.idle = spare, idle
         workers = self._workers()
         self._resources = {SLOT: 1} if workers and all(map(_slots, workers)) else None
         self._reported_slots = 0
@@ -183,7 +189,7 @@ class DaskPool(SharedFiles):
         """
         slots = sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers())
         if self.spare:
-            slots -= self.spare - max(0, min(self.spare, int(self.idle_cores() + IDLE_CORE_ROUNDING)))
+            slots -= self.spare - max(0, min(self.spare, int(self.idle() + IDLE_CORE_ROUNDING)))
         self._reported_slots = max(1, slots)
         return self._reported_slots
 
@@ -218,11 +224,6 @@ class DaskPool(SharedFiles):
     def cancel(self) -> None:
         """Cancel all jobs that have not ended."""
         self.client.cancel(list(self._futures.values()))
-
-
-def idle_cores() -> float:
-    """Cores of this machine that were idle in the last minute, on average; negative where jobs waited for one."""
-    return (os.cpu_count() or 1) - os.getloadavg()[0]
 
 
 def _slots(worker: dict[str, Any]) -> int:

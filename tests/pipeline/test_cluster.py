@@ -40,7 +40,7 @@ def test_spare_workers_get_jobs_while_the_machine_is_idle(tmp_path: Path) -> Non
     released = tmp_path / "released"
     wait = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', str(released)]
     with cluster_client("", 3) as client:
-        pool = DaskPool(client, spare=1, idle_cores=lambda: idle[0])
+        pool = DaskPool(client, spare=1, idle=lambda: idle[0])
         jobs: JobQueue[int] = JobQueue(pool)
         for number in range(3):
             jobs.put(number, Rank(float(number), 0.0), subprocess.run, wait)

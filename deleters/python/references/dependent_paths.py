@@ -42,6 +42,14 @@ class _Removal(NamedTuple):
     """The function around it."""
 
 
+def later_uses(remover: DependentRemover) -> Iterator[tuple[str, Reference]]:
+    """(path, use) of lost bindings in functions of sources; not in scripts and in tests."""
+    for lost in sorted(remover.lost):
+        for path, ref in remover.uses.later_references_to(lost):
+            if not remover.codebase.is_test(path) and not remover.is_script(path):
+                yield path, ref
+
+
 def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
     """Plan the removal of paths that use lost bindings, in sources; return (path, text) of the uses that go.
 
@@ -49,10 +57,8 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
     """
     found: list[tuple[str, str]] = []
     uses: dict[str, dict[tuple[int, int], Reference]] = {}
-    for lost in sorted(remover.lost):
-        for path, ref in remover.uses.later_references_to(lost):
-            if not remover.codebase.is_test(path) and not remover.is_script(path):
-                uses.setdefault(path, {})[ref.start, ref.end] = ref
+    for path, ref in later_uses(remover):
+        uses.setdefault(path, {})[ref.start, ref.end] = ref
     for path, refs in sorted(uses.items()):
         if remover.codebase.modules[path].has_error:
             continue
