@@ -221,57 +221,60 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         private_docker.stop(engine_folder(session.config._tmp_path_factory.getbasetemp()))
 
 
-@pytest.fixture(scope="session")
-def shapes_run(shared: Path) -> Run:
-    """Where everything about ``shapes`` is made: one cache for all tests and all of their processes."""
-    folder = shared / "shapes-run"
-    with waiting_lock(shared / "shapes-run.lock"):
+def run_folder(shared: Path, project: str, config: str) -> Run:
+    """The folders of a run that all processes share, with its configuration."""
+    folder = shared / f"{project}-run"
+    with waiting_lock(shared / f"{project}-run.lock"):
         folder.mkdir(exist_ok=True)
-        (folder / "excise.toml").write_text(CONFIG)
+        (folder / "excise.toml").write_text(config)
     return Run(config=folder / "excise.toml", out=folder / "out", cache=folder / "cache")
 
 
 @pytest.fixture(scope="session")
-def prepared(shapes_run: Run) -> Prepared:
-    """``shapes`` with environment, baseline and coverage: made by one process, read from the cache by the others."""
-    settings, spec = shapes_run.settings, SourceSpec(spec=str(REPOS / "shapes"))
-    with waiting_lock(shapes_run.config.with_name("prepared.lock")):
+def shapes_run(shared: Path) -> Run:
+    """Where everything about ``shapes`` is made: one cache for all tests and all of their processes."""
+    return run_folder(shared, "shapes", CONFIG)
+
+
+def prepare(run: Run, project: str) -> Prepared:
+    """Environment, baseline and coverage of a tiny project: made by one process, read from the cache by the others."""
+    settings, spec = run.settings, SourceSpec(spec=str(REPOS / project))
+    with waiting_lock(run.config.with_name("prepared.lock")):
         sourced = present(fetch_stage(settings, spec.spec, spec))
         installed = present(environment_stage(settings, spec.spec, spec, sourced))
         measured = present(baseline_stage(settings, spec.spec, installed))
         return present(coverage_stage(settings, spec.spec, measured))
 
 
+def finish(run: Run, project: str, *more: str) -> Run:
+    """The run, after ``excise generate`` on a tiny project by one process."""
+    with waiting_lock(run.config.with_name("finished.lock")):
+        if not run.answer.exists():
+            done = run_excise(
+                "generate", REPOS / project, "--out", run.out, "--cache", run.cache, "--config", run.config,
+                "--json", *more,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            run.answer.write_text(done.stdout)
+    return run
+
+
+@pytest.fixture(scope="session")
+def prepared(shapes_run: Run) -> Prepared:
+    """``shapes`` with environment, baseline and coverage."""
+    return prepare(shapes_run, "shapes")
+
+
 @pytest.fixture(scope="session")
 def shapes(shapes_run: Run, prepared: Prepared) -> Run:
     """A finished run of ``excise generate`` on ``shapes``: eight tasks."""
-    with waiting_lock(shapes_run.config.with_name("finished.lock")):
-        if not shapes_run.answer.exists():
-            done = run_excise(
-                "generate", REPOS / "shapes", "--out", shapes_run.out, "--cache", shapes_run.cache,
-                "--config", shapes_run.config, "--json",
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            shapes_run.answer.write_text(done.stdout)
-    return shapes_run
+    return finish(shapes_run, "shapes")
 
 
 @pytest.fixture(scope="session")
 def spans(shared: Path) -> Run:
     """A finished run of ``excise generate`` on ``spans``, a tiny project in Go: two tasks."""
-    folder = shared / "spans-run"
-    run = Run(config=folder / "excise.toml", out=folder / "out", cache=folder / "cache")
-    with waiting_lock(shared / "spans-run.lock"):
-        if not run.answer.exists():
-            folder.mkdir(exist_ok=True)
-            run.config.write_text(CONFIG)
-            done = run_excise(
-                "generate", REPOS / "spans", "--out", run.out, "--cache", run.cache, "--config", run.config,
-                "--limit", "2", "--workers", "1", "--json",
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            run.answer.write_text(done.stdout)
-    return run
+    return finish(run_folder(shared, "spans", CONFIG), "spans", "--limit", "2", "--workers", "1")
 
 
 @pytest.fixture(scope="session")
@@ -298,38 +301,20 @@ def bench(shapes_run: Run, prepared: Prepared) -> Workbench:
 @pytest.fixture(scope="session")
 def parcels_run(shared: Path) -> Run:
     """Where everything about ``parcels``, a project in JavaScript, is made."""
-    folder = shared / "parcels-run"
-    with waiting_lock(shared / "parcels-run.lock"):
-        folder.mkdir(exist_ok=True)
-        (folder / "excise.toml").write_text(
-            CONFIG.replace("limit = 8", "limit = 3").replace("workers = 2", "workers = 1")
-        )
-    return Run(config=folder / "excise.toml", out=folder / "out", cache=folder / "cache")
+    config = CONFIG.replace("limit = 8", "limit = 3").replace("workers = 2", "workers = 1")
+    return run_folder(shared, "parcels", config)
 
 
 @pytest.fixture(scope="session")
 def prepared_parcels(parcels_run: Run) -> Prepared:
     """``parcels`` with environment, baseline and coverage."""
-    settings, spec = parcels_run.settings, SourceSpec(spec=str(REPOS / "parcels"))
-    with waiting_lock(parcels_run.config.with_name("prepared.lock")):
-        sourced = present(fetch_stage(settings, spec.spec, spec))
-        installed = present(environment_stage(settings, spec.spec, spec, sourced))
-        measured = present(baseline_stage(settings, spec.spec, installed))
-        return present(coverage_stage(settings, spec.spec, measured))
+    return prepare(parcels_run, "parcels")
 
 
 @pytest.fixture(scope="session")
 def parcels(parcels_run: Run, prepared_parcels: Prepared) -> Run:
     """A finished run of ``excise generate`` on ``parcels``: three tasks."""
-    with waiting_lock(parcels_run.config.with_name("finished.lock")):
-        if not parcels_run.answer.exists():
-            done = run_excise(
-                "generate", REPOS / "parcels", "--out", parcels_run.out, "--cache", parcels_run.cache,
-                "--config", parcels_run.config, "--json",
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            parcels_run.answer.write_text(done.stdout)
-    return parcels_run
+    return finish(parcels_run, "parcels")
 
 
 Vary = Callable[..., Workbench]
