@@ -16,36 +16,28 @@ from pathlib import Path
 
 from excise.extractors.go.execution.go_runner import PYTHON, root_of
 from excise.extractors.go.execution.mirrored_tests import mirrored
-from excise.extractors.test_reports.report import to_result
-from excise.extractors.test_reports.signed_report import signed_report
+from excise.extractors.grading_without_calls import GradingWithoutCalls
+from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
-    CallRecording,
     Canaries,
-    Codebase,
     ForkServer,
     GradedRun,
     GradedRunRequest,
     GradingMode,
     LiftedTests,
-    ReportedValues,
     Session,
-    Start,
 )
-from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun, Watched
+from excise.types import Recipe
 
 _MANIFESTS = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum", "go.env"})
 _COMPILED = frozenset({".s", ".c", ".h", ".cc", ".cpp", ".syso", ".a", ".o", ".so", ".test", ".exe", ".swig", ".f"})
 """Suffixes of what go would build or link beside Go files."""
 _PACKAGE = re.compile(rb"(?m)^package[ \t]+(\w+)")
 _WORDS = ("Empty", "Basic", "Order", "Bounds", "Types", "Values", "Repeat", "Limits", "Simple", "Nested", "Default")
-NO_CALLS = CallRecording(calls=(), modules=(), removed=(), watched=0, refused={})
-"""The recording of a language without recorded calls."""
 
 
-class GoGrading:
+class GoGrading(GradingWithoutCalls):
     """Implements :class:`excise.protocols.Grading` for Go."""
-
-    needs_mirrors = True
 
     def mode(self, root: Path, environment: Path) -> GradingMode:  # noqa: ARG002
         """The only mode: tests are compiled, and only their results are believed."""
@@ -96,10 +88,6 @@ class GoGrading:
         """None is divided."""
         return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, "compiled test"))
 
-    def reported(self, values: str) -> ReportedValues:  # noqa: ARG002
-        """Nothing: no values are reported."""
-        return ReportedValues()
-
     def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:  # noqa: ARG002
         """The command of a graded run; it is never forked."""
         return ForkServer(argv=(PYTHON, "-I", "-S", "/excise/inside/excise_go_grade.py"), env=dict(recipe.env))
@@ -119,108 +107,4 @@ class GoGrading:
         stdin = json.dumps(body).encode()
         done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
         report = signed_report(done.stdout, key)
-        results = {
-            result.test_id: result
-            for entry in (report or {}).get("results", ())
-            if isinstance(entry, dict)
-            for result in (to_result(entry),)
-        }
-        for test in (*request.ids, *request.canaries):
-            results.setdefault(test, TestResult(test_id=test, status=Status.MISSING))
-        run = TestRun(
-            worker=done.worker,
-            results=tuple(results.values()),
-            finished=bool(report and report.get("finished")),
-            wall_s=done.wall_s,
-            cpu_s=done.cpu_s,
-            detail=str(report.get("why", ""))[:300] if report else "The report is missing, or is not the grader's.",
-        )
-        return GradedRun(run=run)
-
-    def record_calls(
-        self,
-        session: Session,  # noqa: ARG002
-        recipe: Recipe,  # noqa: ARG002
-        codebase: Codebase,  # noqa: ARG002
-        symbols: Sequence[str],  # noqa: ARG002
-        *,
-        ids: Sequence[str],  # noqa: ARG002
-        timeout_s: float,  # noqa: ARG002
-        start: Start = Start.FRESH,  # noqa: ARG002
-        executed: Collection[str] | None = None,  # noqa: ARG002
-    ) -> CallRecording:
-        """No calls are recorded."""
-        return NO_CALLS
-
-    def watch_tests(
-        self,
-        session: Session,  # noqa: ARG002
-        recipe: Recipe,  # noqa: ARG002
-        codebase: Codebase,  # noqa: ARG002
-        symbols: Sequence[str],  # noqa: ARG002
-        *,
-        ids: Sequence[str],  # noqa: ARG002
-        timeout_s: float,  # noqa: ARG002
-        start: Start = Start.FRESH,  # noqa: ARG002
-        executed: Collection[str],  # noqa: ARG002
-    ) -> Watched:
-        """Tests are not watched."""
-        return Watched()
-
-    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer:  # noqa: ARG002
-        """There are no calls to replay."""
-        return ForkServer(argv=(PYTHON,), env={})
-
-    def replay_calls(
-        self,
-        session: Session,  # noqa: ARG002
-        recipe: Recipe,  # noqa: ARG002
-        recording: CallRecording,
-        *,
-        timeout_s: float,  # noqa: ARG002
-        hash_seed: int = 0,  # noqa: ARG002
-        later_s: float = 0.0,  # noqa: ARG002
-    ) -> list[str]:
-        """No outcome of any call."""
-        return [""] * len(recording.calls)
-
-    def trace_calls(
-        self,
-        session: Session,  # noqa: ARG002
-        recipe: Recipe,  # noqa: ARG002
-        recording: CallRecording,
-        codebase: Codebase,  # noqa: ARG002
-        symbols: Sequence[str],  # noqa: ARG002
-        *,
-        timeout_s: float,  # noqa: ARG002
-    ) -> list[tuple[str, frozenset[str]]]:
-        """No outcome of any call."""
-        return [("", frozenset())] * len(recording.calls)
-
-    def vary_calls(self, calls: Sequence[str]) -> list[str]:  # noqa: ARG002
-        """None."""
-        return []
-
-    def called(self, call: str) -> str:
-        """The call itself."""
-        return call
-
-    def is_result(self, outcome: str) -> bool:
-        """Whether there is an outcome."""
-        return bool(outcome)
-
-    def is_compared_whole(self, outcome: str) -> bool:
-        """Whether there is an outcome."""
-        return bool(outcome)
-
-    def example(self, call: str, outcome: str) -> str:  # noqa: ARG002
-        """None."""
-        return ""
-
-    def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:  # noqa: ARG002
-        """There are no calls that could."""
-        return False
-
-    def same_outcome(self, expected: str, found: str) -> bool:
-        """Whether two outcomes are equal texts."""
-        return expected == found
+        return GradedRun(run=graded_results(done, report, (*request.ids, *request.canaries)))

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 import json
 import random
 import re
 import secrets
-import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
+from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
 from excise.extractors.javascript.execution.node_runner import PYTHON
-from excise.extractors.test_reports.report import to_result, worse
+from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
-    CallRecording,
     Canaries,
-    Codebase,
     ForkServer,
     GradedRun,
     GradedRunRequest,
     GradingMode,
     LiftedTests,
-    ReportedValues,
     Session,
-    Start,
 )
-from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun, Watched
+from excise.types import Recipe
 
 _SUPERVISOR = "/excise/inside/excise_node_grade.py"
 _CONFIGURATION = (
@@ -41,8 +34,6 @@ _CONFIGURATION = (
 )  # fmt: skip
 """Beginnings of the names of files that decide how node or a test runner loads code."""
 _BINARY = frozenset({".node", ".wasm", ".so", ".dylib", ".dll", ".tgz", ".zip", ".snap", ".map"})
-_MAX_REPORT = 256 << 20
-"""Maximum number of bytes of a report of a graded run."""
 _WORDS = ("empty input", "basic usage", "keeps order", "upper bounds", "typed values", "repeated keys", "small limits",
           "simple objects", "nested lists", "default options")  # fmt: skip
 _TAPE = re.compile(rb"""\brequire\(\s*['"]tape['"]\s*\)""")
@@ -50,10 +41,8 @@ _TAPE = re.compile(rb"""\brequire\(\s*['"]tape['"]\s*\)""")
 _NODE_HEAD = "const test = require('node:test')\nconst assert = require('node:assert')"
 
 
-class JavaScriptGrading:
+class JavaScriptGrading(GradingWithoutCalls):
     """Implements :class:`excise.protocols.Grading` for JavaScript; calls are not recorded and tests not divided."""
-
-    needs_mirrors = True
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """Hidden tests are read from memory, if nothing speaks against it."""
@@ -111,10 +100,6 @@ class JavaScriptGrading:
             observing=source, judging=source, functions=(), refused=dict.fromkeys(functions, "JavaScript")
         )
 
-    def reported(self, values: str) -> ReportedValues:
-        """Never called, since no test is divided."""
-        return ReportedValues()
-
     def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
         """The supervisor; it is started like any other command."""
         return ForkServer(argv=(PYTHON, "-I", "-S", _SUPERVISOR), env=dict(recipe.env))
@@ -139,123 +124,7 @@ class JavaScriptGrading:
         server = self.run_server(recipe, request)
         stdin = json.dumps(body).encode()
         done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
-        report = _signed_report(done.stdout, key)
-        results: dict[str, TestResult] = {}
-        for entry in report.get("results", ()) if report else ():
-            if isinstance(entry, dict):
-                result = to_result(entry)
-                results[result.test_id] = worse(results.get(result.test_id), result)
-        for test in (*request.ids, *request.canaries):
-            results.setdefault(test, TestResult(test_id=test, status=Status.MISSING))
-        run = TestRun(
-            worker=done.worker,
-            results=tuple(results.values()),
-            finished=bool(report and report.get("finished")),
-            wall_s=done.wall_s,
-            cpu_s=done.cpu_s,
-            detail=str(report.get("why", ""))[:300] if report else "The report is missing, or is not the grader's.",
-        )
+        report = signed_report(done.stdout, key)
+        run = graded_results(done, report, (*request.ids, *request.canaries))
         changed = (report or {}).get("changed", ())
         return GradedRun(run=run, changed=tuple(str(name)[:200] for name in changed[:100]))
-
-    # ------------------------------------------------------------------------------- recorded calls
-    def record_calls(
-        self,
-        session: Session,
-        recipe: Recipe,
-        codebase: Codebase,
-        symbols: Sequence[str],
-        *,
-        ids: Sequence[str],
-        timeout_s: float,
-        start: Start = Start.FRESH,
-        executed: Collection[str] | None = None,
-    ) -> CallRecording:
-        """No calls are recorded."""
-        return CallRecording(calls=(), modules=(), removed=(), watched=0, refused={})
-
-    def watch_tests(
-        self,
-        session: Session,
-        recipe: Recipe,
-        codebase: Codebase,
-        symbols: Sequence[str],
-        *,
-        ids: Sequence[str],
-        timeout_s: float,
-        start: Start = Start.FRESH,
-        executed: Collection[str],
-    ) -> Watched:
-        """Nothing is watched."""
-        return Watched()
-
-    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer:
-        """Never called, since no calls are recorded."""
-        raise NotImplementedError
-
-    def replay_calls(
-        self,
-        session: Session,
-        recipe: Recipe,
-        recording: CallRecording,
-        *,
-        timeout_s: float,
-        hash_seed: int = 0,
-        later_s: float = 0.0,
-    ) -> list[str]:
-        """There are no calls to replay."""
-        return ["" for _ in recording.calls]
-
-    def trace_calls(
-        self,
-        session: Session,
-        recipe: Recipe,
-        recording: CallRecording,
-        codebase: Codebase,
-        symbols: Sequence[str],
-        *,
-        timeout_s: float,
-    ) -> list[tuple[str, frozenset[str]]]:
-        """There are no calls to trace."""
-        return [("", frozenset()) for _ in recording.calls]
-
-    def vary_calls(self, calls: Sequence[str]) -> list[str]:
-        """There are no calls to vary."""
-        return []
-
-    def called(self, call: str) -> str:
-        """There are no calls."""
-        return ""
-
-    def is_result(self, outcome: str) -> bool:
-        """There are no outcomes."""
-        return False
-
-    def is_compared_whole(self, outcome: str) -> bool:
-        """There are no outcomes."""
-        return False
-
-    def example(self, call: str, outcome: str) -> str:
-        """There are no examples."""
-        return ""
-
-    def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
-        """No calls distinguish anything."""
-        return False
-
-    def same_outcome(self, expected: str, found: str) -> bool:
-        """There are no outcomes."""
-        return expected == found
-
-
-def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:
-    """The report in the line with a valid signature; ``None`` if there is none. Other lines are ignored."""
-    for line in stdout.split(b"\n"):
-        code, _, body = line.partition(b" ")
-        if hmac.compare_digest(code, hmac.new(key.encode(), body, hashlib.sha256).hexdigest().encode()):
-            try:
-                found = json.loads(zlib.decompressobj().decompress(base64.b64decode(body), _MAX_REPORT))
-            except (ValueError, zlib.error, RecursionError):
-                continue
-            return found if isinstance(found, dict) else None
-    return None

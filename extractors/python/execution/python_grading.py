@@ -18,8 +18,8 @@ from typing import Any
 from excise.extractors.python.execution import recorded_calls, varied_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.lifting.lifted_tests import lifted
-from excise.extractors.test_reports.report import COMPLETE, to_result, worse
-from excise.extractors.test_reports.signed_report import signed_report
+from excise.extractors.test_reports.report import COMPLETE
+from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     CallRecording,
     Canaries,
@@ -34,7 +34,7 @@ from excise.protocols import (
     Session,
     Start,
 )
-from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun, Watched
+from excise.types import Recipe, RecordedCall, Watched
 
 _PYTHON = "/opt/env/bin/python"
 _SUPERVISOR = "/excise/inside/excise_grade_supervisor.py"
@@ -265,22 +265,8 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
     stdin = json.dumps(body).encode()
     done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
     report = signed_report(done.stdout, key)
-    entries = report.get("results", ()) if report else ()
-    results: dict[str, TestResult] = {}
-    for entry in entries:
-        if isinstance(entry, dict):
-            result = to_result(entry)
-            results[result.test_id] = worse(results.get(result.test_id), result)
-    for test in (*request.ids, *request.canaries):
-        results.setdefault(test, TestResult(test_id=test, status=Status.MISSING))
-    run = TestRun(
-        worker=done.worker,
-        results=tuple(results.values()),
-        finished=bool(report and report.get("finished") and report.get("code") in COMPLETE),
-        wall_s=done.wall_s,
-        cpu_s=done.cpu_s,
-        detail=str(report.get("why", ""))[:300] if report else "The report is missing, or is not the grader's.",
-    )
+    is_complete = report is not None and report.get("code") in COMPLETE
+    run = graded_results(done, report, (*request.ids, *request.canaries), is_complete=is_complete)
     report = report or {}
     return GradedRun(
         run=run,

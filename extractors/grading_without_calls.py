@@ -1,0 +1,109 @@
+"""The part of grading that records calls and divides tests, for languages that do neither."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from excise.protocols import CallRecording, Codebase, ForkServer, ReportedValues, Session, Start
+from excise.types import Recipe, RecordedCall, Watched
+
+
+class GradingWithoutCalls:
+    """Base of :class:`excise.protocols.Grading` for a language without recorded calls and lifted tests.
+
+    Then nothing but mirrored tests tells a forged result, so a FAIL_TO_PASS test counts only if it can be mirrored.
+    """
+
+    needs_mirrors = True
+
+    def reported(self, values: str) -> ReportedValues:
+        """Nothing: no values are reported."""
+        return ReportedValues()
+
+    def record_calls(
+        self,
+        session: Session,
+        recipe: Recipe,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        ids: Sequence[str],
+        timeout_s: float,
+        start: Start = Start.FRESH,
+        executed: Collection[str] | None = None,
+    ) -> CallRecording:
+        """No calls are recorded."""
+        return CallRecording(calls=(), modules=(), removed=(), watched=0, refused={})
+
+    def watch_tests(
+        self,
+        session: Session,
+        recipe: Recipe,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        ids: Sequence[str],
+        timeout_s: float,
+        start: Start = Start.FRESH,
+        executed: Collection[str],
+    ) -> Watched:
+        """Tests are not watched."""
+        return Watched()
+
+    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer:
+        """There are no calls to replay."""
+        return ForkServer(argv=("/opt/env/bin/python",), env={})
+
+    def replay_calls(
+        self,
+        session: Session,
+        recipe: Recipe,
+        recording: CallRecording,
+        *,
+        timeout_s: float,
+        hash_seed: int = 0,
+        later_s: float = 0.0,
+    ) -> list[str]:
+        """No outcome of any call."""
+        return [""] * len(recording.calls)
+
+    def trace_calls(
+        self,
+        session: Session,
+        recipe: Recipe,
+        recording: CallRecording,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        timeout_s: float,
+    ) -> list[tuple[str, frozenset[str]]]:
+        """No outcome of any call."""
+        return [("", frozenset())] * len(recording.calls)
+
+    def vary_calls(self, calls: Sequence[str]) -> list[str]:
+        """None."""
+        return []
+
+    def called(self, call: str) -> str:
+        """The call itself."""
+        return call
+
+    def is_result(self, outcome: str) -> bool:
+        """Whether there is an outcome."""
+        return bool(outcome)
+
+    def is_compared_whole(self, outcome: str) -> bool:
+        """Whether there is an outcome."""
+        return bool(outcome)
+
+    def example(self, call: str, outcome: str) -> str:
+        """None."""
+        return ""
+
+    def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+        """There are no calls that could."""
+        return False
+
+    def same_outcome(self, expected: str, found: str) -> bool:
+        """Whether two outcomes are equal texts."""
+        return expected == found
