@@ -78,10 +78,12 @@ def rank(
 
     ``num_bytes`` is the size of the sources, 0 before they are fetched; ``suite_s`` the wall seconds of one run of the
     tests, ``None`` before the baseline; ``tasks`` how many tasks the source may still give, ``None`` if unknown. What
-    ``proofs`` took corrects the expectation: it counts as one task more. All proofs wait for ``surface``.
+    ``proofs`` took corrects the expectation: it counts as one task more. All proofs wait for ``surface``, so it goes when
+    the baseline of its source does, or at once where chains go first.
     """
     if stage == "surface":
-        return Rank(task_s=float("inf"), chain_s=float("inf"))
+        like = rank("baseline", num_bytes=num_bytes, suite_s=suite_s, tasks=tasks, proofs=proofs)
+        return like._replace(chain_s=float("inf"))
     if suite_s is None:
         suite_s = (num_bytes or UNKNOWN_BYTES) / BYTES_PER_SUITE_S
     tasks = EXPECTED_TASKS if tasks is None else max(1, tasks)

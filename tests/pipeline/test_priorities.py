@@ -49,6 +49,13 @@ def test_a_source_whose_proofs_took_long_is_dearer_than_expected() -> None:
     assert rank("prove", suite_s=QUICK, proofs=ProofTimes(expected.task_s, 1)) == expected
 
 
+def test_the_index_that_all_proofs_need_goes_with_the_first_baseline() -> None:
+    """Even where no worker takes the longest chain: its first proofs would make the index themselves, and all wait."""
+    surface, baseline = rank("surface", num_bytes=10_000, tasks=4), rank("baseline", num_bytes=10_000, tasks=4)
+    assert surface.task_s == baseline.task_s
+    assert surface.chain_s > rank("prove", suite_s=SLOW).chain_s
+
+
 def test_the_longest_chain_of_jobs_heads_the_other_order() -> None:
     in_order = [
         rank("fetch"),
