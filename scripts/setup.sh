@@ -91,45 +91,27 @@ install_system_packages() {
     $by_hand"
 }
 
-# Called by ./check only: the tests of the Docker backend start an engine if none answers. ./demo needs none.
-install_engine() {
-    [ -z "${DOCKER_HOST:-}" ] && [ ! -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || return 0
-    ! have dockerd && [ ! -x "${SBIN:-/usr/sbin}/dockerd" ] || return 0
-    if have apt-get && may_be_root; then
-        say "Installing a Docker engine for the tests: docker.io"
-        apt_install docker.io && return 0
-    fi
-    say "There is no Docker engine for the tests. To have one, run this once, as root: apt-get install -y docker.io"
+# Debian packages with the programs that the tests need and that are missing: a Docker engine, which the tests start if none
+# answers; a browser for the viewer; the toolchains of other languages. Sandboxes show the files of node's package.
+programs_of_tests() {
+    [ -n "${DOCKER_HOST:-}" ] || [ -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || have dockerd ||
+        [ -x "${SBIN:-/usr/sbin}/dockerd" ] || printf ' docker.io'
+    have chromium || have chromium-browser || have google-chrome || printf ' chromium'
+    [ -e "${GO:-/usr/lib/go/bin/go}" ] || printf ' golang-go'
+    { have npm && { ! have dpkg-query || dpkg-query -W nodejs >/dev/null 2>&1; }; } || printf ' nodejs npm'
 }
 
-# Called by ./check only: the viewer is tested in a real browser.
-install_browser() {
-    ! have chromium && ! have chromium-browser && ! have google-chrome || return 0
+# Called by ./check only; ./demo needs none of them.
+install_programs_of_tests() {
+    packages=$(programs_of_tests)
+    packages=${packages# }
+    [ -n "$packages" ] || return 0
     if have apt-get && may_be_root; then
-        say "Installing a browser for the viewer's tests: chromium"
-        apt_install chromium && return 0
+        say "Installing programs for the tests: $packages"
+        # shellcheck disable=SC2086  # one word per package
+        apt_install $packages && return 0
     fi
-    say "There is no browser for the viewer's tests. To have one, run this once, as root: apt-get install -y chromium"
-}
-
-# Called by ./check only: toolchains of the languages that excise knows besides Python.
-install_toolchains() {
-    [ ! -e /usr/lib/go/bin/go ] || return 0
-    if have apt-get && may_be_root; then
-        say "Installing a Go toolchain for the tests: golang-go"
-        apt_install golang-go && return 0
-    fi
-    say "There is no Go toolchain for the tests. To have one, run this once, as root: apt-get install -y golang-go"
-}
-
-# Called by ./check only: some tests make tasks from projects in JavaScript. Sandboxes show the files of a Debian package.
-install_node() {
-    ! have npm || ! have dpkg-query || ! dpkg-query -W nodejs >/dev/null 2>&1 || return 0
-    if have apt-get && may_be_root; then
-        say "Installing node for the tests: nodejs npm"
-        apt_install nodejs npm && return 0
-    fi
-    say "There is no node for the tests. To have one, run this once, as root: apt-get install -y nodejs npm"
+    say "Programs for some tests are missing. To have them, run this once, as root: apt-get install -y $packages"
 }
 
 # Called by ./check only: on a full disk tests fail without saying why.

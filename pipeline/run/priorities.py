@@ -78,8 +78,8 @@ def rank(
 
     ``num_bytes`` is the size of the sources, 0 before they are fetched; ``suite_s`` the wall seconds of one run of the
     tests, ``None`` before the baseline; ``tasks`` how many tasks the source may still give, ``None`` if unknown. What
-    ``proofs`` took corrects the expectation: it counts as one task more. All proofs wait for ``surface``, so it goes when
-    the baseline of its source does, or at once where chains go first.
+    ``proofs`` took corrects the expectation: it counts as one task more. All proofs wait for ``surface``, so it goes
+    when the baseline of its source does, or at once where chains go first.
     """
     if stage == "surface":
         like = rank("baseline", num_bytes=num_bytes, suite_s=suite_s, tasks=tasks, proofs=proofs)

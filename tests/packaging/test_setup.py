@@ -112,38 +112,50 @@ def test_another_system_is_told_what_to_install(machine: Machine) -> None:
     assert "package manager: bubblewrap git" in done.stderr
 
 
-ENGINE = 'SBIN="$BIN"; DOCKER_SOCKET="$BIN/socket"; DOCKER_HOST=""; install_engine'
+PROGRAMS = 'SBIN="$BIN"; GO="$BIN/go"; DOCKER_SOCKET="$BIN/socket"; DOCKER_HOST=""; install_programs_of_tests'
+NAMES_OF_PROGRAMS = {"docker.io": ["dockerd"], "chromium": ["chromium"], "golang-go": ["go"], "nodejs npm": ["npm"]}
+"""Debian packages to programs of theirs that are looked for."""
 
 
-def test_an_engine_is_installed_where_there_is_none(machine: Machine) -> None:
+def test_the_programs_of_the_tests_are_installed_at_once(machine: Machine) -> None:
     user(machine, 0)
-    machine.program("apt-get", MAKE_PROGRAM.format("dockerd"))
+    made = [name for names in NAMES_OF_PROGRAMS.values() for name in names]
+    machine.program("apt-get", "; ".join(MAKE_PROGRAM.format(name) for name in made))
     for _ in range(2):
-        assert machine.run(ENGINE).returncode == 0
-    assert machine.logged("apt-get") == ["apt-get install -y --no-install-recommends docker.io"]
+        assert machine.run(PROGRAMS).returncode == 0
+    packages = " ".join(NAMES_OF_PROGRAMS)
+    assert machine.logged("apt-get") == [f"apt-get install -y --no-install-recommends {packages}"]
 
 
-def test_a_browser_is_installed_where_there_is_none(machine: Machine) -> None:
+@pytest.mark.parametrize("missing", NAMES_OF_PROGRAMS)
+def test_only_what_is_missing_is_installed(machine: Machine, missing: str) -> None:
     user(machine, 0)
-    machine.program("apt-get", MAKE_PROGRAM.format("chromium"))
-    for _ in range(2):
-        assert machine.run("install_browser").returncode == 0
-    assert machine.logged("apt-get") == ["apt-get install -y --no-install-recommends chromium"]
+    machine.program("apt-get")
+    for package, names in NAMES_OF_PROGRAMS.items():
+        for name in names if package != missing else []:
+            machine.program(name)
+    assert machine.run(PROGRAMS).returncode == 0
+    assert machine.logged("apt-get") == [f"apt-get install -y --no-install-recommends {missing}"]
 
 
-def test_an_engine_that_answers_is_used(machine: Machine) -> None:
+def test_node_of_another_source_is_not_in_sandboxes(machine: Machine) -> None:
     user(machine, 0)
-    machine.program("apt-get", "exit 1")
-    assert machine.run("DOCKER_HOST=unix:///x; install_engine").stderr == ""
+    machine.program("npm")
+    machine.program("dpkg-query", "exit 1")
+    assert machine.run("programs_of_tests").stdout.endswith(" nodejs npm")
+
+
+def test_who_may_not_install_is_told_what_is_missing(machine: Machine) -> None:
+    user(machine, 1000)
+    machine.program("apt-get")
+    done = machine.run(PROGRAMS)
+    assert done.returncode == 0
+    assert "as root: apt-get install -y docker.io chromium golang-go nodejs npm" in done.stderr
     assert machine.logged("apt-get") == []
 
 
-def test_a_user_without_permission_is_told_how_to_install_an_engine(machine: Machine) -> None:
-    user(machine, 1000)
-    machine.program("apt-get")
-    done = machine.run(ENGINE)
-    assert (done.returncode, machine.logged("apt-get")) == (0, [])
-    assert "apt-get install -y docker.io" in done.stderr
+def test_an_engine_that_answers_is_used(machine: Machine) -> None:
+    assert "docker.io" not in machine.run("DOCKER_HOST=unix:///x; programs_of_tests").stdout
 
 
 def test_an_old_python_is_skipped(machine: Machine) -> None:
