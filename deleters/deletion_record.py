@@ -10,6 +10,10 @@ from excise.errors import DeletionRefused, PatchError
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, content_id
 
+KEPT_DEFINITIONS = frozenset({"stub", "line", "expression"})
+"""Deleters that leave all names and signatures in the tree."""
+PARTLY_KEPT = frozenset({"proposed", "remove_and_stub"})
+"""Deleters that leave some of them."""
 USED_ELSEWHERE = "used_elsewhere"
 """Reason of a refused removal: code that stays would be left with uses of what is gone."""
 Changed = Mapping[str, tuple[bytes, bytes | None]]

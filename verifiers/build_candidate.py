@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from excise.deleters.deletion_record import PARTLY_KEPT
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
@@ -225,7 +226,7 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
 
 def _tier(deleter: str, removed: Sequence[Symbol]) -> int:
     """The tier of a task: a stub is one below the removal of the same code, a part of a body is 0."""
-    if deleter in {"remove", "proposed"}:
+    if deleter == "remove" or deleter in PARTLY_KEPT:
         return tier_of(removed) if removed else 0
     return tier_of(removed) - 1 if deleter == "stub" and removed else 0
 

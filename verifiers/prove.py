@@ -87,12 +87,25 @@ def is_repeated(feature_id: str, deleter_name: str, share: float) -> bool:
 
 
 def _prove_or_stub(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
-    removal = _prove_with(bench, feature, deleter_name, solver)
-    if deleter_name != "remove" or removal.rejection is None or removal.rejection.reason not in REASONS_FOR_STUB:
-        return removal
-    stub = _prove_with(bench, feature, "stub", solver)
-    chosen = removal if stub.task is None else stub
-    return replace(chosen, cpu_s=removal.cpu_s + stub.cpu_s, wall_s=removal.wall_s + stub.wall_s)
+    proof = _prove_with(bench, feature, deleter_name, solver)
+    for next_deleter in _instead(bench, feature, deleter_name):
+        if proof.rejection is None or proof.rejection.reason not in REASONS_FOR_STUB:
+            break
+        if next_deleter == "remove_and_stub" and proof.rejection.reason != USED_ELSEWHERE:
+            continue
+        other = _prove_with(bench, feature, next_deleter, solver)
+        is_refused = other.task is None and next_deleter == "stub"
+        cpu_s, wall_s = proof.cpu_s + other.cpu_s, proof.wall_s + other.wall_s
+        proof = replace(proof if is_refused else other, cpu_s=cpu_s, wall_s=wall_s)
+    return proof
+
+
+def _instead(bench: Workbench, feature: Feature, deleter_name: str) -> list[str]:
+    """Deleters that leave more in place, to try where other code needs the names of a feature."""
+    offered = bench.editor.deleters
+    if deleter_name == "remove" and len(feature.symbols) > 1 and "remove_and_stub" in offered:
+        return ["remove_and_stub", "stub"]
+    return ["stub"] if deleter_name in {"remove", "remove_and_stub"} else []
 
 
 def _prove_with(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:

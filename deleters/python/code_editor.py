@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from excise.deleters.deletion_record import PARTLY_KEPT
 from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.python.changed_code import changed_code
 from excise.deleters.python.deletion_builder import require_python, source_text, stub_patches
@@ -12,6 +13,7 @@ from excise.deleters.python.hidden_tests import hiding_only
 from excise.deleters.python.part_deleters import Expression, Line, returned_expression
 from excise.deleters.python.proposed import Proposed, deleted_texts
 from excise.deleters.python.remove import Remove
+from excise.deleters.python.remove_and_stub import RemoveAndStub
 from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.python.stub import Stub
 from excise.protocols import Codebase, Deleter, MissingCode
@@ -23,7 +25,7 @@ class PythonEditor:
 
     words = PythonWords()
     deleters: Mapping[str, Callable[[], Deleter]] = MappingProxyType(
-        {each.name: each for each in (Line, Expression, Stub, Proposed, Remove)}
+        {each.name: each for each in (Line, Expression, Stub, Proposed, RemoveAndStub, Remove)}
     )
 
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
@@ -39,7 +41,7 @@ class PythonEditor:
     ) -> list[tuple[str, str]]:
         """See :meth:`excise.protocols.CodeEditor.deleted_texts`."""
         python = require_python(codebase)
-        if deleter == Proposed.name:
+        if deleter in PARTLY_KEPT:
             return deleted_texts(python, tuple(removed), edits)
         texts = []
         for symbol in (python.symbols()[symbol_id] for symbol_id in removed if symbol_id in python.symbols()):

@@ -116,6 +116,14 @@ def empty_body_edits(
     return edits
 
 
+def emptied_text(codebase: PythonCodebase, symbol: Symbol) -> str:
+    """Source text of a function with an empty body, which raises, and its docstring."""
+    module = codebase.modules[symbol.path]
+    edit = stub_edit(module, symbol, empty_body(symbol, "raise"), keep_docstring=True)
+    within = Edit(edit.start - symbol.start, edit.end - symbol.start, edit.replacement)
+    return apply_edits(module.source[symbol.start : symbol.end], [within]).decode("utf-8", "replace")
+
+
 def source_text(codebase: PythonCodebase, symbol: Symbol) -> str:
     """Source text of a definition, with its decorators and docstring."""
     source = codebase.modules[symbol.path].source

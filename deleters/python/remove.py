@@ -6,7 +6,7 @@ import configparser
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from excise.deleters.deletion_record import EditedFiles
 from excise.deleters.edits.byte_edits import Edit
@@ -14,13 +14,20 @@ from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.python.deletion_builder import (
     build_python_deletion,
     changed_files,
+    emptied_text,
+    empty_body_edits,
     ids_with_members,
     require_python,
     source_text,
     symbols_to_delete,
 )
 from excise.deleters.python.edits.file_plan import FilePlan
-from excise.deleters.python.references.dependent_paths import later_uses, remove_from_unions, remove_paths
+from excise.deleters.python.references.dependent_paths import (
+    LaterUse,
+    later_uses,
+    remove_from_unions,
+    remove_paths,
+)
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.registrations import registrations
@@ -58,18 +65,28 @@ class Remove:
 
 
 class Removal:
-    """One removal of whole definitions, and of parts of functions that stay (``Feature.changed``)."""
+    """One removal of whole definitions, and of parts of functions that stay.
+
+    These parts are ``Feature.changed``, and the bodies of the functions ``emptied``.
+    """
 
     def __init__(
-        self, codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None, hide: frozenset[str]
+        self,
+        codebase: PythonCodebase,
+        feature: Feature,
+        only: frozenset[str] | None,
+        hide: frozenset[str],
+        emptied: Sequence[Symbol] = (),
     ) -> None:
         self.codebase = codebase
         self.feature = feature
         self.hide = hide
+        self.emptied = emptied
         chosen = [s for s in feature.symbols if only is None or s in only]
         self.parts = {symbol: text for symbol, text in feature.changed if symbol in chosen}
-        whole = frozenset(chosen) - self.parts.keys()
-        self.wanted = symbols_to_delete(codebase, feature, whole) if whole or not self.parts else []
+        whole = frozenset(chosen) - self.parts.keys() - {symbol.symbol_id for symbol in emptied}
+        has_parts = bool(self.parts or emptied)
+        self.wanted = symbols_to_delete(codebase, feature, whole) if whole or not has_parts else []
         self.remover = DependentRemover(codebase, on_test=lambda symbol: self.hider.record_removed(symbol, hide))
         self.hider = TestHider(codebase, self.remover)
 
@@ -80,6 +97,7 @@ class Removal:
         for symbol in self.wanted:
             self.remover.remove_symbol(symbol)
         self.remover.run()
+        self._empty_bodies()
         for symbol_id, text in self.parts.items():
             symbol = self.codebase.symbols()[symbol_id]
             self.remover.plan(symbol.path).replacements.append(Edit(symbol.start, symbol.end, text.encode()))
@@ -100,12 +118,13 @@ class Removal:
             left = Counter(before.splitlines()) - Counter(after.splitlines())
             entry_points += [(path, line.strip().decode(errors="replace")) for line in left]
         parts = [i for i in self.parts if i not in removed]
+        emptied = [s.symbol_id for s in self.emptied]
         return EditedFiles(
             changed=changed,
-            removed=[*removed, *parts, *(a for a, _ in aliases)],
+            removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
-            text=[*self._texts(gone), *self._part_texts(parts), *aliases],
-            stubs_of=[*(s.symbol_id for s in gone), *parts],
+            text=[*self._texts(gone), *self._part_texts(parts), *self._bodies(), *aliases],
+            stubs_of=[*(s.symbol_id for s in gone), *parts, *emptied],
             registrations=[
                 *registrations(
                     plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)
@@ -113,15 +132,27 @@ class Removal:
                 *entry_points,
             ],
             uses=uses,
-            uses_left=[(path, f"{ref.owner or 'the module'} uses {ref.chain}") for path, ref in self._uses_left()],
+            uses_left=[(path, f"{ref.owner or 'the module'} uses {ref.chain}") for _, path, ref in self.uses_left()],
         )
 
-    def _uses_left(self) -> Iterator[tuple[str, Reference]]:
-        """(path, use) of what is gone, in functions of sources that stay."""
-        for path, ref in later_uses(self.remover):
-            plan = self.remover.plans.get(path)
+    def uses_left(self) -> Iterator[LaterUse]:
+        """The uses of what is gone in functions of sources that stay; after :meth:`run`."""
+        for use in later_uses(self.remover):
+            plan, ref = self.remover.plans.get(use.path), use.ref
             if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
-                yield path, ref
+                yield use
+
+    def _empty_bodies(self) -> None:
+        for path, edits in empty_body_edits(self.codebase, self.emptied, "raise", keep_docstring=True).items():
+            for edit in edits:
+                self.remover.plan(path).empty_body(edit)
+
+    def _bodies(self) -> Iterator[tuple[str, str]]:
+        """(id of the part, text) of each function that is emptied."""
+        for symbol in self.emptied:
+            yield from texts_of_parts(
+                symbol.symbol_id, source_text(self.codebase, symbol), emptied_text(self.codebase, symbol)
+            )
 
     def _drop_unused(self) -> None:
         """Remove imports and constants that only removed code used, and what only these used, until there are no

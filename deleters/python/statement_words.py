@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-KEPT_DEFINITIONS = frozenset({"stub", "line", "expression"})
-"""Deleters that leave names and signatures in the tree."""
+from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
+
 _SOURCE_FOLDERS = ("src/", "lib/")
 
 
@@ -34,7 +34,7 @@ class PythonWords:
         first, _, rest = name.partition(".")
         if deleter in KEPT_DEFINITIONS:
             return [f">>> from {module} import {first}", f">>> {name}(...)", "NotImplementedError"]
-        if deleter == "proposed":
+        if deleter in PARTLY_KEPT:
             return [f">>> from {module} import {first}", f">>> {name}(...)  # missing, or does less than it did"]
         if not rest:
             return [f">>> from {module} import {name}", f"ImportError: cannot import name {name!r} from {module!r}"]

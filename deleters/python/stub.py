@@ -42,7 +42,8 @@ class Stub:
         remover, hider = hide_tests(python, feature, hide)
         for path, edits in empty_body_edits(python, functions, "raise", keep_docstring=True).items():
             plan = remover.plan(path)
-            plan.replacements += edits
+            for edit in edits:
+                plan.empty_body(edit)
             drop_unused_imports(plan, remover.uses, remover.plans)
         files = EditedFiles(
             changed=changed_files(remover.plans.values()),

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from excise.deleters.code_editors import editor_of
+from excise.deleters.deletion_record import KEPT_DEFINITIONS
 from excise.deleters.statement.details import is_named
 from excise.deleters.statement.specification import Entry, Specification, specification_of
 from excise.types import GivenBy, Need, NeedKind, Task
 
-KEPT_DEFINITIONS = frozenset({"stub", "line", "expression"})
-"""Deleters that leave names and signatures in the tree, so that a statement need not give the signatures."""
 MIN_LINE = 12
 """Minimum number of characters of a line of code that tells something about the code."""
 _LINE_MARKS = " +-><#*|/.,\"'`\ufeff"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from excise.deleters.code_editors import editor_of
-from excise.deleters.statement.completeness import KEPT_DEFINITIONS, completed
+from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
+from excise.deleters.statement.completeness import completed
 from excise.deleters.statement.specification import Entry, Specification, specification_of
 from excise.protocols import StatementWords
 from excise.types import Task, name_in_file, path_of
@@ -42,7 +43,7 @@ def _title(task: Task, parts: Specification) -> str:
     if not names:
         names = f"Something in `{path_of(task.removed[0])}`" if task.removed else "Something"
     lack = "not implemented" if task.deleter in KEPT_DEFINITIONS else "missing"
-    if task.deleter == "proposed":
+    if task.deleter in PARTLY_KEPT:
         lack = "incomplete"
     return f"# {names}: {lack} in {_project(task)}"
 
@@ -59,7 +60,7 @@ def _happens(task: Task, parts: Specification) -> str:
     lines = ["## What happens", "", "With this checkout:", "", f"```{words.fence}"]
     shown = 0
     for path in _whole_files(parts)[:MAX_SHOWN]:
-        if task.deleter not in KEPT_DEFINITIONS and task.deleter != "proposed":
+        if task.deleter not in KEPT_DEFINITIONS | PARTLY_KEPT:
             lines += words.missing_file(path)
             shown += 1
     if not shown:

@@ -59,6 +59,11 @@ _WITH_IMPORTS = ", and so are the imports that nothing else in its file used"
 _STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
 """What makes an assignment more than data: a statement does not show such code."""
+_HOW_PARTS_ARE_GONE = {
+    "proposed": "functions that are still there do less than they did, others may be missing",
+    "remove_and_stub": "of some definitions only names and signatures are there, others are missing",
+}
+"""What a deleter of :data:`PARTLY_KEPT` did."""
 MAX_DOC_CHARS = 8000
 """Maximum number of characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
@@ -200,9 +205,9 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
     if lines_of_parts(deletion.text):
         return (
             f"# Bring back what is gone of {listed}\n\nOf what is described below, a part is gone from this checkout "
-            f"of {repo.repo}{version}: functions that are still there do less than they did, others may be missing"
-            f"{_WITH_IMPORTS if unused else ''}. Write it again so that all of it does what is described here. "
-            "Everything else in the project works and must keep working."
+            f"of {repo.repo}{version}: {_HOW_PARTS_ARE_GONE[deletion.deleter]}{_WITH_IMPORTS if unused else ''}. Write "
+            "it again so that all of it does what is described here. Everything else in the project works and must "
+            "keep working."
         )
     also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
     return (

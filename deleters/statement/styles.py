@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.statement.completeness import missing_items
 from excise.deleters.statement.issue import issue
 from excise.types import DETERMINISTIC, IMPORTED, StatementStyle, Task, TaskStatement, name_in_file, path_of
@@ -19,8 +20,6 @@ MAX_NAMES = 8
 """Maximum number of names in one sentence."""
 MAX_SUMMARY = 200
 """Maximum number of characters of the summary of an unnamed feature."""
-PARTLY_LEFT = frozenset({"stub", "line", "expression"})
-"""Deleters that leave the definitions in place."""
 
 
 def in_style(task: Task, style: StatementStyle) -> str:
@@ -66,9 +65,9 @@ def _terse(task: Task) -> str:
         f"{_listed(names)} in `{path}`" if names else f"the whole file `{path}`"
         for path, names in _by_path(task).items()
     )
-    if task.deleter in PARTLY_LEFT:
+    if task.deleter in KEPT_DEFINITIONS:
         return f"Please implement {wanted}. {_project(task)} has only stand-ins there.\n"
-    if task.deleter == "proposed":
+    if task.deleter in PARTLY_KEPT:
         return f"Please bring back what is gone of {wanted}. {_project(task)} used to do more there.\n"
     return f"Please bring back {wanted}. {_project(task)} used to have it.\n"
 
@@ -80,7 +79,7 @@ def _ambiguous(task: Task) -> str:
     named = names[: len(names) // 2]
     rest = len(names) - len(named)
     files = _listed(list(by_path))
-    is_left = task.deleter in PARTLY_LEFT | {"proposed"}
+    is_left = task.deleter in KEPT_DEFINITIONS | PARTLY_KEPT
     if named:
         lack = "do not work" if is_left else "are gone"
         text = f"In {_project(task)}, {', '.join(f'`{name}`' for name in named)} and {rest} more in {files} {lack}."

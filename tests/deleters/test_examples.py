@@ -15,7 +15,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Deleter
 from excise.types import Deletion, Feature, FeatureKind
 
-from .examples import part_examples, proposed_examples, remove_examples, stub_examples
+from .examples import part_examples, proposed_examples, remove_and_stub_examples, remove_examples, stub_examples
 from .examples.example import Example
 
 EXAMPLES = {
@@ -23,6 +23,7 @@ EXAMPLES = {
     "line": part_examples.LINES,
     "proposed": proposed_examples.EXAMPLES,
     "stub": stub_examples.EXAMPLES,
+    "remove_and_stub": remove_and_stub_examples.EXAMPLES,
     "remove": remove_examples.EXAMPLES,
 }
 """Name of each deleter to its worked examples."""

@@ -281,6 +281,24 @@ def test_code_that_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
     assert task.fail_to_pass == WALK_TESTS
 
 
+def test_of_several_definitions_one_that_others_use_becomes_a_stub(vary) -> None:
+    user = "def outline(n):\n    path = spiral(n)\n    return path[:n]\n"
+    bench = vary({"src/shapes/walk.py": f"{WALK_SOURCE}\n\n{user}"}, baseline=True)
+    marks, test = "src/shapes/tables.py::Ruler.marks", "tests/test_tables.py::test_marks"
+    both = feature(bench, WALK, marks, tests=(*WALK_TESTS, test))
+    task = accepted(prove(bench, both, "remove"))
+    assert (task.deleter, set(task.removed)) == ("remove_and_stub", {WALK, marks})
+    shipped = bench.edits_of(task.deletion_patch)
+    walk, tables = (shipped[path].decode() for path in ("src/shapes/walk.py", "src/shapes/tables.py"))
+    assert "def spiral" in walk
+    assert "NotImplementedError" in walk
+    assert user in walk
+    assert "def marks" not in tables
+    assert "only names and signatures are there, others are missing" in task.problem_statement
+    stored = dict(candidate_of(bench, task).deletion.text)
+    assert set(stored) == {f"{WALK}#part1", marks}
+
+
 def test_a_copy_in_the_repository_is_refused(vary) -> None:
     twin = WALK_SOURCE.replace("def spiral", "def swirl")
     bench = vary({"examples/swirl.py": twin}, baseline=True)

@@ -34,6 +34,8 @@ class FilePlan:
         """Removed imports of single names."""
         self.replacements: list[Edit] = []
         """Edits other than removals."""
+        self.emptied: set[Span] = set()
+        """Spans of function bodies that an empty body replaces."""
         self.lost_names: set[str] = set()
         """Module-level names that are no longer bound."""
 
@@ -44,7 +46,7 @@ class FilePlan:
 
     def is_removed(self, start: int, end: int) -> bool:
         """Whether a span is inside a planned removal."""
-        if self.deleted or any(s <= start and end <= e for s, e in self.statements):
+        if self.deleted or any(s <= start and end <= e for s, e in (*self.statements, *self.emptied)):
             return True
         return any(s <= start and end <= e for spans in self.elements.values() for s, e in spans)
 
@@ -55,6 +57,11 @@ class FilePlan:
     def remove_span(self, start: int, end: int) -> None:
         """Remove the statement with exactly this span."""
         self.statements.add((start, end))
+
+    def empty_body(self, edit: Edit) -> None:
+        """Replace the body of a function by an empty one."""
+        self.replacements.append(edit)
+        self.emptied.add((edit.start, edit.end))
 
     def remove_element(self, container: Node, element: Node) -> None:
         """Remove an element of a list, tuple, set, dict or target list."""

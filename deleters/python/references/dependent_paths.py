@@ -17,6 +17,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.name_uses import LostBinding
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
 from excise.extractors.python.analysis.parsed_file import Reference
@@ -42,12 +43,23 @@ class _Removal(NamedTuple):
     """The function around it."""
 
 
-def later_uses(remover: DependentRemover) -> Iterator[tuple[str, Reference]]:
-    """(path, use) of lost bindings in functions of sources; not in scripts and in tests."""
+class LaterUse(NamedTuple):
+    """A use of a lost binding in a function."""
+
+    lost: LostBinding
+    """The binding."""
+    path: str
+    """File of the use."""
+    ref: Reference
+    """The use."""
+
+
+def later_uses(remover: DependentRemover) -> Iterator[LaterUse]:
+    """The uses of lost bindings in functions of sources; not in scripts and in tests."""
     for lost in sorted(remover.lost):
         for path, ref in remover.uses.later_references_to(lost):
             if not remover.codebase.is_test(path) and not remover.is_script(path):
-                yield path, ref
+                yield LaterUse(lost, path, ref)
 
 
 def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
@@ -57,7 +69,7 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
     """
     found: list[tuple[str, str]] = []
     uses: dict[str, dict[tuple[int, int], Reference]] = {}
-    for path, ref in later_uses(remover):
+    for _, path, ref in later_uses(remover):
         uses.setdefault(path, {})[ref.start, ref.end] = ref
     for path, refs in sorted(uses.items()):
         if remover.codebase.modules[path].has_error:

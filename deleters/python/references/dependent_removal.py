@@ -51,6 +51,8 @@ class DependentRemover:
         self._seen: set[LostBinding] = set()
         self._defining: set[str] = set()
         self._queue: list[LostBinding] = []
+        self._current: LostBinding | None = None
+        self._because_of: dict[LostBinding, LostBinding] = {}
 
     def plan(self, path: str) -> FilePlan:
         """The plan of a file. Raises :class:`DeletionRefused` for files with syntax errors."""
@@ -77,6 +79,14 @@ class DependentRemover:
         if lost not in self._seen:
             self._seen.add(lost)
             self._queue.append(lost)
+            if self._current is not None:
+                self._because_of[lost] = self._current
+
+    def imported_from(self, lost: LostBinding) -> LostBinding:
+        """The binding that a lost import of the same name comes from, through all files; or the binding itself."""
+        while (cause := self._because_of.get(lost)) is not None and cause.name == lost.name:
+            lost = cause
+        return lost
 
     def remove_symbol(self, symbol: Symbol) -> None:
         """Remove a definition with all definitions of the same name, or a whole file."""
@@ -88,7 +98,7 @@ class DependentRemover:
                 self._remove_module(plan)
                 return
             plan.remove_span(part.start, part.end)
-        self.lose(symbol.path, _without_numbers(symbol.qualname))
+        self.lose(symbol.path, without_numbers(symbol.qualname))
 
     def _remove_module(self, plan: FilePlan) -> None:
         plan.deleted = True
@@ -102,7 +112,7 @@ class DependentRemover:
     def run(self) -> None:
         """Remove the dependents of all lost bindings. Raises :class:`DeletionRefused`."""
         while self._queue:
-            lost = self._queue.pop(0)
+            self._current = lost = self._queue.pop(0)
             if lost.qualname and "." not in lost.qualname and lost.path in self.plans:
                 self.plans[lost.path].lost_names.add(lost.qualname)
             self._other_bindings(lost)
@@ -331,5 +341,6 @@ def _enclosing_decorated(node: Node) -> Node | None:
     return None
 
 
-def _without_numbers(qualname: str) -> str:
+def without_numbers(qualname: str) -> str:
+    """A dotted name without the numbers of definitions that share their names."""
     return ".".join(part.partition("#")[0] for part in qualname.split("."))
