@@ -6,7 +6,7 @@ from excise.deleters.code_editors import editor_of
 from excise.errors import ConfigError
 from excise.protocols import Deleter
 
-DELETERS = ("line", "expression", "stub", "proposed", "remove_and_stub", "remove")
+DELETERS = ("line", "expression", "path", "stub", "proposed", "remove_and_stub", "remove")
 """Names of deleters; those that make the easiest tasks come first."""
 
 

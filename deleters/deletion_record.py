@@ -12,7 +12,7 @@ from excise.types import Deletion, Feature, content_id
 
 KEPT_DEFINITIONS = frozenset({"stub", "line", "expression"})
 """Deleters that leave all names and signatures in the tree."""
-PARTLY_KEPT = frozenset({"proposed", "remove_and_stub"})
+PARTLY_KEPT = frozenset({"path", "proposed", "remove_and_stub"})
 """Deleters that leave some of them."""
 USED_ELSEWHERE = "used_elsewhere"
 """Reason of a refused removal: code that stays would be left with uses of what is gone."""

@@ -49,6 +49,8 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
     Raises :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that.
     """
     deleter = get_deleter(deleter_name, bench.repo.language)
+    if deleter_name == "path":
+        feature = _with_failing_tests(bench, deleter, feature)
     feature, plan = _plan_without_copies(bench, deleter, feature)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(MAX_WIDENINGS):
@@ -62,6 +64,22 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
         plan = _plan(bench, deleter, feature, wider, only=only)
     run, failing = _run_shipped(plan)
     return _shrink(plan, feature, failing, run) if failing else plan
+
+
+def _with_failing_tests(bench: Workbench, deleter: Deleter, feature: Feature) -> Feature:
+    """A path through a function with those of its tests that fail without it.
+
+    Raises :class:`Rejected` unless some do, and not too many, and :class:`DeletionRefused`.
+    """
+    executing = sorted(bench.trusted & set(feature.tests))
+    deletion = deleter.delete(bench.codebase, feature)
+    run = _require_ended(bench.run(bench.edits_of(deletion.source_patch), ids=executing, forked=True))
+    failing = not_passing(run, executing)
+    if not failing:
+        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+    if len(failing) > len(bench.trusted) * bench.settings.max_f2p_share:
+        raise Rejected(f"{len(failing)} tests fail without this code.", reason="too_central")
+    return replace(feature, tests=tuple(sorted(failing)))
 
 
 def _plan_without_copies(bench: Workbench, deleter: Deleter, feature: Feature) -> tuple[Feature, PlannedDeletion]:

@@ -20,7 +20,7 @@ class Level(StrEnum):
     EXPRESSION = "expression"
     """One ``return`` of a function with other statements."""
     STUB = "stub"
-    """The body of a function of any length."""
+    """The body of a function of any length, or one path through it."""
     FUNCTION = "function"
     """A function or method, with all references to it."""
     CLASS = "class"
@@ -47,7 +47,7 @@ _LEVEL_OF_KIND = {
     FeatureKind.MULTI: Level.SEVERAL,
     FeatureKind.CROSS_FILE: Level.CROSS_FILE,
 }
-_LEVEL_OF_DELETER = {level.value: level for level in (Level.LINE, Level.EXPRESSION, Level.STUB)}
+_LEVEL_OF_DELETER = {level.value: level for level in (Level.LINE, Level.EXPRESSION, Level.STUB)} | {"path": Level.STUB}
 """Deleters that keep a definition and remove part of it, to their levels."""
 _VISIBILITY_RANKS = {visibility: rank for rank, visibility in enumerate(Visibility)}
 """Visibility to its rank, from easy to hard. Stored difficulties depend on these numbers."""

@@ -11,8 +11,8 @@ from excise.deleters.go.hide_tests import hide
 from excise.deleters.go.statement_words import GoWords
 from excise.deleters.go.stub import Stub, require_go, stand_ins, text_of
 from excise.errors import DeletionRefused
-from excise.protocols import Codebase, Deleter, MissingCode
-from excise.types import Deletion, content_id
+from excise.protocols import Codebase, CodePath, Deleter, MissingCode
+from excise.types import Deletion, Symbol, content_id
 
 
 class GoEditor:
@@ -20,6 +20,10 @@ class GoEditor:
 
     words = GoWords()
     deleters: Mapping[str, Callable[[], Deleter]] = MappingProxyType({Stub.name: Stub})
+
+    def path(self, codebase: Codebase, symbol: Symbol) -> CodePath | None:  # noqa: ARG002
+        """None goes alone."""
+        return None
 
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
         """See :meth:`excise.protocols.CodeEditor.hiding_only`."""

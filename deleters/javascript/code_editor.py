@@ -12,8 +12,8 @@ from excise.deleters.javascript.stand_ins import stand_ins
 from excise.deleters.javascript.statement_words import JavaScriptWords
 from excise.deleters.javascript.stub import Stub
 from excise.errors import DeletionRefused
-from excise.protocols import Codebase, Deleter, MissingCode
-from excise.types import Deletion
+from excise.protocols import Codebase, CodePath, Deleter, MissingCode
+from excise.types import Deletion, Symbol
 
 
 class JavaScriptEditor:
@@ -21,6 +21,10 @@ class JavaScriptEditor:
 
     words = JavaScriptWords()
     deleters: Mapping[str, Callable[[], Deleter]] = MappingProxyType({each.name: each for each in (Stub, Remove)})
+
+    def path(self, codebase: Codebase, symbol: Symbol) -> CodePath | None:
+        """None goes alone."""
+        return None
 
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
         """See :meth:`excise.protocols.CodeEditor.hiding_only`."""

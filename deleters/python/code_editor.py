@@ -11,13 +11,14 @@ from excise.deleters.python.changed_code import changed_code
 from excise.deleters.python.deletion_builder import require_python, source_text, stub_patches
 from excise.deleters.python.hidden_tests import hiding_only
 from excise.deleters.python.part_deleters import Expression, Line, returned_expression
+from excise.deleters.python.paths import Path, longest_path
 from excise.deleters.python.proposed import Proposed, deleted_texts
 from excise.deleters.python.remove import Remove
 from excise.deleters.python.remove_and_stub import RemoveAndStub
 from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.python.stub import Stub
-from excise.protocols import Codebase, Deleter, MissingCode
-from excise.types import Deletion
+from excise.protocols import Codebase, CodePath, Deleter, MissingCode
+from excise.types import Deletion, Symbol
 
 
 class PythonEditor:
@@ -25,8 +26,12 @@ class PythonEditor:
 
     words = PythonWords()
     deleters: Mapping[str, Callable[[], Deleter]] = MappingProxyType(
-        {each.name: each for each in (Line, Expression, Stub, Proposed, RemoveAndStub, Remove)}
+        {each.name: each for each in (Line, Expression, Path, Stub, Proposed, RemoveAndStub, Remove)}
     )
+
+    def path(self, codebase: Codebase, symbol: Symbol) -> CodePath | None:
+        """See :meth:`excise.protocols.CodeEditor.path`."""
+        return longest_path(require_python(codebase), symbol)
 
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
         """See :meth:`excise.protocols.CodeEditor.hiding_only`."""

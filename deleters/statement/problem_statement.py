@@ -60,6 +60,7 @@ _STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
 """What makes an assignment more than data: a statement does not show such code."""
 _HOW_PARTS_ARE_GONE = {
+    "path": "what it did under the condition `{condition}`",
     "proposed": "functions that are still there do less than they did, others may be missing",
     "remove_and_stub": "of some definitions only names and signatures are there, others are missing",
 }
@@ -205,7 +206,7 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
     if lines_of_parts(deletion.text):
         return (
             f"# Bring back what is gone of {listed}\n\nOf what is described below, a part is gone from this checkout "
-            f"of {repo.repo}{version}: {_HOW_PARTS_ARE_GONE[deletion.deleter]}{_WITH_IMPORTS if unused else ''}. Write "
+            f"of {repo.repo}{version}: {_how_parts_are_gone(deletion)}{_WITH_IMPORTS if unused else ''}. Write "
             "it again so that all of it does what is described here. Everything else in the project works and must "
             "keep working."
         )
@@ -215,6 +216,10 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
         "Everything else in the project works and must keep working."
     )
+
+
+def _how_parts_are_gone(deletion: Deletion) -> str:
+    return _HOW_PARTS_ARE_GONE[deletion.deleter].format(condition=deletion.feature.name.partition(": ")[2])
 
 
 def _missing(

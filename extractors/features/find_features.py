@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
+from math import ceil
 
 from excise.extractors.features.concepts import ConceptFinder, ConceptLimits
 from excise.extractors.features.feature_names import name_of, summary_of
 from excise.extractors.features.search_index import MAX_LOC, FeatureLimits, SearchIndex, build_index
 from excise.extractors.features.tiers import tier_of
-from excise.protocols import Codebase
+from excise.protocols import Codebase, CodePath
 from excise.system.deadline import check_deadline
 from excise.types import (
     CoverageMap,
@@ -43,6 +44,8 @@ MIN_GROUP_LOC = 8
 SAME = 0.8
 """Two features that have this share of their symbols in common are one; the first stays."""
 
+PATH_EVERY = 6
+"""Features of whole definitions for each path through a function."""
 _KINDS = {
     SymbolKind.FUNCTION: FeatureKind.FUNCTION,
     SymbolKind.METHOD: FeatureKind.METHOD,
@@ -94,9 +97,11 @@ def find_features(
     tree: str,
     limits: FeatureLimits,
     seed: int = 0,
+    path: Callable[[Symbol], CodePath | None] = lambda _: None,
 ) -> FoundFeatures:
     """Find all features of a codebase; their kinds are interleaved.
 
+    ``path`` is a path through a function that can go alone: one feature in :data:`PATH_EVERY` is such a path.
     ``trusted`` are the tests that pass in every baseline run, alone and in order; ``tree`` is the git tree hash that
     becomes part of the feature ids. Equal arguments give equal results.
     """
@@ -117,8 +122,10 @@ def find_features(
             made.add(feature)
     contents = {f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in made.features}
     holders = _holders(contents)
+    whole = _with_parents(made.features, contents, holders)
+    paths = sorted(_paths(index, tree, path), key=lambda f: _rank(f, seed))[: ceil(len(whole) / PATH_EVERY)]
     return FoundFeatures(
-        features=tuple(_interleaved(_with_parents(made.features, contents, holders), seed)),
+        features=tuple(_interleaved([*whole, *paths], seed)),
         symbols=tuple(_reports(index, holders, reasons)),
     )
 
@@ -285,6 +292,29 @@ def feature_of(
     )
 
 
+def _paths(index: SearchIndex, tree: str, path: Callable[[Symbol], CodePath | None]) -> Iterator[Feature]:
+    """A feature for each path through a function that has a docstring and that more than one test executes."""
+    for symbol in index.symbols.values():
+        check_deadline()
+        tests = index.tests.get(symbol.symbol_id, frozenset())
+        if len(tests) < 2 or not symbol.docstring or index.codebase.is_vendored(symbol.path):
+            continue
+        if (found := path(symbol)) is not None:
+            yield Feature(
+                feature_id=content_id("path", tree, symbol.symbol_id, found.text),
+                kind=_KINDS[symbol.kind],
+                tier=0,
+                entry=(symbol.symbol_id,),
+                symbols=(symbol.symbol_id,),
+                tests=tuple(sorted(tests)),
+                loc=found.loc,
+                complexity=1,
+                name=f"{symbol.qualname}: {found.name}",
+                summary=summary_of([symbol]),
+                changed=((symbol.symbol_id, found.text),),
+            )
+
+
 def _around(symbol_id: str) -> Iterator[str]:
     """The ids of a symbol, of those around it, and of its module."""
     path, parts = path_of(symbol_id), name_in_file(symbol_id).split(".")
@@ -335,11 +365,12 @@ def _reports(index: SearchIndex, holders: dict[str, list[str]], reasons: dict[st
 
 
 def _interleaved(features: Iterable[Feature], seed: int) -> Iterable[Feature]:
-    """One feature of each kind in turn; within a kind by :func:`_rank`."""
-    by_kind: dict[FeatureKind, list[Feature]] = defaultdict(list)
+    """One feature of each kind in turn, paths after the others; within a kind by :func:`_rank`."""
+    by_kind: dict[tuple[bool, FeatureKind], list[Feature]] = defaultdict(list)
     for feature in features:
-        by_kind[feature.kind].append(feature)
-    by_rank = [sorted(by_kind[kind], key=lambda f: _rank(f, seed)) for kind in FeatureKind if by_kind[kind]]
+        by_kind[bool(feature.changed), feature.kind].append(feature)
+    kinds = [(is_path, kind) for is_path in (False, True) for kind in FeatureKind if by_kind.get((is_path, kind))]
+    by_rank = [sorted(by_kind[each], key=lambda f: _rank(f, seed)) for each in kinds]
     for row in zip_longest(*by_rank):
         yield from (feature for feature in row if feature is not None)
 

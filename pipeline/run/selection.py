@@ -20,7 +20,7 @@ CandidateSpec = tuple[Feature, str]
 
 
 class CandidateSelection:
-    """The selection of an ordinary run: every feature removed, and some of the functions as stubs too."""
+    """The selection of an ordinary run: every feature removed, some of the functions as stubs too, and some paths."""
 
     min_loc: int = MIN_LOC
     """Minimum lines of code of a feature of one definition."""
@@ -38,6 +38,9 @@ class CandidateSelection:
         chosen: list[CandidateSpec] = []
         for number, feature in enumerate(features):
             is_function = feature.kind in {"function", "method"}
+            if feature.changed:
+                chosen.append((feature, "path"))
+                continue
             if not feature.needed_by:
                 chosen.append((feature, "remove"))
             if is_function and (feature.needed_by or number % STUB_EVERY == 1):

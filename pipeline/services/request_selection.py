@@ -23,7 +23,6 @@ from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.deleters.all_deleters import DELETERS
 from excise.deleters.code_editors import editor_of
-from excise.deleters.deletion_record import PARTLY_KEPT
 from excise.errors import ConfigError
 from excise.extractors.features.search_index import MIN_LOC
 from excise.extractors.languages import get_language
@@ -103,8 +102,8 @@ class RequestSelection(CandidateSelection):
     def _fits(self, feature: Feature, deleter: str) -> bool:
         if self.request.features and not self._is_named(feature):
             return False
-        if deleter in PARTLY_KEPT:
-            return False  # for what a model proposed, and where ``remove`` is refused
+        if deleter in {"proposed", "remove_and_stub"} or (deleter == "path") != bool(feature.changed):
+            return False  # these are for what a model proposed, and where ``remove`` is refused
         # all but ``remove`` take single functions only
         possible = not feature.needed_by if deleter == "remove" else feature.kind in _ONE_FUNCTION
         right_size = feature.loc <= MIN_LOC if deleter == "line" else feature.loc >= MIN_LOC

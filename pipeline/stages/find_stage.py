@@ -36,6 +36,7 @@ def find_stage(settings: Settings, prepared: Prepared, min_loc: int = MIN_LOC) -
             tree=prepared.repo.tree,
             limits=FeatureLimits(max_f2p_share=settings.verdict.max_f2p_share, min_loc=min_loc),
             seed=settings.seed,
+            path=lambda symbol: bench.editor.path(bench.codebase, symbol),
         )
     cache.put("find", key, found)
     return found

@@ -21,6 +21,7 @@ from .examples.example import Example
 EXAMPLES = {
     "expression": part_examples.EXPRESSIONS,
     "line": part_examples.LINES,
+    "path": proposed_examples.EXAMPLES,
     "proposed": proposed_examples.EXAMPLES,
     "stub": stub_examples.EXAMPLES,
     "remove_and_stub": remove_and_stub_examples.EXAMPLES,

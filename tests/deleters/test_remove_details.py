@@ -267,7 +267,7 @@ def test_edits_merge() -> None:
 
 
 def test_unknown_deleters() -> None:
-    with pytest.raises(ConfigError, match="remove, remove_and_stub, stub"):
+    with pytest.raises(ConfigError, match="path, proposed, remove, remove_and_stub, stub"):
         get("shred")
 
 

@@ -22,7 +22,7 @@ import_protocol      ``Importer``                                  ``datasets/im
 """
 
 from excise.protocols.codebase_protocol import Codebase, Module
-from excise.protocols.editor_protocol import EMPTY, TRIVIAL, CodeEditor, MissingCode, StatementWords
+from excise.protocols.editor_protocol import EMPTY, TRIVIAL, CodeEditor, CodePath, MissingCode, StatementWords
 from excise.protocols.export_protocol import (
     Checkout,
     ExportedSet,
@@ -70,6 +70,7 @@ __all__ = [
     "Capabilities",
     "Checkout",
     "CodeEditor",
+    "CodePath",
     "Codebase",
     "Completed",
     "CoveragePass",

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.task_protocols import Deleter
-from excise.types import Deletion
+from excise.types import Deletion, Symbol
 
 EMPTY = ("none", "raise", "any")
 """Kinds of stand-ins that do nothing: they return nothing, raise, or raise what passes for many errors."""
@@ -22,6 +22,17 @@ class MissingCode(NamedTuple):
     """Ids of the definitions that it adds, and of those that it changes."""
     texts: Sequence[tuple[str, str]]
     """(id, text) of what is missing: a whole definition, or ``ID#part1`` and so on for lines of one."""
+
+
+class CodePath(NamedTuple):
+    """A path through a function: what it does under one condition."""
+
+    name: str
+    """The condition, on one line."""
+    text: str
+    """The source text of the function without it."""
+    loc: int
+    """Number of lines of code that go."""
 
 
 class StatementWords(Protocol):
@@ -63,6 +74,10 @@ class CodeEditor(Protocol):
     @property
     def deleters(self) -> Mapping[str, Callable[[], Deleter]]:
         """The deleters of this language by name, a part of :data:`~excise.deleters.all_deleters.DELETERS`."""
+        ...
+
+    def path(self, codebase: Codebase, symbol: Symbol) -> CodePath | None:
+        """The longest path through a function that can go alone, for the deleter ``path``; ``None`` if it has none."""
         ...
 
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:

@@ -1,0 +1,140 @@
+"""The deleter ``path``: takes one path out of a function that stays, such as what it does for one option or format.
+
+A path is the arm of an ``if`` statement or of a ``match`` statement, with its condition: what follows then is what the
+function does without it. Which tests need it, only a run without it tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.python.edits.file_plan import check_parses
+from excise.deleters.python.remove import Remove
+from excise.errors import DeletionRefused
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.grammar import DEFINITIONS, parse_tree, statements
+from excise.protocols import CodePath
+from excise.types import Symbol
+
+MIN_LINES, MAX_LINES = 4, 60
+"""Lines of code of a path, with its condition."""
+MIN_LEFT = 3
+"""Lines of code that the function has without it, at least, beside its signature and docstring."""
+MAX_NAME = 60
+"""Maximum number of characters of a path's name."""
+MIN_CASES = 3
+"""Cases of a ``match`` statement, one of which may go."""
+_WORD = re.compile(rb"(?<![\w.])[^\W\d]\w*")
+
+
+class Path(Remove):
+    """Gives a function the text without the path that ``Feature.changed`` has for it; its imports go as usual."""
+
+    name = "path"
+    version = 1
+
+
+def longest_path(codebase: PythonCodebase, symbol: Symbol) -> CodePath | None:
+    """The path with most lines among those that a function can lose; ``None`` if it has none."""
+    module = codebase.modules[symbol.path]
+    if module.has_error or not symbol.is_callable or symbol.loc < MIN_LINES + MIN_LEFT:
+        return None
+    node = parse_tree(module.source).root_node.descendant_for_byte_range(symbol.body_start, symbol.end - 1)
+    while node is not None and node.type not in DEFINITIONS:
+        node = node.parent
+    found = _paths(module.source, symbol, node) if node is not None else ()
+    return max(found, key=lambda path: (path.loc, path.name), default=None)
+
+
+def _paths(source: bytes, symbol: Symbol, function: Node) -> Iterator[CodePath]:
+    code_lines = _num_lines(source[symbol.code_start : symbol.end])
+    for node, condition in _arms(function):
+        cut = _cut(source, node)
+        if cut is None:
+            continue
+        gone = source[cut.start : cut.end].removesuffix(b"el")  # of the ``elif`` that follows
+        lines = _num_lines(gone)
+        if not MIN_LINES <= lines <= MAX_LINES or code_lines - lines < MIN_LEFT:
+            continue
+        after = apply_edits(source, [cut])
+        end = symbol.end - (cut.end - cut.start) + len(cut.replacement)
+        text = after[symbol.start : end]
+        if _is_clean(source[symbol.code_start : symbol.end], after[symbol.code_start : end], gone):
+            try:
+                check_parses(symbol.path, source, after)
+            except DeletionRefused:
+                continue
+            name = " ".join(source[condition.start_byte : condition.end_byte].decode("utf-8", "replace").split())
+            shown = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
+            yield CodePath(shown, text.decode("utf-8", "replace"), lines)
+
+
+def _arms(function: Node) -> Iterator[tuple[Node, Node]]:
+    """(arm, condition) of each arm that can go alone, in this function and not in those inside it."""
+    queue = list(function.named_children)
+    while queue:
+        node = queue.pop()
+        if node.type in DEFINITIONS or node.type == "lambda":
+            continue
+        queue += node.named_children
+        condition = node.child_by_field_name("condition")
+        if node.type == "elif_clause" and condition is not None:
+            yield node, condition
+        elif node.type == "if_statement" and condition is not None:
+            others = node.children_by_field_name("alternative")
+            is_alone = not others and node.parent is not None and len(statements(node.parent)) > 1
+            if is_alone or (others and others[0].type == "elif_clause"):
+                yield node, condition
+        elif node.type == "case_clause" and node.parent is not None:
+            cases = [child for child in node.parent.named_children if child.type == "case_clause"]
+            if len(cases) >= MIN_CASES and node != cases[-1]:
+                yield node, node.named_children[0]
+
+
+def _cut(source: bytes, arm: Node) -> Edit | None:
+    """The removal of an arm with its lines; ``None`` if something else stands on these."""
+    start = source.rfind(b"\n", 0, arm.start_byte) + 1
+    if source[start : arm.start_byte].strip():
+        return None
+    others = arm.children_by_field_name("alternative") if arm.type == "if_statement" else []
+    if others:  # the next arm takes its place
+        return Edit(arm.start_byte, others[0].start_byte + len(b"el"))
+    end = source.find(b"\n", arm.end_byte)
+    end = len(source) if end < 0 else end + 1
+    if source[arm.end_byte : end].strip() and not source[arm.end_byte : end].strip().startswith(b"#"):
+        return None
+    return Edit(_with_lines_above(source, start, arm.start_byte - start), end)
+
+
+def _with_lines_above(source: bytes, start: int, indent: int) -> int:
+    """The start of the comment lines directly above that have the same indentation, and of one blank line."""
+    while start:
+        above = source.rfind(b"\n", 0, start - 1) + 1
+        line = source[above:start]
+        if not line.strip():
+            return above
+        if not line.strip().startswith(b"#") or len(line) - len(line.lstrip()) != indent:
+            return start
+        start = above
+    return start
+
+
+def _num_lines(code: bytes) -> int:
+    """Number of lines that are neither blank nor comments."""
+    return sum(1 for line in code.splitlines() if line.strip() and not line.strip().startswith(b"#"))
+
+
+def _is_clean(before: bytes, after: bytes, gone: bytes) -> bool:
+    """Whether a function is still a generator if it was one, and has no variable that only the path used."""
+    if b"yield" in gone and not re.search(rb"\byield\b", after):
+        return False
+    for word in set(_WORD.findall(gone)):
+        left = re.findall(rb"(?<![\w.])" + word + rb"\b(\s*=(?!=))?", after)
+        is_read_before = re.search(rb"(?<![\w.])" + word + rb"\b(?!\s*=(?!=))", before)
+        if left and all(left) and is_read_before:
+            return False
+    return True

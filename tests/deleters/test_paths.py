@@ -1,0 +1,102 @@
+"""Paths through functions that can go alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.python.paths import longest_path
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+SHOW = """\
+class Show:
+    def run(self, rows, form):
+        first = rows[0]
+        text = ""
+{arms}
+        return text + first
+"""
+BODY = "            a = 1\n            b = a + 2\n            text = str(b)\n"
+
+
+def path(text: str, name: str = "Show.run") -> tuple[str, str, int] | None:
+    codebase = PythonCodebase.from_texts({"m.py": text})
+    found = longest_path(codebase, codebase.symbols()[f"m.py::{name}"])
+    return None if found is None else (found.name, found.text, found.loc)
+
+
+def run(arms: str) -> str:
+    return SHOW.format(arms=arms.rstrip("\n"))
+
+
+def method(arms: str) -> str:
+    """The text of the method with these arms, as it begins: without indentation."""
+    return run(arms).partition("    def")[2].rstrip("\n").join(("def", ""))
+
+
+def test_the_longest_arm_goes_with_its_comment() -> None:
+    first = "        if form == 'a':\n            text = 'a'\n            text += 'b'\n            text += 'c'\n"
+    second = "        # for b\n        elif form == 'b':\n            # three steps\n"
+    last = "        else:\n            text = 'z'\n"
+    assert path(run(first + second + BODY + "            text += '!'\n" + last)) == (
+        "form == 'b'",
+        method(first + last),
+        5,
+    )
+
+
+def test_the_next_arm_takes_the_place_of_the_first() -> None:
+    rest = "if form == 'b':\n            text = 'b'\n        else:\n            text = 'z'\n"
+    found = path(run(f"        if form == 'a':\n{BODY}        el{rest}"))
+    assert found == ("form == 'a'", method(f"        {rest}"), 4)
+
+
+def test_a_condition_that_nothing_else_follows_goes_as_a_statement() -> None:
+    found = path(run(f"        if form and \\\n                rows:\n{BODY}"))
+    assert found is not None
+    assert found[0] == "form and \\ rows"
+    assert "a = 1" not in found[1]
+    assert found[1].count("\n") == 3
+
+
+def test_a_case_goes_but_not_the_last() -> None:
+    body = BODY.replace("            ", "                ")
+    cases = "".join(f"            case '{name}':\n{text}" for name, text in (("a", body), ("b", body + body)))
+    wild = f"            case _:\n{body}{body}{body}"
+    found = path(run(f"        match form:\n{cases}{wild}"))
+    assert found is not None
+    assert (found[0], found[2]) == ("'b'", 7)
+    assert found[1].count("case") == 2
+
+
+IF = f"        if form == 'a':\n{BODY}"
+NO_PATHS = {
+    "it is short": "        if form == 'a':\n            text = 'a'\n",
+    "a variable is read nowhere else": f"        size = 3\n{IF}            text *= size\n",
+    "it is half of a choice": f"{IF}        else:\n            text = 'z'\n",
+    "it is no arm": f"        for row in rows:\n{BODY}",
+    "it is in another function": f"        def inner():\n            c = 3\n    {IF.replace(' ' * 12, ' ' * 16)}",
+}
+
+
+@pytest.mark.parametrize("why", NO_PATHS)
+def test_what_is_no_path(why: str) -> None:
+    assert path(run(NO_PATHS[why])) is None, why
+
+
+def test_a_generator_stays_one() -> None:
+    arm = "    if x:\n        yield first\n        yield second\n        yield 3\n"
+    text = f"def f(x):\n    first = 1\n    second = 2\n{arm}    return first\n"
+    assert path(text, "f") is None
+    assert path(text.replace("return first", "yield first + second"), "f") is not None
+
+
+def test_a_function_keeps_some_code() -> None:
+    text = f"def f(x):\n    if x:\n{BODY.replace('            ', '        ')}    return 1\n"
+    assert path(text, "f") is None
+
+
+def test_other_line_endings_and_bytes_stay() -> None:
+    text = run(f"        if form == 'ä':\n{BODY}").replace("\n", "\r\n")
+    found = path(text)
+    assert found is not None
+    assert found[1] == method("").replace("\n", "\r\n").replace("\r\n\r\n", "\r\n")
