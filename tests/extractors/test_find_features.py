@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from excise.extractors.features.find_features import FoundFeatures, find_features
 from excise.extractors.features.search_index import MIN_LOC, FeatureLimits
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.types import CoverageMap, Feature, FeatureKind
+from excise.protocols import CodePath
+from excise.types import CoverageMap, Feature, FeatureKind, Symbol
 
 BODY = "    first = 1\n    second = 2\n    return first + second\n"
 
@@ -31,6 +32,7 @@ def find(
     share: float = 0.5,
     seed: int = 0,
     min_loc: int = MIN_LOC,
+    path: Callable[[Symbol], CodePath | None] = lambda _: None,
 ) -> FoundFeatures:
     """``hits`` are symbol ids to the tests that execute them, as numbers; tests are spread over two files."""
     names = tuple(f"tests/test_{'ab'[n % 2]}.py::test_{n}" for n in range(tests))
@@ -43,7 +45,7 @@ def find(
     trusted = frozenset(name for name in names if name.rpartition("_")[2] not in untrusted)
     codebase = PythonCodebase.from_texts(texts)
     limits = FeatureLimits(max_f2p_share=share, min_loc=min_loc)
-    return find_features(codebase, coverage, trusted, tree="tree", limits=limits, seed=seed)
+    return find_features(codebase, coverage, trusted, tree="tree", limits=limits, seed=seed, path=path)
 
 
 def named(found: FoundFeatures) -> dict[str, Feature]:
@@ -73,6 +75,24 @@ def test_functions_methods_classes_and_modules_are_features() -> None:
     assert (box.tier, named(found)["function alone"].tier, named(found)["module m.py"].tier) == (2, 1, 4)
     assert found.num_symbols == 4
     assert found.num_covered == 4
+
+
+def test_paths_through_described_functions_are_a_sixth_as_many_features() -> None:
+    described = [f"told{number}" for number in range(12)]
+    texts = {"m.py": "".join(function(name).replace("():\n", '():\n    """Told."""\n') for name in described)}
+    texts["m.py"] += function("silent") + function("once").replace("():\n", '():\n    """Told."""\n')
+    hits = {f"m.py::{name}": f"{number} {number + 1}" for number, name in enumerate([*described, "silent"])}
+    hits["m.py::once"] = "19"
+    found = find(texts, hits, path=lambda symbol: CodePath("wide", f"less of {symbol.name}", 5))
+    paths = [feature for feature in found.features if feature.changed]
+    whole = [feature for feature in found.features if not feature.changed]
+    assert len(paths) == -(-len(whole) // 6)
+    assert {feature.entry[0].rpartition("::")[2] for feature in paths} <= set(described)
+    first = paths[0]
+    assert (first.name.partition(": ")[2], first.loc, len(first.tests)) == ("wide", 5, 2)
+    assert first.changed[0][1] == f"less of {first.changed[0][0].rpartition('::')[2]}"
+    kinds = {feature.kind for feature in whole}
+    assert found.features[len(kinds)].changed, "a path comes after one feature of each kind"
 
 
 def test_private_helpers_belong_to_the_feature() -> None:

@@ -299,6 +299,54 @@ def test_of_several_definitions_one_that_others_use_becomes_a_stub(vary) -> None
     assert set(stored) == {f"{WALK}#part1", marks}
 
 
+LABEL = """
+
+def label(sides, short=False):
+    \"\"\"The word for a number of sides; its first three letters in capitals if `short`.\"\"\"
+    words = {3: "triangle", 4: "square"}
+    word = words.get(sides, "polygon")
+    if short:
+        first = word[:3]
+        word = first.upper()
+        word = word + "."
+    return word
+"""
+LABEL_TESTS = """from shapes.walk import label
+
+
+def test_first_turn():
+    assert label(3) == "triangle"
+
+
+def test_no_field_twice():
+    assert label(4, short=True) == "SQU."
+
+
+def test_start():
+    assert label(9, short=True) == "POL."
+"""
+
+
+def test_a_path_through_a_function_goes_with_the_tests_that_need_it(vary) -> None:
+    bench = vary({"src/shapes/walk.py": WALK_SOURCE + LABEL, "tests/test_walk.py": LABEL_TESTS}, baseline=True)
+    symbol = bench.codebase.symbols()["src/shapes/walk.py::label"]
+    path = bench.editor.path(bench.codebase, symbol)
+    assert path is not None
+    changed = replace(
+        feature(bench, symbol.symbol_id),
+        name=f"label: {path.name}",
+        changed=((symbol.symbol_id, path.text),),
+    )
+    task = accepted(prove(bench, changed, "path"))
+    assert task.fail_to_pass == WALK_TESTS[1:]
+    assert WALK_TESTS[0] in task.pass_to_pass
+    assert (task.difficulty.loc, task.difficulty.tier, task.deleter) == (4, 0, "path")
+    assert "what it did under the condition `short`" in task.problem_statement
+    assert "word.upper" not in task.problem_statement
+    alone = replace(changed, tests=WALK_TESTS[:1])
+    refused(prove(bench, alone, "path"), "no_fail_to_pass")
+
+
 def test_a_copy_in_the_repository_is_refused(vary) -> None:
     twin = WALK_SOURCE.replace("def spiral", "def swirl")
     bench = vary({"examples/swirl.py": twin}, baseline=True)
