@@ -366,11 +366,11 @@ def _reports(index: SearchIndex, holders: dict[str, list[str]], reasons: dict[st
 
 def _interleaved(features: Iterable[Feature], seed: int) -> Iterable[Feature]:
     """One feature of each kind in turn, paths after the others; within a kind by :func:`_rank`."""
-    by_kind: dict[tuple[bool, FeatureKind], list[Feature]] = defaultdict(list)
+    by_kind: dict[FeatureKind | None, list[Feature]] = defaultdict(list)
     for feature in features:
-        by_kind[bool(feature.changed), feature.kind].append(feature)
-    kinds = [(is_path, kind) for is_path in (False, True) for kind in FeatureKind if by_kind.get((is_path, kind))]
-    by_rank = [sorted(by_kind[each], key=lambda f: _rank(f, seed)) for each in kinds]
+        by_kind[None if feature.changed else feature.kind].append(feature)
+    kinds = [kind for kind in (*FeatureKind, None) if by_kind.get(kind)]
+    by_rank = [sorted(by_kind[kind], key=lambda f: _rank(f, seed)) for kind in kinds]
     for row in zip_longest(*by_rank):
         yield from (feature for feature in row if feature is not None)
 
