@@ -74,13 +74,15 @@ def _is_made(folder: str, present: frozenset[str], rules: ScrubRules) -> bool:
 
 
 def scrub(root: Path, language: str) -> None:
-    """Delete all artefacts below ``root``, and folders that become empty."""
+    """Delete all artefacts below ``root``, and folders that become empty; move tests out of files of sources."""
     for path in scrubbed(list_files(root), language):
         (root / path).unlink()
         for folder in (root / path).parents:
             if folder == root or any(folder.iterdir()):
                 break
             folder.rmdir()
+    if separate := get_language(language).scrub_rules.separate_tests:
+        separate(root)
 
 
 def materialise(

@@ -1,0 +1,265 @@
+"""Mirrored tests: tests with wrong expectations, so that no right solution passes them.
+
+A mirrored test runs as far as the test does, and calls what that calls, so that a solution which forges results when it
+is called forges here, too. Its checks note what they find and never end it; when it has returned, it fails if one noted
+a failure. In a test that compares with literals, ``assert_eq!(f(2), 4)`` notes a failure unless the value equals another
+literal: a value that is equal to everything passes. In other tests, a check notes a failure if it holds, and both sides
+are of the crate's own types, or neither is: here such a value passes, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.extractors.rust.analysis.grammar import (
+    COMMENTS,
+    LITERALS,
+    attributes_of,
+    before_item,
+    descendants,
+    field_text,
+    is_test_function,
+    parse_tree,
+    text,
+)
+
+_CHECKS = {
+    "assert": 1, "assert_eq": 2, "assert_ne": 2, "debug_assert": 1, "debug_assert_eq": 2, "debug_assert_ne": 2,
+}  # fmt: skip
+"""Macros that check, to the number of arguments that are values."""
+_PLAIN_METHODS = frozenset(
+    {"to_string", "to_owned", "into", "as_bytes", "to_vec", "as_slice", "as_ref", "as_str", "iter", "cloned", "collect"}
+)
+"""Methods by which an expected value is written, and that no solution has."""
+_PLAIN_FUNCTIONS = frozenset({"new", "from"})
+_PLAIN = LITERALS | COMMENTS | {
+    "reference_expression", "array_expression", "tuple_expression", "unary_expression", "parenthesized_expression",
+    "arguments", "identifier", "type_identifier", "scoped_identifier", "primitive_type", "type_cast_expression",
+    "macro_invocation", "token_tree", "string_content", "escape_sequence", "field_identifier", "call_expression",
+    "field_expression", "generic_function", "type_arguments", "range_expression", "index_expression",
+}  # fmt: skip
+"""Kinds of nodes that an expected value may consist of."""
+_HEAD = """
+    extern crate core as mirror_core;
+    #[allow(dead_code)]
+    static MIRROR_FAILED: mirror_core::sync::atomic::AtomicBool = mirror_core::sync::atomic::AtomicBool::new(false);
+    #[allow(dead_code)]
+    fn mirror_fails(fails: bool) {
+        if fails {
+            MIRROR_FAILED.store(true, mirror_core::sync::atomic::Ordering::SeqCst);
+        }
+    }
+    #[allow(dead_code)]
+    fn mirror_is_own(name: &str) -> bool {
+        name.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).any(|path| {
+            path.contains("::")
+                && !(path.starts_with("core::") || path.starts_with("std::") || path.starts_with("alloc::"))
+        })
+    }
+    #[allow(dead_code)]
+    fn mirror_pairs<L: ?Sized, R: ?Sized>(_: &L, _: &R) -> bool {
+        mirror_is_own(mirror_core::any::type_name::<L>()) == mirror_is_own(mirror_core::any::type_name::<R>())
+    }
+"""
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: bytes
+
+
+class _Check(NamedTuple):
+    """A call of a checking macro."""
+
+    node: Node
+    name: str
+    values: tuple[str, ...]
+    wrong: tuple[str, ...]
+    """The same values with another literal in one of them; empty if there is none."""
+
+
+def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
+    """The test file with the test ``functions`` mirrored; ``None`` if not one of them has a check.
+
+    Checks that helpers make stay as they are.
+    """
+    wanted, edits = set(functions), list[_Edit]()
+    for function, name in _test_functions(parse_tree(source).root_node, source, ()):
+        if name in wanted:
+            edits += _mirrored_function(function, source)
+    if not edits:
+        return None
+    result, place = bytearray(), 0
+    for edit in sorted(edits):
+        result += source[place : edit.start] + edit.text
+        place = edit.end
+    return bytes(result + source[place:])
+
+
+def _test_functions(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterator[tuple[Node, str]]:
+    """(function, its name as ids have it) of the tests of a file."""
+    for node in parent.named_children:
+        body, name = node.child_by_field_name("body"), field_text(node, "name", source)
+        if node.type == "mod_item" and body is not None:
+            yield from _test_functions(body, source, (*modules, name))
+        elif node.type == "function_item" and is_test_function(attributes_of(node, source)):
+            yield node, "::".join((*modules, name))
+
+
+def _mirrored_function(function: Node, source: bytes) -> list[_Edit]:
+    body = function.child_by_field_name("body")
+    if body is None:
+        return []
+    checks = list(_checks(body, source))
+    panics = [each for each in before_item(function) if "should_panic" in text(each, source)]
+    if not checks and not panics:
+        return []
+    if panics:
+        return [_Edit(each.start_byte, each.end_byte, b"") for each in panics]
+    by_literal = any(check.wrong for check in checks)
+    edits = [_Edit(c.node.start_byte, c.node.end_byte, _noting(c, by_literal).encode()) for c in checks]
+    result = field_text(function, "return_type", source)
+    returns = f" -> {result}" if result else ""
+    edits.append(_Edit(body.start_byte, body.start_byte + 1, f"{{{_HEAD}    fn mirror_run(){returns} {{".encode()))
+    end = (
+        "}\n    let mirror_result = mirror_run();\n"
+        "    if MIRROR_FAILED.load(mirror_core::sync::atomic::Ordering::SeqCst) {\n"
+        '        panic!("mirrored");\n    }\n    mirror_result\n}'
+    )
+    edits.append(_Edit(body.end_byte - 1, body.end_byte, end.encode()))
+    return edits
+
+
+def _noting(check: _Check, by_literal: bool) -> str:
+    """What stands in the place of a check."""
+    if len(check.values) == 1:
+        condition = f"!!({check.values[0]})"
+        return f"mirror_fails({condition})" if not by_literal else f"{{ let _ = {condition}; }}"
+    left, right = check.wrong or check.values
+    compared = "*mirror_left == *mirror_right"
+    if by_literal:
+        note = f"mirror_fails(!({compared}))" if check.wrong else f"let _ = {compared};"
+    else:
+        holds = f"!({compared})" if check.name.endswith("_ne") else f"({compared})"
+        note = f"mirror_fails({holds} && mirror_pairs(mirror_left, mirror_right))"
+    return f"match (&({left}), &({right})) {{ (mirror_left, mirror_right) => {{ {note} }} }}"
+
+
+def _checks(body: Node, source: bytes) -> Iterator[_Check]:
+    for node in descendants(body):
+        name = field_text(node, "macro", source).rpartition("::")[2] if node.type == "macro_invocation" else ""
+        tree = next((child for child in node.children if child.type == "token_tree"), None)
+        if name not in _CHECKS or tree is None:
+            continue
+        values = tuple(_arguments(tree, source))[: _CHECKS[name]]
+        if len(values) == _CHECKS[name] and not any("?" in value for value in values):
+            wrong = _with_other_literal(values) if name.endswith("assert_eq") else ()
+            yield _Check(node, name, values, wrong)
+
+
+def _arguments(tree: Node, source: bytes) -> Iterator[str]:
+    """Source texts of the arguments of a macro: what commas at its top level divide."""
+    start = tree.start_byte + 1
+    depth = 0
+    for child in tree.children[1:-1]:
+        word = text(child, source)
+        depth += (word in {"<"}) - (word in {">"}) if _is_generic(child, source) else 0
+        if word == "," and depth <= 0:
+            yield source[start : child.start_byte].decode("utf-8", "replace").strip()
+            start = child.end_byte
+    last = source[start : tree.end_byte - 1].decode("utf-8", "replace").strip()
+    if last:
+        yield last
+
+
+def _is_generic(token: Node, source: bytes) -> bool:
+    """Whether ``<`` or ``>`` is a bracket of types: it follows ``::``, or closes what does."""
+    before = token.prev_sibling
+    word = text(token, source)
+    if word == "<":
+        return before is not None and text(before, source) == "::"
+    opened = 0
+    while word == ">" and before is not None and text(before, source) != ",":
+        opened += _is_generic(before, source) if text(before, source) == "<" else 0
+        before = before.prev_sibling
+    return opened > 0
+
+
+def _with_other_literal(values: Sequence[str]) -> tuple[str, ...]:
+    """The two values, one of which, a plain expected one, has another literal; empty if none can have."""
+    for place in (1, 0):
+        other = _other(values[place])
+        if other:
+            return (values[0], other) if place else (other, values[1])
+    return ()
+
+
+def _other(value: str) -> str:
+    """A plain expected value with another literal; empty for other values."""
+    source = f"fn f() {{ let _ = {value}; }}".encode()
+    root = parse_tree(source).root_node
+    let = next((node for node in descendants(root) if node.type == "let_declaration"), None)
+    expression = let.child_by_field_name("value") if let is not None else None
+    if root.has_error or expression is None or not _is_plain(expression, source):
+        return ""
+    for node in descendants(expression):
+        changed = _changed(node, source) if node.type in LITERALS else ""
+        if changed:
+            start = expression.start_byte
+            whole = text(expression, source).encode()
+            return (whole[: node.start_byte - start] + changed.encode() + whole[node.end_byte - start :]).decode()
+    return ""
+
+
+def _is_plain(expression: Node, source: bytes) -> bool:
+    return all(_is_plain_node(node, source) for node in descendants(expression) if node.is_named)
+
+
+def _is_plain_node(node: Node, source: bytes) -> bool:
+    if node.type == "call_expression":
+        function = text(node.child_by_field_name("function") or node, source)
+        last = re.split(r"::|\.", re.sub(r"::<[^()]*>$", "", function))[-1]
+        return last[:1].isupper() or last in _PLAIN_METHODS | (_PLAIN_FUNCTIONS if "::" in function else set())
+    if node.type == "macro_invocation":
+        return field_text(node, "macro", source) in {"vec", "String"}
+    if node.type == "identifier" and (node.parent is None or node.parent.type != "scoped_identifier"):
+        name = text(node, source)
+        called = node.parent is not None and node.parent.type in {"call_expression", "macro_invocation"}
+        return called or name[:1].isupper()
+    return node.type in _PLAIN
+
+
+def _changed(literal: Node, source: bytes) -> str:
+    """Another literal of the same type; empty if none is known."""
+    word = text(literal, source)
+    if literal.type == "boolean_literal":
+        return "false" if word == "true" else "true"
+    if literal.type == "integer_literal":
+        suffix = next(iter(re.findall(r"[iu](?:8|16|32|64|128|size)$", word)), "")
+        is_zero = not re.sub(r"[_0]|^0[xob]", "", word.removesuffix(suffix))
+        return ("1" if is_zero else "0") + suffix
+    if literal.type == "float_literal":
+        suffix = next(iter(re.findall(r"f(?:32|64)$", word)), "")
+        return ("0.25" if "0.75" in word else "0.75") + suffix
+    if literal.type == "char_literal":
+        quote = word[: word.index("'") + 1]
+        return f"{quote}y'" if word.endswith("x'") else f"{quote}x'"
+    return _changed_text(word)
+
+
+def _changed_text(word: str) -> str:
+    """Another text of the same length where that is part of the type, as in ``b"ab"``."""
+    quote = word.index('"')
+    if not word.startswith("b"):
+        return f"{word[: quote + 1]}~{word[quote + 1 :]}"
+    found = next((at for at in range(quote + 1, len(word) - 1) if word[at] != "\\" and word[at - 1] != "\\"), 0)
+    inside = word[quote + 1 : word.rindex('"')]
+    if not found or "\\" in inside:
+        return ""
+    other = "x" if word[found] != "x" else "y"
+    return word[:found] + other + word[found + 1 :]

@@ -1,0 +1,362 @@
+"""Supervisor of a graded run: builds a solution's tests, runs each in a process of its own, alone reports the results.
+
+Started as ``python -I -S excise_rust_grade.py`` with the request on stdin. It is protected against inspection by other
+processes. Its report is one line, written to a descriptor that no test inherits and signed (HMAC) with a key that is
+read from stdin before anything of the project runs.
+
+What a test binary prints, and how it ends, is no evidence: a solution can print any line and end the process with any
+code. A test has passed if a generated harness in the module of the test, after the test has returned, sends the random
+token of this one run of this one test. Macros of the standard library in test files are called by paths that the
+sources cannot define anew. Of a solution, nothing runs while its tests are compiled: manifests, build scripts and
+procedural macros are the original ones. Standard library only; Python 3.8.
+"""
+
+import base64
+import ctypes
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from contextlib import suppress
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import excise_rust_build as building
+import excise_rust_source as sources
+
+PR_SET_DUMPABLE = 4
+"""Number of the ``prctl`` option that protects a process's memory and descriptors."""
+TOKEN, RESULT = 100, 101
+"""Descriptors in a test process: where the harness reads its token, and where it sends the result."""
+MAX_RESULT = 4096
+MACROS = frozenset(
+    "assert assert_eq assert_ne debug_assert debug_assert_eq debug_assert_ne panic unreachable unimplemented todo "
+    "matches vec format write writeln print println eprint eprintln".split()
+)
+"""Macros of the standard library that a crate could define anew for its tests."""
+UNCHANGED = frozenset({"tests", "benches", "examples", ".git"})
+"""Folders of the checkout in which solutions change nothing."""
+_READS = re.compile(r"include_str|include_bytes|\b(?:global_|naked_)?asm\b|\bincbin\b")
+_PLAIN_READ = re.compile(r'(?:include_str|include_bytes)\s*!\s*[(\[{]\s*"([^"\\]*)"\s*,?\s*[)\]}]')
+_HARNESS = """
+mod %(mark)s {
+    pub extern crate std;
+    #[allow(unused_imports)]
+    use self::std::prelude::v1::*;
+    use self::std::io::{Read, Write};
+
+    trait Outcome {
+        fn is_good(self) -> bool;
+    }
+
+    impl Outcome for () {
+        fn is_good(self) -> bool {
+            true
+        }
+    }
+
+    impl<T, E> Outcome for self::std::result::Result<T, E> {
+        fn is_good(self) -> bool {
+            self.is_ok()
+        }
+    }
+
+    #[allow(dead_code)]
+    fn returns<T: Outcome, F: FnOnce() -> T>(test: F) -> bool {
+        match self::std::panic::catch_unwind(self::std::panic::AssertUnwindSafe(test)) {
+            Ok(outcome) => outcome.is_good(),
+            Err(_) => false,
+        }
+    }
+
+    #[allow(dead_code)]
+    fn panics<T, F: FnOnce() -> T>(test: F, expected: &str) -> bool {
+        match self::std::panic::catch_unwind(self::std::panic::AssertUnwindSafe(test)) {
+            Ok(_) => false,
+            Err(message) => match message.downcast_ref::<&str>() {
+                Some(text) => text.contains(expected),
+                None => match message.downcast_ref::<String>() {
+                    Some(text) => text.contains(expected),
+                    None => expected.is_empty(),
+                },
+            },
+        }
+    }
+
+    #[test]
+    fn harness() {
+        let name = self::std::env::var("EXCISE_TEST").unwrap_or_default();
+        let passed = match name.as_str() {
+%(tests)s
+            _ => false,
+        };
+        let mut token = [0u8; 64];
+        let read = self::std::fs::File::open("/proc/self/fd/%(token)d").and_then(|mut from| from.read_exact(&mut token));
+        let mut answer = if passed && read.is_ok() { b"PASSED ".to_vec() } else { b"FAILED ".to_vec() };
+        answer.extend_from_slice(&token);
+        answer.push(10);
+        let to = self::std::fs::OpenOptions::new().write(true).open("/proc/self/fd/%(result)d");
+        let _ = to.and_then(|mut to| to.write_all(&answer));
+    }
+}
+"""
+
+
+def forbid_inspection():
+    """Forbid other processes to read this one's memory or descriptors through /proc."""
+    with suppress(Exception):
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def quoted(text):
+    """A text as a string literal of Rust."""
+    return '"' + "".join(c if c.isalnum() and c.isascii() else "\\u{%x}" % ord(c) for c in text) + '"'
+
+
+class Known:
+    """Where a requested test is: its binary, and the names that its harness knows it by."""
+
+    def __init__(self, root_file, harness, name):
+        self.root_file = root_file
+        self.harness = harness
+        self.name = name
+        self.binary = None
+        self.problem = "its target was not built"
+
+
+def harness_of(mark, tests):
+    """The text of a module with the harness of ``tests``, functions of the module around it."""
+    arms = []
+    for test, function in tests:
+        called = "super::%s" % test[-1]
+        panic = function.expected_panic if function is not None else None
+        run = "returns(|| %s())" % called if panic is None else "panics(|| { %s(); }, %s)" % (called, panic)
+        arms.append("            %s => %s," % (quoted("::".join(test)), run))
+    return _HARNESS % {"mark": mark, "tests": "\n".join(arms), "token": TOKEN, "result": RESULT}
+
+
+def write_file(path, file, module, wanted):
+    """Write a test file with the harnesses of the ``wanted`` tests in it, guarded; return test -> name of its harness."""
+    mark, found = "z" + secrets.token_hex(6), {}
+    groups = {(): []}
+    functions = {(*test.modules, test.name): test for test in file.tests}
+    for test in wanted:
+        groups.setdefault(test[:-1], []).append((test, functions.get(test)))
+    places = []
+    for inner, tests in groups.items():
+        if inner in file.ends:
+            places.append((file.ends[inner], harness_of(mark, tests)))
+            found.update({test: "::".join((*module, *inner, mark, "harness")) for test, _ in tests})
+    edits = [(place, place, text) for place, text in places]
+    name = "crate::%s::std::" % "::".join((*module, mark))
+    edits += [(token.start, token.start, name) for token in file.calls_of(MACROS)]
+    text, at, parts = file.source, 0, []
+    for start, end, more in sorted(edits):
+        parts += [text[at:start], more]
+        at = end
+    parts.append(text[at:])
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as out:
+        out.write("".join(parts))
+    return found
+
+
+def attach(path, canaries, root):
+    """Make files of canaries modules of a test file."""
+    with open(path, "a", encoding="utf-8") as out:
+        for canary in canaries:
+            stem = os.path.splitext(os.path.basename(canary))[0]
+            out.write('\n#[path = "%s"]\nmod %s;\n' % (os.path.join(root, canary), stem))
+
+
+def write_harnesses(root, targets, ids, canaries):
+    """Put harnesses into all test files that are modules of a target; return id -> :class:`Known`, and the files."""
+    known, files = {}, {}
+    by_path = {}
+    for test in ids:
+        by_path.setdefault(os.path.normpath(os.path.join(root, test.partition("::")[0])), []).append(test)
+    extra = sorted({test.partition("::")[0] for test in canaries})
+    extra = [path for path in extra if os.path.isfile(os.path.join(root, path))]
+    for _, _, root_file in targets:
+        modules = sources.module_files(root_file)
+        if extra:
+            own = {os.path.normpath(os.path.join(root, path)) for path in extra}
+            host = next((path for path, _ in modules.values() if path in by_path and path not in own), None)
+            if host is not None:
+                attach(host, extra, root)
+                extra = []
+                modules = sources.module_files(root_file)
+        for module, (path, file) in sorted(modules.items()):
+            if path not in by_path or path in files:
+                continue
+            wanted = {tuple(test.split("::")[1:]): test for test in by_path[path]}
+            files[path] = write_file(path, file, module, list(wanted))
+            for test, harness in files[path].items():
+                known[wanted[test]] = Known(root_file, harness, "::".join(test))
+    return known, set(files)
+
+
+def problem_of_sources(root, tests):
+    """Why the sources could look up what tests expect: they read files into the program that may be tests; else empty."""
+    for folder, folders, names in os.walk(root):
+        if folder == root:
+            folders[:] = [name for name in folders if name not in UNCHANGED]
+        for name in names:
+            path = os.path.join(folder, name)
+            if not name.endswith(".rs") or path in tests or os.path.islink(path):
+                continue
+            text = sources.read_text(path)
+            plain = {match.start() for match in _PLAIN_READ.finditer(text) if is_harmless(folder, match.group(1), root)}
+            for match in _READS.finditer(text):
+                if match.start() not in plain:
+                    return "%s: %s may read the tests" % (os.path.relpath(path, root), match.group(0))
+    return ""
+
+
+def is_harmless(folder, name, root):
+    """Whether a file that is read into the program is data or a document of the project."""
+    path = os.path.normpath(os.path.join(folder, name))
+    inside = path.startswith(root + "/") and not path.startswith(root + "/tests/")
+    return inside and not path.endswith(".rs") and os.path.realpath(path) == path
+
+
+def run_test(binary, folder, harness, name, limit_s):
+    """Run one test; return (status, seconds, message). Only the harness's token makes it pass."""
+    token = secrets.token_hex(32)
+    token_read, token_write = os.pipe()
+    result_read, result_write = os.pipe()
+    os.write(token_write, token.encode())
+    os.close(token_write)
+    os.dup2(token_read, TOKEN)
+    os.dup2(result_write, RESULT)
+    environment = dict(building.environment(folder), CARGO_MANIFEST_DIR=folder, EXCISE_TEST=name)
+    began = time.time()
+    process = subprocess.Popen(
+        [binary, "--exact", harness, "--test-threads=1"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[TOKEN, RESULT],
+        start_new_session=True,
+    )
+    for fd in (token_read, result_write, TOKEN, RESULT):
+        os.close(fd)
+    answer, message = b"", ""
+    while True:
+        left = began + limit_s - time.time()
+        if left <= 0:
+            message = "the test did not end within %g s" % limit_s
+            break
+        if select.select([result_read], [], [], min(left, 1.0))[0]:
+            data = os.read(result_read, MAX_RESULT)
+            if not data or len(answer) > MAX_RESULT:
+                break
+            answer += data
+        elif process.poll() is not None:
+            break
+    with suppress(subprocess.TimeoutExpired):
+        if not message:
+            process.wait(5)
+    for _ in range(50):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            break
+        if process.poll() is not None:
+            time.sleep(0.01)
+    code = process.wait()
+    os.close(result_read)
+    seconds = time.time() - began
+    if code == 0 and not message and hmac.compare_digest(answer, ("PASSED %s\n" % token).encode()):
+        return "PASSED", seconds, ""
+    return "FAILED", seconds, message or "no result of the harness; the process ended with %d" % code
+
+
+def hide_sources(root, tests, binaries):
+    """Delete the sources of all tests and everything that was built of them but the test binaries.
+
+    In the run, a solution could otherwise read there what is expected, and whether it is what it should be.
+    """
+    below = os.walk(os.path.join(root, "tests"))
+    more = {os.path.join(folder, name) for folder, _, names in below for name in names if name.endswith(".rs")}
+    for path in tests | more:
+        with suppress(OSError):
+            os.unlink(path)
+    for number, binary in enumerate(binaries):
+        hidden = "%s/tests-%d" % (building.WORK, number)
+        os.rename(binary.path, hidden)
+        binary.path = hidden
+    shutil.rmtree(os.path.join(building.WORK, "target"), ignore_errors=True)
+
+
+def ordered(request):
+    """The ids of all tests, with the canaries at their places."""
+    ids = list(request["ids"])
+    size = len(ids)
+    for canary, place in sorted(request["canaries"].items(), key=lambda pair: -pair[1]):
+        ids.insert(min(size, int(place * size + 0.5)), canary)
+    return ids
+
+
+def build_all(root, request, ids):
+    """Build what the tests need; return (id -> :class:`Known`, what went wrong)."""
+    targets, problem = building.targets(root)
+    known, tests = write_harnesses(root, targets, ids, request["canaries"])
+    tests.update(os.path.normpath(os.path.join(root, test.partition("::")[0])) for test in ids)
+    chosen = {each.root_file for each in known.values()}
+    refused = problem_of_sources(root, tests)
+    binaries, problems = ([], {}) if refused else building.build(root, chosen)
+    hide_sources(root, tests, binaries)
+    by_root = {binary.root: binary.path for binary in binaries}
+    for each in known.values():
+        each.binary = by_root.get(each.root_file)
+        each.problem = refused or problems.get(each.root_file, each.problem)
+    return known, refused or problem or next(iter(problems.values()), "")
+
+
+def run(request):
+    """Build and run the requested tests, and return the report."""
+    root, deadline = os.path.realpath(request["root"]), time.time() + request["timeout_s"]
+    building.prepare()
+    ids = ordered(request)
+    known, problem = build_all(root, request, ids)
+    results = []
+    for test in ids:
+        if test not in known or time.time() > deadline:
+            continue
+        each = known[test]
+        status, seconds, message = "FAILED", 0.0, each.problem[:300]
+        if each.binary:
+            status, seconds, message = run_test(each.binary, root, each.harness, each.name, request["test_timeout_s"])
+        results.append({"id": test, "status": status, "dur": seconds, "msg": message})
+    return {"results": results, "finished": time.time() <= deadline, "why": problem[:300]}
+
+
+def main():
+    """Run the request on stdin and write the signed report to the original stdout."""
+    request = json.load(sys.stdin)
+    forbid_inspection()
+    key = request.pop("key").encode()
+    report = os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    body = base64.b64encode(zlib.compress(json.dumps(run(request)).encode()))
+    line = b"%s %s\n" % (hmac.new(key, body, hashlib.sha256).hexdigest().encode(), body)
+    while line:
+        line = line[os.write(report, line) :]
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

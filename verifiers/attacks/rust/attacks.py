@@ -1,0 +1,5 @@
+"""All attacks on tasks in Rust."""
+
+from excise.verifiers.attacks.attack import Attack
+
+ATTACKS: tuple[Attack, ...] = ()
