@@ -15,6 +15,7 @@ SCRUB_RULES = ScrubRules(
     folders=frozenset({"incremental"}),
     suffixes=frozenset({".rlib", ".rmeta", ".rcgu.o", ".profraw", ".profdata", ".crate", ".o", ".a", ".so", ".pdb"}),
     names=frozenset({".cargo-checksum.json", "Cargo.toml.orig", ".rustc_info.json"}),
+    made_anew=frozenset({"Cargo.toml", "Cargo.lock"}),
     separate_tests=separate_tests,
 )
 """``target`` holds the compiled crate and its documentation; ``.cargo-checksum.json`` forbids cargo to use what has

@@ -18,6 +18,7 @@ from tree_sitter import Node
 from excise.extractors.rust.analysis.grammar import (
     COMMENTS,
     LITERALS,
+    NAMES,
     attributes_of,
     before_item,
     descendants,
@@ -43,27 +44,46 @@ _PLAIN = LITERALS | COMMENTS | {
     "field_expression", "generic_function", "type_arguments", "range_expression", "index_expression",
 }  # fmt: skip
 """Kinds of nodes that an expected value may consist of."""
-_HEAD = """
+_MODULE = """
+#[allow(dead_code)]
+mod mirror_checks {
     extern crate core as mirror_core;
-    #[allow(dead_code)]
-    static MIRROR_FAILED: mirror_core::sync::atomic::AtomicBool = mirror_core::sync::atomic::AtomicBool::new(false);
-    #[allow(dead_code)]
-    fn mirror_fails(fails: bool) {
-        if fails {
-            MIRROR_FAILED.store(true, mirror_core::sync::atomic::Ordering::SeqCst);
+    use self::mirror_core::sync::atomic::{AtomicBool, Ordering};
+
+    static FAILED: AtomicBool = AtomicBool::new(false);
+    static BY_LITERALS: AtomicBool = AtomicBool::new(false);
+
+    pub fn begin(by_literals: bool) {
+        BY_LITERALS.store(by_literals, Ordering::SeqCst);
+    }
+
+    pub fn differs(found: bool) {
+        if found {
+            FAILED.store(true, Ordering::SeqCst);
         }
     }
-    #[allow(dead_code)]
-    fn mirror_is_own(name: &str) -> bool {
+
+    pub fn holds(found: bool) {
+        if found && !BY_LITERALS.load(Ordering::SeqCst) {
+            FAILED.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub fn has_failed() -> bool {
+        FAILED.load(Ordering::SeqCst)
+    }
+
+    fn is_own(name: &str) -> bool {
         name.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).any(|path| {
             path.contains("::")
                 && !(path.starts_with("core::") || path.starts_with("std::") || path.starts_with("alloc::"))
         })
     }
-    #[allow(dead_code)]
-    fn mirror_pairs<L: ?Sized, R: ?Sized>(_: &L, _: &R) -> bool {
-        mirror_is_own(mirror_core::any::type_name::<L>()) == mirror_is_own(mirror_core::any::type_name::<R>())
+
+    pub fn are_alike<L: ?Sized, R: ?Sized>(_: &L, _: &R) -> bool {
+        is_own(self::mirror_core::any::type_name::<L>()) == is_own(self::mirror_core::any::type_name::<R>())
     }
+}
 """
 
 
@@ -83,71 +103,115 @@ class _Check(NamedTuple):
     """The same values with another literal in one of them; empty if there is none."""
 
 
-def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
-    """The test file with the test ``functions`` mirrored; ``None`` if not one of them has a check.
+class _Function(NamedTuple):
+    """A function of a test file with the checks in it."""
 
-    Checks that helpers make stay as they are.
+    node: Node
+    body: Node
+    name: str
+    """Its name as ids have it."""
+    is_test: bool
+    checks: tuple[_Check, ...]
+    module: str
+    """Path of the module with the notes, seen from this function."""
+
+
+def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
+    """The test file with the test ``functions`` mirrored, and the checks of its helpers; ``None`` if none has a check.
+
+    Checks that macros of the file, or helpers of other files, make stay as they are.
     """
+    found = list(_functions(parse_tree(source).root_node, source, ()))
+    checking = _checking_helpers(found, source)
     wanted, edits = set(functions), list[_Edit]()
-    for function, name in _test_functions(parse_tree(source).root_node, source, ()):
-        if name in wanted:
-            edits += _mirrored_function(function, source)
+    for function in found:
+        if function.is_test and function.name in wanted:
+            edits += _mirrored_test(function, source, checking)
     if not edits:
         return None
+    for function in found:
+        if not function.is_test:
+            edits += [_noted(check, function, by_literals=False) for check in function.checks]
     result, place = bytearray(), 0
-    for edit in sorted(edits):
-        result += source[place : edit.start] + edit.text
-        place = edit.end
-    return bytes(result + source[place:])
+    for edit in sorted(set(edits)):
+        if edit.start >= place:
+            result += source[place : edit.start] + edit.text
+            place = edit.end
+    return bytes(result + source[place:]) + _MODULE.encode()
 
 
-def _test_functions(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterator[tuple[Node, str]]:
-    """(function, its name as ids have it) of the tests of a file."""
+def _functions(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterator[_Function]:
+    """The functions of a file, those in modules and of types included."""
     for node in parent.named_children:
         body, name = node.child_by_field_name("body"), field_text(node, "name", source)
-        if node.type == "mod_item" and body is not None:
-            yield from _test_functions(body, source, (*modules, name))
-        elif node.type == "function_item" and is_test_function(attributes_of(node, source)):
-            yield node, "::".join((*modules, name))
+        if body is None:
+            continue
+        if node.type == "mod_item":
+            yield from _functions(body, source, (*modules, name))
+        elif node.type in {"impl_item", "trait_item"}:
+            yield from (f._replace(is_test=False) for f in _functions(body, source, modules))
+        elif node.type == "function_item":
+            module = "".join(["self::", *["super::"] * len(modules), "mirror_checks"])
+            is_test = is_test_function(attributes_of(node, source))
+            checks = tuple(_checks(body, source))
+            yield _Function(node, body, "::".join((*modules, name)), is_test, checks, module)
 
 
-def _mirrored_function(function: Node, source: bytes) -> list[_Edit]:
-    body = function.child_by_field_name("body")
-    if body is None:
-        return []
-    checks = list(_checks(body, source))
-    panics = [each for each in before_item(function) if "should_panic" in text(each, source)]
-    if not checks and not panics:
-        return []
+def _checking_helpers(functions: Sequence[_Function], source: bytes) -> frozenset[str]:
+    """Plain names of the helpers that check something, themselves or by others."""
+    helpers = [function for function in functions if not function.is_test]
+    uses = {f.name: _names(f.body, source) for f in helpers}
+    found = {f.name.rpartition("::")[2] for f in helpers if f.checks}
+    while more := {f.name.rpartition("::")[2] for f in helpers if uses[f.name] & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _names(node: Node, source: bytes) -> frozenset[str]:
+    return frozenset(text(leaf, source) for leaf in descendants(node) if leaf.type in NAMES)
+
+
+def _mirrored_test(function: _Function, source: bytes, checking: frozenset[str]) -> list[_Edit]:
+    panics = [each for each in before_item(function.node) if "should_panic" in text(each, source)]
     if panics:
         return [_Edit(each.start_byte, each.end_byte, b"") for each in panics]
-    by_literal = any(check.wrong for check in checks)
-    edits = [_Edit(c.node.start_byte, c.node.end_byte, _noting(c, by_literal).encode()) for c in checks]
-    result = field_text(function, "return_type", source)
+    if not function.checks and not _names(function.body, source) & checking:
+        return []
+    body, by_literals = function.body, any(check.wrong for check in function.checks)
+    edits = [_noted(check, function, by_literals=by_literals) for check in function.checks]
+    result = field_text(function.node, "return_type", source)
     returns = f" -> {result}" if result else ""
-    edits.append(_Edit(body.start_byte, body.start_byte + 1, f"{{{_HEAD}    fn mirror_run(){returns} {{".encode()))
+    head = f"{{\n    {function.module}::begin({_word(by_literals)});\n    fn mirror_run(){returns} {{"
+    edits.append(_Edit(body.start_byte, body.start_byte + 1, head.encode()))
     end = (
         "}\n    let mirror_result = mirror_run();\n"
-        "    if MIRROR_FAILED.load(mirror_core::sync::atomic::Ordering::SeqCst) {\n"
+        f"    if {function.module}::has_failed() {{\n"
         '        panic!("mirrored");\n    }\n    mirror_result\n}'
     )
     edits.append(_Edit(body.end_byte - 1, body.end_byte, end.encode()))
     return edits
 
 
-def _noting(check: _Check, by_literal: bool) -> str:
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _noted(check: _Check, function: _Function, *, by_literals: bool) -> _Edit:
     """What stands in the place of a check."""
+    module = function.module
     if len(check.values) == 1:
-        condition = f"!!({check.values[0]})"
-        return f"mirror_fails({condition})" if not by_literal else f"{{ let _ = {condition}; }}"
-    left, right = check.wrong or check.values
-    compared = "*mirror_left == *mirror_right"
-    if by_literal:
-        note = f"mirror_fails(!({compared}))" if check.wrong else f"let _ = {compared};"
+        note = f"{module}::holds(!!({check.values[0]}))"
     else:
-        holds = f"!({compared})" if check.name.endswith("_ne") else f"({compared})"
-        note = f"mirror_fails({holds} && mirror_pairs(mirror_left, mirror_right))"
-    return f"match (&({left}), &({right})) {{ (mirror_left, mirror_right) => {{ {note} }} }}"
+        left, right = check.wrong or check.values
+        compared = "*mirror_left == *mirror_right"
+        if by_literals and check.wrong:
+            result = f"{module}::differs(!({compared}))"
+        else:
+            holds = f"!({compared})" if check.name.endswith("_ne") else f"({compared})"
+            result = f"{module}::holds({holds} && {module}::are_alike(mirror_left, mirror_right))"
+            left, right = check.values
+        note = f"match (&({left}), &({right})) {{ (mirror_left, mirror_right) => {{ {result} }} }}"
+    return _Edit(check.node.start_byte, check.node.end_byte, note.encode())
 
 
 def _checks(body: Node, source: bytes) -> Iterator[_Check]:
