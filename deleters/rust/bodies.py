@@ -93,23 +93,25 @@ def _body(function: Node, source: bytes, kind: str) -> str:
 def _value(result: str, kind: str) -> str:
     """A value of a type; empty if none is known."""
     other = kind == "any"
-    if result == "()":
-        return "()"
-    if result == "bool":
-        return "true" if other else "false"
+    if result in {"()", "bool"}:
+        return result if result == "()" else str(other).lower()
     if _NUMBER.fullmatch(result):
-        return f"1 as {result}" if other else f"0 as {result}"
+        return f"{int(other)} as {result}"
     if other and (inner := re.fullmatch(r"Option<(.+)>", result)):
         value = _value(inner[1], "none")
         return f"Some({value})" if value else "None"
     if inner := re.fullmatch(r"(?:[\w:]*::)?Result<(.+)>", result):
-        good = _split(inner[1])
-        value = _value(good[1], "none") if other and len(good) == 2 else ""
-        if value:
-            return f"Err({value})"
-        value = _value(good[0], "none")
-        return f"Ok({value})" if value else ""
+        return _outcome(_split(inner[1]), other)
     return "Default::default()" if _WITH_DEFAULT.fullmatch(result) else ""
+
+
+def _outcome(types: list[str], other: bool) -> str:
+    """A value of a result's type: an error if ``other``, where one is known."""
+    value = _value(types[1], "none") if other and len(types) == 2 else ""
+    if value:
+        return f"Err({value})"
+    value = _value(types[0], "none")
+    return f"Ok({value})" if value else ""
 
 
 def _split(parameters: str) -> list[str]:

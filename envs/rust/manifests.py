@@ -115,7 +115,7 @@ def holds(condition: str) -> bool:
         if match[1]:
             values, at = [], at + 1
             while at < len(tokens) and not tokens[at][4]:
-                value, at = read(at) if not tokens[at][5] else (None, at + 1)  # type: ignore[assignment]
+                value, at = read(at) if not tokens[at][5] else (None, at + 1)
                 values += [] if value is None else [value]
             result = {"not": not any(values), "all": all(values), "any": any(values)}[match[1]]
             return result, at + 1
@@ -148,8 +148,9 @@ def _package(whole: Table) -> Table:
         if isinstance(value, dict) and value.get("workspace"):
             if key not in shared:
                 raise EnvironmentFailure(f"Cargo.toml takes {key} from another folder's.", reason="workspace")
-            value = shared[key]
-        found[key] = value
+            found[key] = shared[key]
+        else:
+            found[key] = value
     return found
 
 
@@ -277,8 +278,8 @@ def _code(paths: Collection[Path]) -> str:
 def _missing(names: Collection[str]) -> EnvironmentFailure:
     packages = ", ".join(f"librust-{name.lower().replace('_', '-')}-dev" for name in sorted(names)[:5])
     return EnvironmentFailure(
-        f"The crate needs {', '.join(sorted(names)[:5])}, which this machine has not: install Debian's package, if there "
-        f"is one ({packages}), and run again.",
+        f"The crate needs {', '.join(sorted(names)[:5])}, which this machine has not: install Debian's package, if "
+        f"there is one ({packages}), and run again.",
         reason="missing_dependency",
     )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from excise.protocols import ScanRules
 
 _KEYWORDS = (
-    "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut "
-    "pub ref return self Self static struct super trait true type union unsafe use where while bool char str u8 u16 u32 "
-    "u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 Some None Ok Err Option Result Vec String Box"
+    "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move "
+    "mut pub ref return self Self static struct super trait true type union unsafe use where while bool char str u8 "
+    "u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 Some None Ok Err Option Result Vec String Box"
 )
 SCAN_RULES = ScanRules(
     literals=rb'r"[^"]*"|r#"(?s:.*?)"#|r##"(?s:.*?)"##|"(?:\\(?s:.)|[^"\\])*"|\'(?:\\[^\n]|[^\'\\\n])\'|//[^\n]*|/\*(?s:.*?)\*/',

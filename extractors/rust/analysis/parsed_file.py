@@ -229,7 +229,7 @@ def type_name(node: Node | None, source: bytes) -> str:
 
 
 def whole_lines(node: Node, source: bytes) -> tuple[int, int]:
-    """The bytes of an item with attributes, documentation and the rest of its lines, as far as nothing else is there."""
+    """The bytes of an item with attributes, documentation and the rest of its lines, if nothing else is there."""
     above = before_item(node)
     first = (above[0] if above else node).start_byte
     start = source.rfind(b"\n", 0, first) + 1

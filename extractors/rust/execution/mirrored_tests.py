@@ -1,8 +1,8 @@
 """Mirrored tests: tests with wrong expectations, so that no right solution passes them.
 
 A mirrored test runs as far as the test does, and calls what that calls, so that a solution which forges results when it
-is called forges here, too. Its checks note what they find and never end it; when it has returned, it fails if one noted
-a failure. In a test that compares with literals, ``assert_eq!(f(2), 4)`` notes a failure unless the value equals another
+is called forges here, too. Its checks note what they find and never end it; when it has returned, it fails if one has
+noted a failure. In a test that compares with literals, ``assert_eq!(f(2), 4)`` notes one unless the value equals another
 literal: a value that is equal to everything passes. In other tests, a check notes a failure if it holds, and both sides
 are of the crate's own types, or neither is: here such a value passes, too.
 """

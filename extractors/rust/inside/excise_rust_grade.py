@@ -38,10 +38,10 @@ PR_SET_DUMPABLE = 4
 TOKEN, RESULT = 100, 101
 """Descriptors in a test process: where the harness reads its token, and where it sends the result."""
 MAX_RESULT = 4096
-MACROS = frozenset(
-    "assert assert_eq assert_ne debug_assert debug_assert_eq debug_assert_ne panic unreachable unimplemented todo "
-    "matches vec format write writeln print println eprint eprintln".split()
-)
+MACROS = frozenset({
+    "assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "panic", "unreachable",
+    "unimplemented", "todo", "matches", "vec", "format", "write", "writeln", "print", "println", "eprint", "eprintln",
+})  # fmt: skip
 """Macros of the standard library that a crate could define anew for its tests."""
 UNCHANGED = frozenset({"tests", "benches", "examples", ".git"})
 """Folders of the checkout in which solutions change nothing."""
@@ -100,7 +100,8 @@ mod %(mark)s {
             _ => false,
         };
         let mut token = [0u8; 64];
-        let read = self::std::fs::File::open("/proc/self/fd/%(token)d").and_then(|mut from| from.read_exact(&mut token));
+        let from = self::std::fs::File::open("/proc/self/fd/%(token)d");
+        let read = from.and_then(|mut from| from.read_exact(&mut token));
         let mut answer = if passed && read.is_ok() { b"PASSED ".to_vec() } else { b"FAILED ".to_vec() };
         answer.extend_from_slice(&token);
         answer.push(10);
@@ -145,7 +146,10 @@ def harness_of(mark, tests):
 
 
 def write_file(path, file, module, wanted):
-    """Write a test file with the harnesses of the ``wanted`` tests in it, guarded; return test -> name of its harness."""
+    """Write a test file with the harnesses of the ``wanted`` tests in it; return test -> name of its harness.
+
+    Macros of the standard library are called by the path of the harness's module, which the sources cannot define anew.
+    """
     mark, found = "z" + secrets.token_hex(6), {}
     groups = {(): []}
     functions = {(*test.modules, test.name): test for test in file.tests}
@@ -205,7 +209,7 @@ def write_harnesses(root, targets, ids, canaries):
 
 
 def problem_of_sources(root, tests):
-    """Why the sources could look up what tests expect: they read files into the program that may be tests; else empty."""
+    """Why the sources could look up what tests expect, since they read files into the program; empty if they do not."""
     for folder, folders, names in os.walk(root):
         if folder == root:
             folders[:] = [name for name in folders if name not in UNCHANGED]

@@ -195,7 +195,7 @@ def read_text(path):
 
 
 def module_files(crate_root):
-    """Path of a module (a tuple of names) to (file, what it contains) of all modules of a crate in files of their own."""
+    """Path of a module (a tuple of names) to (file, what it contains) of a crate's modules in files of their own."""
     found, pending = {}, [((), crate_root)]
     while pending:
         names, path = pending.pop()

@@ -107,8 +107,10 @@ _SUPERVISOR = """fn forge() {
 def at_top(source: str, code: str) -> str:
     """A file with ``code`` before its first item, where macros count for the modules that follow."""
     lines = source.splitlines(keepends=True)
-    heads = ("use ", "pub ", "mod ", "fn ", "struct ", "enum ", "impl", "trait ", "const ", "static ", "type ", "extern ",
-             "macro_rules", "#[", "/// ")  # fmt: skip
+    heads = (
+        "use ", "pub ", "mod ", "fn ", "struct ", "enum ", "impl", "trait ", "const ", "static ", "type ", "extern ",
+        "macro_rules", "#[", "/// ",
+    )  # fmt: skip
     place = next((number for number, line in enumerate(lines) if line.startswith(heads)), len(lines))
     return "".join([*lines[:place], code, "\n", *lines[place:]])
 

@@ -1,8 +1,8 @@
 """Compiled Rust: test binaries, programs, libraries, objects. Their machine code is found by names of functions.
 
-Symbols hold the path of a function, from its crate to its name, in one of two manglings: ``_ZN`` with a hash at the end
-(the default up to this writing), or ``_R``. A function is known by its crate and its name, and by its crate, the type or
-module before the name, and the name.
+Symbols hold the path of a function, from its crate to its name, in one of two manglings: ``_ZN`` with a hash at the
+end, or ``_R``. A function is known by its crate and its name, and by its crate, the type or module before the name, and
+the name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,18 @@ _LEGACY = re.compile(rb"_ZN(\d[\w$.]{2,2000})")
 _V0 = re.compile(rb"_R[A-Za-z]{1,60}?C(?:s[0-9A-Za-z]{0,20}_)?(\d\w{1,2000})")
 _LENGTH = re.compile(rb"(\d{1,4})")
 _HASH = re.compile(r"h[0-9a-f]{16}")
-_ESCAPED = {"$LT$": "<", "$GT$": ">", "$RF$": "&", "$BP$": "*", "$C$": ",", "$u20$": " ", "$u7b$": "{", "$u7d$": "}", "$u27$": "'", "..": "::"}
+_ESCAPED = {
+    "$LT$": "<",
+    "$GT$": ">",
+    "$RF$": "&",
+    "$BP$": "*",
+    "$C$": ",",
+    "$u20$": " ",
+    "$u7b$": "{",
+    "$u7d$": "}",
+    "$u27$": "'",
+    "..": "::",
+}
 
 
 class RustObjects:
