@@ -105,7 +105,7 @@ def _content(body: Node, source: bytes) -> bytes:
         line if first + number in fixed else line[depth:] if line.strip() else line.strip(b" \t")
         for number, line in enumerate(lines)
     ]
-    return b"\n".join(found).strip(b"\n\r") + b"\n"
+    return b"\n".join(found).strip(b"\n\r").rstrip() + b"\n"
 
 
 def _other_roots(root: Path) -> set[str]:
