@@ -99,7 +99,14 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
 
 
-MARKS = {"shapes": "slow", "spans": "slow", "lengths": "slow", "parcels": "slow", "ranks": "slow", "docker_host": "docker"}
+MARKS = {
+    "shapes": "slow",
+    "spans": "slow",
+    "lengths": "slow",
+    "parcels": "slow",
+    "ranks": "slow",
+    "docker_host": "docker",
+}
 """Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""
 
 

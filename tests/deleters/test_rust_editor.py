@@ -91,7 +91,9 @@ def test_stand_ins_of_everything_compile(root: Path, codebase: RustCodebase, tmp
     changed = files_after(root, patches[kind])
     assert compiled(root, tmp_path, changed) == ""
     text = (changed["src/units.rs"] or b"").decode()
-    assert {"none": "    Default::default()\n", "raise": "    unimplemented!()\n", "any": "    Some(0 as u64)\n"}[kind] in text
+    assert {"none": "    Default::default()\n", "raise": "    unimplemented!()\n", "any": "    Some(0 as u64)\n"}[
+        kind
+    ] in text
 
 
 def test_tests_that_a_macro_defines_go_together(root: Path, codebase: RustCodebase) -> None:

@@ -94,7 +94,11 @@ def test_a_manifest_is_reduced_to_what_tests_need(tmp_path: Path) -> None:
         ({"Cargo.toml": "[workspace]\n"}, "workspace", "name the folder"),
         ({"Cargo.toml": '[package]\nname = "a"\n[lib]\nproc-macro = true\n'}, "proc_macro", "procedural"),
         ({"Cargo.toml": "[package\n"}, "no_manifest", "cannot be read"),
-        ({"Cargo.toml": '[package]\nname = "a"\n', "build.rs": '#[path = "src/a.rs"] mod a;'}, "build_script", "build.rs"),
+        (
+            {"Cargo.toml": '[package]\nname = "a"\n', "build.rs": '#[path = "src/a.rs"] mod a;'},
+            "build_script",
+            "build.rs",
+        ),
         ({"Cargo.toml": '[package]\nname = "a"\n[dependencies]\nb_c = "1"\n'}, "missing_dependency", "librust-b-c-dev"),
         ({"a.rs": ""}, "no_manifest", "no Cargo.toml"),
     ],

@@ -60,7 +60,7 @@ pub fn all() -> impl Iterator<Item = u8> { 0..3 }
 mod tests;
 """,
     "src/more.rs": "pub(crate) fn none() -> usize { 0 }\n\npub mod inner {\n    pub fn deep() {}\n}\n",
-    "src/tests.rs": "use super::*;\nmod util;\n\n#[test]\nfn sizes() { let bag = Bag { items: vec![1] }; bag.size(); }\n",
+    "src/tests.rs": "use super::*;\nmod util;\n\n#[test]\nfn sizes() { let b = Bag { items: vec![1] }; b.size(); }\n",
     "src/tests/util.rs": "pub fn check() {}\n",
     "src/other.rs": "",
     "tests/api.rs": "#[test]\nfn works() {}\n",
@@ -244,7 +244,14 @@ def test_languages_are_told_by_files(tmp_path: Path) -> None:
 
 
 def test_what_cargo_makes_is_no_source() -> None:
-    paths = ["target/CACHEDIR.TAG", "target/debug/x", "src/target/mod.rs", "a.rlib", ".cargo-checksum.json", "src/lib.rs"]
+    paths = [
+        "target/CACHEDIR.TAG",
+        "target/debug/x",
+        "src/target/mod.rs",
+        "a.rlib",
+        ".cargo-checksum.json",
+        "src/lib.rs",
+    ]
     assert scrubbed(paths, "rust") == {"target/CACHEDIR.TAG", "target/debug/x", "a.rlib", ".cargo-checksum.json"}
 
 
@@ -272,7 +279,10 @@ fn last() { assert_eq!(std::assert!(1), assert!(2)); }
     assert file.tests[0].expected_panic == '"no \\"parts\\""'
     assert file.files == [((), "far", "other.rs"), ((), "near", "")]
     assert source[file.ends["inner", "deep"] :].startswith("} }\n#[test]")
-    assert [source[t.start : t.end + 3] for t in file.calls_of({"assert", "assert_eq"})] == ["assert_eq!(s", "assert!(2"]
+    assert [source[t.start : t.end + 3] for t in file.calls_of({"assert", "assert_eq"})] == [
+        "assert_eq!(s",
+        "assert!(2",
+    ]
 
 
 def test_sources_that_may_read_tests_are_told(tmp_path: Path) -> None:
