@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from excise.envs.sandbox.mount_points import SHARED_PROGRAMS
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.languages import detect_language, get_language
 from excise.extractors.rust.analysis.codebase import RustCodebase
@@ -81,7 +82,8 @@ def inside(name: str) -> ModuleType:
     """A program of the sandbox."""
     if name in sys.modules:
         return sys.modules[name]
-    path = get_language("rust").inside / f"{name}.py"
+    folders = (get_language("rust").inside, SHARED_PROGRAMS)
+    path = next(path for folder in folders if (path := folder / f"{name}.py").is_file())
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -303,7 +305,7 @@ def test_sources_that_may_read_tests_are_told(tmp_path: Path) -> None:
 
 
 def importlib_grade() -> ModuleType:
-    for name in ("excise_rust_source", "excise_rust_build"):
+    for name in ("excise_rust_source", "excise_rust_build", "excise_test_process"):
         inside(name)
     return inside("excise_rust_grade")
 

@@ -103,17 +103,13 @@ def test_coverage_tells_which_functions_a_test_executes(bench: Workbench) -> Non
 
 def test_agents_get_a_manifest_that_builds_and_no_output(bench: Workbench, tasks: list[Task]) -> None:
     with workspace(bench, bench.edits_of(tasks[0].deletion_patch)) as made:
-        root = Path(made.folder)
-        assert "criterion" not in (root / "Cargo.toml").read_text()
-        assert (root / "Cargo.lock").is_file()
-        status = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        assert "criterion" not in (made.tree / "Cargo.toml").read_text()
+        command = ["git", "status", "--porcelain", "--untracked-files=no"]
+        status = subprocess.run(command, cwd=made.tree, capture_output=True, text=True, check=True)
         assert status.stdout == ""
+        with made.open() as session:
+            done = session.exec(["cargo", "test", "--offline", "--tests", "--no-run"], timeout_s=300)
+            assert done.rc == 0, done.stderr
     assert not list(Path(bench.prepared.layers.outputs).rglob("*lengths*"))
 
 

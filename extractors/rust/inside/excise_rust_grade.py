@@ -11,33 +11,21 @@ sources cannot define anew. Of a solution, nothing runs while its tests are comp
 procedural macros are the original ones. Standard library only; Python 3.8.
 """
 
-import base64
-import ctypes
-import hashlib
-import hmac
-import json
 import os
 import re
 import secrets
-import select
 import shutil
-import signal
-import subprocess
 import sys
 import time
-import zlib
 from contextlib import suppress
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.append("/excise/shared")
 
 import excise_rust_build as building
 import excise_rust_source as sources
+import excise_test_process as process
 
-PR_SET_DUMPABLE = 4
-"""Number of the ``prctl`` option that protects a process's memory and descriptors."""
-TOKEN, RESULT = 100, 101
-"""Descriptors in a test process: where the harness reads its token, and where it sends the result."""
-MAX_RESULT = 4096
 MACROS = frozenset({
     "assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "panic", "unreachable",
     "unimplemented", "todo", "matches", "vec", "format", "write", "writeln", "print", "println", "eprint", "eprintln",
@@ -112,12 +100,6 @@ mod %(mark)s {
 """
 
 
-def forbid_inspection():
-    """Forbid other processes to read this one's memory or descriptors through /proc."""
-    with suppress(Exception):
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
 def quoted(text):
     """A text as a string literal of Rust."""
     return '"' + "".join(c if c.isalnum() and c.isascii() else "\\u{%x}" % ord(c) for c in text) + '"'
@@ -142,7 +124,7 @@ def harness_of(mark, tests):
         panic = function.expected_panic if function is not None else None
         run = "returns(|| %s())" % called if panic is None else "panics(|| { %s(); }, %s)" % (called, panic)
         arms.append("            %s => %s," % (quoted("::".join(test)), run))
-    return _HARNESS % {"mark": mark, "tests": "\n".join(arms), "token": TOKEN, "result": RESULT}
+    return _HARNESS % {"mark": mark, "tests": "\n".join(arms), "token": process.TOKEN, "result": process.RESULT}
 
 
 def write_file(path, file, module, wanted):
@@ -232,60 +214,6 @@ def is_harmless(folder, name, root):
     return inside and not path.endswith(".rs") and os.path.realpath(path) == path
 
 
-def run_test(binary, folder, harness, name, limit_s):
-    """Run one test; return (status, seconds, message). Only the harness's token makes it pass."""
-    token = secrets.token_hex(32)
-    token_read, token_write = os.pipe()
-    result_read, result_write = os.pipe()
-    os.write(token_write, token.encode())
-    os.close(token_write)
-    os.dup2(token_read, TOKEN)
-    os.dup2(result_write, RESULT)
-    environment = dict(building.environment(folder), CARGO_MANIFEST_DIR=folder, EXCISE_TEST=name)
-    began = time.time()
-    process = subprocess.Popen(
-        [binary, "--exact", harness, "--test-threads=1"],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=[TOKEN, RESULT],
-        start_new_session=True,
-    )
-    for fd in (token_read, result_write, TOKEN, RESULT):
-        os.close(fd)
-    answer, message = b"", ""
-    while True:
-        left = began + limit_s - time.time()
-        if left <= 0:
-            message = "the test did not end within %g s" % limit_s
-            break
-        if select.select([result_read], [], [], min(left, 1.0))[0]:
-            data = os.read(result_read, MAX_RESULT)
-            if not data or len(answer) > MAX_RESULT:
-                break
-            answer += data
-        elif process.poll() is not None:
-            break
-    with suppress(subprocess.TimeoutExpired):
-        if not message:
-            process.wait(5)
-    for _ in range(50):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            break
-        if process.poll() is not None:
-            time.sleep(0.01)
-    code = process.wait()
-    os.close(result_read)
-    seconds = time.time() - began
-    if code == 0 and not message and hmac.compare_digest(answer, ("PASSED %s\n" % token).encode()):
-        return "PASSED", seconds, ""
-    return "FAILED", seconds, message or "no result of the harness; the process ended with %d" % code
-
-
 def hide_sources(root, tests, binaries):
     """Delete the sources of all tests and everything that was built of them but the test binaries.
 
@@ -301,15 +229,6 @@ def hide_sources(root, tests, binaries):
         os.rename(binary.path, hidden)
         binary.path = hidden
     shutil.rmtree(os.path.join(building.WORK, "target"), ignore_errors=True)
-
-
-def ordered(request):
-    """The ids of all tests, with the canaries at their places."""
-    ids = list(request["ids"])
-    size = len(ids)
-    for canary, place in sorted(request["canaries"].items(), key=lambda pair: -pair[1]):
-        ids.insert(min(size, int(place * size + 0.5)), canary)
-    return ids
 
 
 def build_all(root, request, ids):
@@ -332,7 +251,7 @@ def run(request):
     """Build and run the requested tests, and return the report."""
     root, deadline = os.path.realpath(request["root"]), time.time() + request["timeout_s"]
     building.prepare()
-    ids = ordered(request)
+    ids = process.ordered(request)
     known, problem = build_all(root, request, ids)
     results = []
     for test in ids:
@@ -341,26 +260,12 @@ def run(request):
         each = known[test]
         status, seconds, message = "FAILED", 0.0, each.problem[:300]
         if each.binary:
-            status, seconds, message = run_test(each.binary, root, each.harness, each.name, request["test_timeout_s"])
+            words = [each.binary, "--exact", each.harness, "--test-threads=1"]
+            environment = dict(building.environment(root), CARGO_MANIFEST_DIR=root, EXCISE_TEST=each.name)
+            status, seconds, message = process.run_test(words, root, environment, request["test_timeout_s"])
         results.append({"id": test, "status": status, "dur": seconds, "msg": message})
     return {"results": results, "finished": time.time() <= deadline, "why": problem[:300]}
 
 
-def main():
-    """Run the request on stdin and write the signed report to the original stdout."""
-    request = json.load(sys.stdin)
-    forbid_inspection()
-    key = request.pop("key").encode()
-    report = os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    body = base64.b64encode(zlib.compress(json.dumps(run(request)).encode()))
-    line = b"%s %s\n" % (hmac.new(key, body, hashlib.sha256).hexdigest().encode(), body)
-    while line:
-        line = line[os.write(report, line) :]
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    process.supervise(run)

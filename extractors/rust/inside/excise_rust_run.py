@@ -13,36 +13,17 @@ import subprocess
 import sys
 import time
 
+sys.path.append("/excise/shared")
+
 import excise_rust_build as building
 import excise_rust_coverage as coverage
 import excise_rust_source as sources
+import excise_test_process as process
 
 _RESULT = re.compile(rb"(?m)^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _PANIC = re.compile(r"(?m)^thread '[^\n]*' panicked at (?:'(.*?)', \S+|.*)$", re.S)
 _ERROR = re.compile(r"(?m)^(?:Error: .*|note: .*|fatal .*)$")
 MAX_MESSAGE = 300
-
-
-class Report:
-    """The report; each line is written at once, so that a killed run leaves what it has."""
-
-    def __init__(self, path):
-        self.file = open(path, "w")  # noqa: SIM115
-        self.places = {}
-
-    def add(self, kind, **fields):
-        """Write a line."""
-        self.file.write(json.dumps(dict(fields, t=kind)) + "\n")
-        self.file.flush()
-
-    def executed(self, test, places):
-        """Write what a test executed; an empty id stands for what runs without any test."""
-        first = len(self.places)
-        new = [place for place in places if place not in self.places]
-        for place in new:
-            self.places[place] = len(self.places)
-        numbers = sorted({self.places[place] for place in places})
-        self.add("lines", id=test, first=first, new=[list(place) for place in new], places=numbers)
 
 
 def run_one(binary, name, request, profile=""):
@@ -157,7 +138,7 @@ def run_binary(binary, request, report, taken):
 def main():
     """Run the request on stdin."""
     request = json.load(sys.stdin)
-    report = Report(request["report"])
+    report = process.Report(request["report"])
     building.prepare()
     wrapper = coverage.make_wrapper(building.WORK) if request.get("map") else ""
     binaries, problems = building.build(request["root"], needed_targets(request), wrapper)
