@@ -10,6 +10,7 @@ from excise.extractors.fetch.trees import list_files
 from excise.extractors.rust.analysis.codebase import SUFFIX, RustCodebase
 from excise.extractors.rust.execution import rust_runner
 from excise.extractors.rust.execution.rust_grading import RustGrading
+from excise.extractors.rust.needs import find_needs
 from excise.extractors.rust.scan_rules import SCAN_RULES
 from excise.extractors.rust.scrub_rules import SCRUB_RULES
 from excise.extractors.test_reports import executed_symbols
@@ -61,13 +62,13 @@ class Rust:
 
     def find_needs(
         self,
-        codebase: Codebase,  # noqa: ARG002
-        removed: Sequence[str],  # noqa: ARG002
-        tests: Sequence[str],  # noqa: ARG002
+        codebase: Codebase,
+        removed: Sequence[str],
+        tests: Sequence[str],
         watched: Watched | None = None,  # noqa: ARG002
     ) -> tuple[Need, ...]:
-        """None are searched for: statements give names and signatures."""
-        return ()
+        """Texts that the tests expect; see :meth:`excise.protocols.Language.find_needs`."""
+        return find_needs(_own(codebase), removed, tests)
 
 
 def _own(codebase: Codebase) -> RustCodebase:

@@ -3,8 +3,8 @@
 A mirrored test runs as far as the test does, and calls what that calls, so that a solution which forges results when it
 is called forges here, too. Its checks note what they find and never end it; when it has returned, it fails if one has
 noted a failure. In a test that compares with literals, ``assert_eq!(f(2), 4)`` notes one unless the value is equal to
-another literal: a value that is equal to everything passes. In other tests, a check notes a failure if it holds, and both sides
-are of the crate's own types, or neither is: here such a value passes, too.
+another literal: a value that is equal to everything passes. In other tests, a check notes a failure if it holds, and
+both sides are of the crate's own types, or neither is: here such a value passes, too.
 """
 
 from __future__ import annotations
