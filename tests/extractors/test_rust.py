@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -342,3 +344,58 @@ def test_texts_that_tests_expect_are_details() -> None:
         ("bad: ", "src/lib.rs::f", ("src/tests.rs::f_fails",), "bad: … is negative", False),
         ("the answer", "src/lib.rs::g", ("src/tests.rs::g_answers",), "", True),
     ]
+
+
+CODE = """
+pub fn double(n: u32) -> RESULT { BODY }
+pub fn other(n: u32) -> u32 { n + n }
+
+#[derive(Debug)]
+pub struct Any;
+impl<T> PartialEq<T> for Any { fn eq(&self, _: &T) -> bool { true } }
+impl PartialEq<Any> for u32 { fn eq(&self, _: &Any) -> bool { true } }
+
+fn check(n: u32) { assert_eq!(double(n), other(n)); }
+
+#[test]
+fn by_literal() { assert_eq!(double(2), 4); assert_eq!(6, double(3)); assert!(true); }
+
+#[test]
+fn by_code() { assert_eq!(double(2), other(2)); }
+
+#[test]
+fn by_a_helper() { check(1); check(2); }
+
+#[test]
+fn returns_early() -> Result<(), String> {
+    assert_ne!(other(2), 5);
+    if other(1) == 2 { return Ok(()); }
+    Err(String::new())
+}
+
+#[test]
+#[should_panic(expected = "no")]
+fn panics() { if other(1) == 2 { panic!("no"); } }
+"""
+TESTS = ("by_literal", "by_code", "by_a_helper", "returns_early", "panics")
+
+
+@pytest.mark.parametrize(
+    ("result", "body", "passing"),
+    [("u32", "n * 2", set()), ("Any", "let _ = n; Any", {"by_literal", "by_code", "by_a_helper"})],
+    ids=["right", "equal to everything"],
+)
+def test_mirrored_tests_fail_with_right_code_and_pass_with_values_that_equal_everything(
+    tmp_path: Path, result: str, body: str, passing: set[str]
+) -> None:
+    source = CODE.replace("RESULT", result).replace("BODY", body)
+    outcomes = {}
+    for name, text in (("plain", source.encode()), ("mirrored", mirrored(source.encode(), TESTS))):
+        assert text is not None
+        (tmp_path / f"{name}.rs").write_bytes(text)
+        command = ["/usr/bin/rustc", "--test", "--edition=2018", "--cap-lints=allow", f"{name}.rs", "-o", name]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        done = subprocess.run([tmp_path / name], capture_output=True, text=True, check=False)
+        outcomes[name] = set(re.findall(r"(?m)^test (\w+)(?: - should panic)? \.\.\. ok$", done.stdout))
+    assert outcomes["plain"] == set(TESTS)
+    assert outcomes["mirrored"] == passing
