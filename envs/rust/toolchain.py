@@ -55,6 +55,8 @@ directory = "%s"
 [net]
 offline = true
 """
+_EDITIONS = {"2015": "1", "2018": "1.31", "2021": "1.56", "2024": "1.85"}
+"""Editions of the language to the first compiler that knows them."""
 _MACHINE_REGISTRY = "/excise/registry"
 """Where an installation sees the crates of this machine."""
 _LOCK = (
@@ -72,6 +74,7 @@ class RustToolchain:
         if spec.requirements or spec.extras:
             raise EnvironmentFailure("Rust projects take no requirements and no extras.", reason="bad_option")
         manifest = read_manifest(root, available_crates() - {_name(root)})
+        _require_new_enough(manifest, version)
         evidence = [f"Cargo.toml: package {manifest.name}", f"rustc: {version}"]
         if manifest.dependencies:
             evidence.append(f"{REGISTRY}: {', '.join(manifest.dependencies)}")
@@ -147,6 +150,22 @@ def installed_version(packages: DebianPackages | None = None) -> str:
             reason="toolchain_unavailable",
         )
     return re.sub(r"^\d+:|[-+~].*$", "", packages.installed["rustc"].version)
+
+
+def _require_new_enough(manifest: CrateManifest, version: str) -> None:
+    """Raise :class:`EnvironmentFailure` (``toolchain_unavailable``) if a crate says that it needs a newer compiler."""
+    package = manifest.reduced["package"]
+    wanted = str(package.get("rust-version") or _EDITIONS.get(str(package.get("edition")), "1"))
+    if _numbers(wanted) > _numbers(version):
+        raise EnvironmentFailure(
+            f"The crate needs Rust {wanted}, and Debian's packages on this machine have {version}: take an earlier "
+            f"release of it.",
+            reason="toolchain_unavailable",
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 def _require_version(recipe: Recipe) -> None:

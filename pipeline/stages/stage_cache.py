@@ -27,7 +27,9 @@ VERSIONS = {
 }  # fmt: skip
 """Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""
 
-HOST_DEPENDENT_REASONS = frozenset({"python_unavailable", "toolchain_unavailable", "missing_system_lib"})
+HOST_DEPENDENT_REASONS = frozenset(
+    {"python_unavailable", "toolchain_unavailable", "missing_system_lib", "missing_dependency"}
+)
 """Reasons of failures that may not occur again after something was installed on the host."""
 
 

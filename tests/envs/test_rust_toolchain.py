@@ -132,6 +132,14 @@ def test_a_recipe_names_the_compiler_and_what_is_left_out() -> None:
     assert failure.value.reason == "bad_option"
 
 
+@pytest.mark.parametrize("line", ['rust-version = "1.999"', 'edition = "2024"'])
+def test_a_crate_that_needs_a_newer_compiler_is_refused(tmp_path: Path, line: str) -> None:
+    written_tree(tmp_path, {"Cargo.toml": f'[package]\nname = "a"\n{line}\n', "src/lib.rs": ""})
+    with pytest.raises(EnvironmentFailure, match="needs Rust 1") as failure:
+        TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "")
+    assert failure.value.reason == "toolchain_unavailable"
+
+
 def test_a_machine_without_rust_is_told_which_packages_it_needs(tmp_path: Path) -> None:
     (tmp_path / "status").write_text(
         "Package: rustc\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.63.0+dfsg1-2\n"

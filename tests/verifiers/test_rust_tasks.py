@@ -15,6 +15,7 @@ from excise.envs.rust.toolchain import VARIABLES
 from excise.pipeline.services.attack_suite import AttackResult, attack_tasks, summary
 from excise.pipeline.services.task_grader import Grader
 from excise.pipeline.stages.environment_stage import open_workbench
+from excise.protocols import CoverageRequest
 from excise.types import GateOutcome, Status, Task
 from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.attacks.all_attacks import attacks_of
@@ -93,9 +94,13 @@ def test_a_crash_is_no_verdict_about_other_tests(bench: Workbench) -> None:
 
 
 def test_coverage_tells_which_functions_a_test_executes(bench: Workbench) -> None:
-    coverage = bench.prepared.coverage
-    assert coverage is not None
-    number = coverage.tests.index("src/tests.rs::division::comes_out_uneven")
+    test = "src/tests.rs::division::comes_out_uneven"
+    request = CoverageRequest(env_id="e", timeout_s=600, ids=[test, "src/tests.rs::shown_in_units"])
+    with bench.open({}) as session:
+        (made,) = bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
+    coverage = made.coverage
+    assert set(made.statuses.values()) == {Status.PASSED}
+    number = coverage.tests.index(test)
     found = {symbol for symbol, tests in coverage.by_symbol.items() if number in tests}
     assert found == {"src/lib.rs::divided", "src/lib.rs::parse", "src/units.rs::factor"}
 
