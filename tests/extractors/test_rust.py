@@ -399,3 +399,26 @@ def test_mirrored_tests_fail_with_right_code_and_pass_with_values_that_equal_eve
         outcomes[name] = set(re.findall(r"(?m)^test (\w+)(?: - should panic)? \.\.\. ok$", done.stdout))
     assert outcomes["plain"] == set(TESTS)
     assert outcomes["mirrored"] == passing
+
+
+def test_macros_of_tests_and_helpers_are_called_by_paths_that_no_crate_defines_anew(tmp_path: Path) -> None:
+    files = {
+        "tests/api.rs": "#[macro_use]\nmod own;\nmod common;\n\n"
+        "#[test]\nfn works() { common::check(1); assert_eq!(1, 2); }\n",
+        "tests/own.rs": "macro_rules! assert_eq { ($($all:tt)*) => {}; }\n",
+        "tests/common/mod.rs": 'pub fn check(n: u8) { assert_eq!(n, 1, "{}", format!("{n}")); }\n',
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    root_file = str(tmp_path / "tests/api.rs")
+    test = "tests/api.rs::works"
+    known, written = importlib_grade().write_harnesses(str(tmp_path), [("test", "api", root_file)], [test], {})
+    assert len(written) == 3
+    assert re.search(r"crate::common::z\w+::std::assert_eq!\(n", (tmp_path / "tests/common/mod.rs").read_text())
+    command = ["/usr/bin/rustc", "--test", "--edition=2021", "--cap-lints=allow", root_file, "-o", "program"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    listed = subprocess.run([tmp_path / "program", "--list"], capture_output=True, text=True, check=True).stdout
+    assert f"{known[test].harness}: test" in listed
+    done = subprocess.run([tmp_path / "program", "--exact", "works"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0, "the macro of the crate would have checked nothing"

@@ -168,7 +168,10 @@ def attach(path, canaries, root):
 
 
 def write_harnesses(root, targets, ids, canaries):
-    """Put harnesses into all test files that are modules of a target; return id -> :class:`Known`, and the files."""
+    """Put harnesses into all test files that are modules of a target, and the same module into their helpers.
+
+    Return id -> :class:`Known`, and the files.
+    """
     known, files = {}, {}
     by_path = {}
     for test in ids:
@@ -184,10 +187,12 @@ def write_harnesses(root, targets, ids, canaries):
                 attach(host, extra, root)
                 extra = []
                 modules = sources.module_files(root_file)
+        testing = [module for module, (path, _) in modules.items() if path in by_path]
         for module, (path, file) in sorted(modules.items()):
-            if path not in by_path or path in files:
+            helps = path.startswith(root + "/tests/") or any(module[: len(each)] == each for each in testing)
+            if path in files or not helps:
                 continue
-            wanted = {tuple(test.split("::")[1:]): test for test in by_path[path]}
+            wanted = {tuple(test.split("::")[1:]): test for test in by_path.get(path, ())}
             files[path] = write_file(path, file, module, list(wanted))
             for test, harness in files[path].items():
                 known[wanted[test]] = Known(root_file, harness, "::".join(test))
