@@ -56,7 +56,7 @@ class RustObjects:
 def keys_of(path: list[str]) -> Iterator[str]:
     """What a function is known by, from its path."""
     if len(path) > 1:
-        yield f"{path[0]}::{path[-1]}"
+        yield "::".join((path[0], path[-1]))
     if len(path) > 2:
         yield "::".join((path[0], *path[-2:]))
 
