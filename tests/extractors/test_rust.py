@@ -307,6 +307,20 @@ def test_sources_that_may_read_tests_are_told(tmp_path: Path) -> None:
         assert bool(grade.problem_of_sources(str(tmp_path), set())) == is_told, text
 
 
+def test_a_file_that_a_solution_declares_below_the_tests_is_no_helper(tmp_path: Path) -> None:
+    for path, text in {
+        "src/lib.rs": "#[cfg(any())]\nmod tests { mod more; }\n#[cfg(test)]\nmod tests;\n"
+        '#[path = "tests/more.rs"]\nmod more;\n',
+        "src/tests.rs": "#[test]\nfn works() {}\n",
+        "src/tests/more.rs": 'const T: &str = include_str!("../tests.rs");\n',
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    restored = {str(tmp_path / "src/tests.rs")}
+    found = importlib_grade().problem_of_sources(str(tmp_path), restored)
+    assert found == "src/tests/more.rs: include_str may read the tests"
+
+
 def importlib_grade() -> ModuleType:
     for name in ("excise_rust_source", "excise_rust_build", "excise_test_process"):
         inside(name)

@@ -199,8 +199,11 @@ def write_harnesses(root, targets, ids, canaries):
     return known, set(files)
 
 
-def problem_of_sources(root, tests):
-    """Why the sources could look up what tests expect, since they read files into the program; empty if they do not."""
+def problem_of_sources(root, restored):
+    """Why the sources could look up what tests expect, since they read files into the program; empty if they do not.
+
+    ``restored``: files of tests that are the original ones. What a solution declares as a helper of tests may be its own.
+    """
     crates = os.listdir(REGISTRY) if os.path.isdir(REGISTRY) else []
     reads = _JOINED if any(map(_JOINING.match, crates)) else _READS
     for folder, folders, names in os.walk(root):
@@ -208,7 +211,7 @@ def problem_of_sources(root, tests):
             folders[:] = [name for name in folders if name not in UNCHANGED]
         for name in names:
             path = os.path.join(folder, name)
-            if not name.endswith(".rs") or path in tests or os.path.islink(path):
+            if not name.endswith(".rs") or path in restored or os.path.islink(path):
                 continue
             text = sources.read_text(path)
             plain = {match.start() for match in _PLAIN_READ.finditer(text) if is_harmless(folder, match.group(1), root)}
@@ -246,9 +249,10 @@ def build_all(root, request, ids):
     """Build what the tests need; return (id -> :class:`Known`, what went wrong)."""
     targets, problem = building.targets(root)
     known, tests = write_harnesses(root, targets, ids, request["canaries"])
-    tests.update(os.path.normpath(os.path.join(root, test.partition("::")[0])) for test in ids)
+    restored = {os.path.normpath(os.path.join(root, test.partition("::")[0])) for test in ids}
+    tests |= restored
     chosen = {each.root_file for each in known.values()}
-    refused = problem_of_sources(root, tests)
+    refused = problem_of_sources(root, restored)
     binaries, problems = ([], {}) if refused else building.build(root, chosen)
     hide_sources(root, tests, binaries)
     by_root = {binary.root: binary.path for binary in binaries}
