@@ -202,7 +202,7 @@ def write_harnesses(root, targets, ids, canaries):
 def problem_of_sources(root, restored):
     """Why the sources could look up what tests expect, since they read files into the program; empty if they do not.
 
-    ``restored``: files of tests that are the original ones. What a solution declares as a helper of tests may be its own.
+    ``restored``: files of tests that are the original ones. What a solution declares as their helper may be its own.
     """
     crates = os.listdir(REGISTRY) if os.path.isdir(REGISTRY) else []
     reads = _JOINED if any(map(_JOINING.match, crates)) else _READS
