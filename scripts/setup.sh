@@ -91,14 +91,22 @@ install_system_packages() {
     $by_hand"
 }
 
+is_installed() {
+    case "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" in *' installed') return 0 ;; esac
+    return 1
+}
+
 # Debian packages with the programs that the tests need and that are missing: a Docker engine, which the tests start if none
-# answers; a browser for the viewer; the toolchains of other languages. Sandboxes show the files of node's package.
+# answers; a browser for the viewer; the toolchains of other languages, whose
+# packages sandboxes show.
 programs_of_tests() {
     [ -n "${DOCKER_HOST:-}" ] || [ -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || have dockerd ||
         [ -x "${SBIN:-/usr/sbin}/dockerd" ] || printf ' docker.io'
     have chromium || have chromium-browser || have google-chrome || printf ' chromium'
-    [ -e "${GO:-/usr/lib/go/bin/go}" ] || printf ' golang-go'
-    { have npm && { ! have dpkg-query || dpkg-query -W nodejs >/dev/null 2>&1; }; } || printf ' nodejs npm'
+    for package in golang-go cargo rustc nodejs; do
+        is_installed "$package" || printf ' %s' "$package"
+    done
+    have npm || printf ' npm'
 }
 
 # Called by ./check only; ./demo needs none of them.

@@ -99,7 +99,14 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
 
 
-MARKS = {"shapes": "slow", "spans": "slow", "parcels": "slow", "ranks": "slow", "docker_host": "docker"}
+MARKS = {
+    "shapes": "slow",
+    "spans": "slow",
+    "lengths": "slow",
+    "parcels": "slow",
+    "ranks": "slow",
+    "docker_host": "docker",
+}
 """Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""
 
 
@@ -275,6 +282,12 @@ def shapes(shapes_run: Run, prepared: Prepared) -> Run:
 def spans(shared: Path) -> Run:
     """A finished run of ``excise generate`` on ``spans``, a tiny project in Go: two tasks."""
     return finish(run_folder(shared, "spans", CONFIG), "spans", "--limit", "2", "--workers", "1")
+
+
+@pytest.fixture(scope="session")
+def lengths(shared: Path) -> Run:
+    """A finished run of ``excise generate`` on ``lengths``, a tiny project in Rust: two tasks."""
+    return finish(run_folder(shared, "lengths", CONFIG), "lengths", "--limit", "2", "--workers", "1")
 
 
 @pytest.fixture(scope="session")

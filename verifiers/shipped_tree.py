@@ -74,13 +74,15 @@ def _is_made(folder: str, present: frozenset[str], rules: ScrubRules) -> bool:
 
 
 def scrub(root: Path, language: str) -> None:
-    """Delete all artefacts below ``root``, and folders that become empty."""
+    """Delete all artefacts below ``root``, and folders that become empty; move tests out of files of sources."""
     for path in scrubbed(list_files(root), language):
         (root / path).unlink()
         for folder in (root / path).parents:
             if folder == root or any(folder.iterdir()):
                 break
             folder.rmdir()
+    if separate := get_language(language).scrub_rules.separate_tests:
+        separate(root)
 
 
 def materialise(
@@ -122,18 +124,30 @@ def commit(root: Path) -> None:
         ["add", "--all", "--force"],
         ["commit", "--quiet", "--allow-empty", "--no-verify", "--message=Import"],
     ):
-        try:
-            run_git(arguments, cwd=root, options=COMMIT_OPTIONS)
-        except GitError as error:
-            raise SandboxError(str(error), reason=error.reason) from error
+        _git(root, *arguments)
+
+
+def _git(root: Path, *arguments: str) -> None:
+    try:
+        run_git(arguments, cwd=root, options=COMMIT_OPTIONS)
+    except GitError as error:
+        raise SandboxError(str(error), reason=error.reason) from error
 
 
 def copy_built(built: Path, into: Path, language: str) -> None:
-    """Copy files that the installation made and that are not in the tree already, without artefacts."""
+    """Copy files that the installation made and that are not in the tree already, without artefacts.
+
+    Files that it made anew (:attr:`~excise.protocols.ScrubRules.made_anew`) replace those of the tree; git overlooks
+    that. Raises :class:`SandboxError` if git fails.
+    """
+    anew = get_language(language).scrub_rules.made_anew
     paths = [path for path in list_files(built) if not (built / path).is_symlink()] if built.is_dir() else []
     for path in sorted(set(paths) - scrubbed(paths, language)):
         source, target = built / path, into / path
-        if not target.exists():
+        if target.exists() and path in anew and target.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, target)
+            _git(into, "update-index", "--skip-worktree", path)
+        elif not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
             shutil.copymode(source, target)

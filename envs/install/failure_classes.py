@@ -127,7 +127,11 @@ ADVICE = {
     "X.Y.Z`), or choose another with --python, and run again.",
     "toolchain_unavailable": "Install the package that the message names, and run again.",
     "no_manifest": "Give the project a manifest of its language, for example a go.mod, and run again.",
-    "missing_dependency": "The project uses packages that are not in its sources: bring them along (go mod vendor).",
+    "missing_dependency": "The project uses packages that neither its sources nor this machine have: bring them along "
+    "(go mod vendor), or install Debian's packages of them (golang-*-dev, librust-*-dev), and run again.",
+    "workspace": "Name the folder of one crate as the source's subdirectory.",
+    "proc_macro": "Such crates cannot be graded: choose another project.",
+    "build_script": "Such crates cannot be graded: choose another project.",
     "resolve_conflict": "No set of releases fits. Look at the lines above: pins of another time, or releases that the "
     "index does not have. --set verdict.cutoff='' admits releases of today; --require adds or replaces a requirement.",
     "build_native": "The build itself fails. Look at the lines above; often another interpreter (--python) or another "

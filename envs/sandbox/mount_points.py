@@ -24,6 +24,10 @@ HOME = "/home/agent"
 """Home folder; initially empty."""
 INSIDE = "/excise/inside"
 """Folder of excise's own programs that run in the sandbox, such as the plugin of the test runner."""
+SHARED = "/excise/shared"
+"""Folder of those of these programs that several languages use."""
+SHARED_PROGRAMS = Path(__file__).resolve().parent / "inside"
+"""That folder on the host."""
 TOOLS = "/excise/tools"
 """Folder of packages that only excise's programs import (coverage), apart from the project's environment."""
 
@@ -124,13 +128,14 @@ def project_mounts(
 
     ``sources`` and ``environment`` are layers, topmost first. The checkout is writable (in the session's own upper
     layer). ``writable_env`` makes the environment writable too, for installing. ``inside`` and ``tools`` are the host
-    folders for :data:`INSIDE` and :data:`TOOLS`.
+    folders for :data:`INSIDE` and :data:`TOOLS`; with ``inside``, :data:`SHARED` is there, too.
     """
     mounts = interpreter_mounts(interpreter)
     mounts.append(Mount(target=REPO, layers=tuple(map(str, sources)), writable=True))
     mounts.append(Mount(target=ENV, layers=tuple(map(str, environment)), writable=writable_env))
     if inside is not None:
         mounts.append(Mount(target=INSIDE, layers=(str(inside),)))
+        mounts.append(Mount(target=SHARED, layers=(str(SHARED_PROGRAMS),)))
     if tools is not None:
         mounts.append(Mount(target=TOOLS, layers=(str(tools),)))
     return mounts

@@ -22,12 +22,14 @@ from excise.types import Rejection, content_id, from_dict, to_dict
 T = TypeVar("T")
 
 VERSIONS = {
-    "fetch": 3, "environment": 4, "model": 2, "baseline": 6, "executed": 1, "byte code": 1, "coverage": 5, "find": 10,
+    "fetch": 4, "environment": 4, "model": 2, "baseline": 6, "executed": 1, "byte code": 1, "coverage": 5, "find": 10,
     "propose": 1, "candidate": 47, "conditions": 2, "kit": 17, "brief": 2, "grade": 10, "statement": 1,
 }  # fmt: skip
 """Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""
 
-HOST_DEPENDENT_REASONS = frozenset({"python_unavailable", "toolchain_unavailable", "missing_system_lib"})
+HOST_DEPENDENT_REASONS = frozenset(
+    {"python_unavailable", "toolchain_unavailable", "missing_system_lib", "missing_dependency"}
+)
 """Reasons of failures that may not occur again after something was installed on the host."""
 
 

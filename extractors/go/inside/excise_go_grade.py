@@ -10,32 +10,17 @@ this one test. Nothing of a solution runs while its tests are compiled: cgo is o
 Standard library only; Python 3.8.
 """
 
-import base64
-import ctypes
-import hashlib
-import hmac
-import json
 import os
 import secrets
-import select
 import shutil
-import signal
-import subprocess
 import sys
 import time
-import zlib
-from contextlib import suppress
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.append("/excise/shared")
 
 import excise_go_build as building
-
-PR_SET_DUMPABLE = 4
-"""Number of the ``prctl`` option that protects a process's memory and descriptors."""
-TOKEN, RESULT = 100, 101
-"""Descriptors in a test process: where the harness reads its token, and where it sends the result."""
-MAX_RESULT = 4096
-MAX_OUTPUT = 1 << 16
+import excise_test_process as process
 
 _HARNESS = """package %(package)s
 
@@ -111,12 +96,6 @@ func sorted%(mark)s(text string) string {
 """
 
 
-def forbid_inspection():
-    """Forbid other processes to read this one's memory or descriptors through /proc."""
-    with suppress(Exception):
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
 def quoted(text):
     """A text as a string literal of Go."""
     return '"' + "".join(c if c.isalnum() else "\\U%08x" % ord(c) for c in text) + '"'
@@ -143,69 +122,13 @@ def write_harnesses(package, root, wanted):
             "examples": ", ".join("%s: %s" % (quoted(name), name) for name, _ in examples),
             "outputs": ", ".join("%s: %s" % (quoted(name), quoted(text)) for name, (text, _) in examples),
             "unordered": ", ".join("%s: true" % quoted(name) for name, (_, ordered) in examples if not ordered),
-            "token": TOKEN,
-            "result": RESULT,
+            "token": process.TOKEN,
+            "result": process.RESULT,
         }
         with open(os.path.join(package["Dir"], "z%s_test.go" % mark), "w") as file:
             file.write(text)
         found.update({"%s::%s" % (path, name): (harness, name) for path, name, _ in tests})
     return found
-
-
-def run_test(binary, folder, harness, name, limit_s):
-    """Run one test; return (status, seconds, message). Only the harness's token makes it pass."""
-    token = secrets.token_hex(32)
-    token_read, token_write = os.pipe()
-    result_read, result_write = os.pipe()
-    os.write(token_write, token.encode())
-    os.close(token_write)
-    os.dup2(token_read, TOKEN)
-    os.dup2(result_write, RESULT)
-    environment = dict(building.environment(folder), EXCISE_TEST=name)
-    began = time.time()
-    process = subprocess.Popen(
-        [binary, "-test.run", "^%s$" % harness, "-test.paniconexit0", "-test.timeout", "%ds" % (limit_s + 5)],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=[TOKEN, RESULT],
-        start_new_session=True,
-    )
-    for fd in (token_read, result_write, TOKEN, RESULT):
-        os.close(fd)
-    answer, message = b"", ""
-    while True:
-        left = began + limit_s - time.time()
-        if left <= 0:
-            message = "the test did not end within %g s" % limit_s
-            break
-        if select.select([result_read], [], [], min(left, 1.0))[0]:
-            data = os.read(result_read, MAX_RESULT)
-            if not data or len(answer) > MAX_RESULT:
-                break
-            answer += data
-        elif process.poll() is not None:
-            break
-    with suppress(subprocess.TimeoutExpired):
-        if not message:
-            process.wait(5)
-    for _ in range(50):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            break
-        if process.poll() is not None:
-            time.sleep(0.01)
-    code = process.wait()
-    os.close(result_read)
-    seconds = time.time() - began
-    for status in ("PASSED", "SKIPPED"):
-        expected = ("%s %s\n" % (status, token)).encode()
-        if code == 0 and not message and hmac.compare_digest(answer, expected):
-            return status, seconds, ""
-    return "FAILED", seconds, message or "no result of the harness; the process ended with %d" % code
 
 
 def hide_sources(root):
@@ -221,20 +144,11 @@ def hide_sources(root):
         shutil.rmtree(os.path.join(building.WORK, name), ignore_errors=True)
 
 
-def ordered(request):
-    """The ids of all tests, with the canaries at their places."""
-    ids = list(request["ids"])
-    size = len(ids)
-    for canary, place in sorted(request["canaries"].items(), key=lambda pair: -pair[1]):
-        ids.insert(min(size, int(place * size + 0.5)), canary)
-    return ids
-
-
 def run(request):
     """Build and run the requested tests, and return the report."""
     root, deadline = request["root"], time.time() + request["timeout_s"]
     building.prepare()
-    wanted = {tuple(test.partition("::")[::2]) for test in ordered(request)}
+    wanted = {tuple(test.partition("::")[::2]) for test in process.ordered(request)}
     packages, problem = building.packages(root)
     known, results = {}, []
     for number, package in enumerate(packages):
@@ -247,32 +161,19 @@ def run(request):
         for test, (harness, name) in harnesses.items():
             known[test] = (binary, package["Dir"], harness, name, failure)
     hide_sources(root)
-    for test in ordered(request):
+    for test in process.ordered(request):
         if test not in known or time.time() > deadline:
             continue
         binary, folder, harness, name, failure = known[test]
         status, seconds, message = "FAILED", 0.0, failure[:300]
         if not failure:
-            status, seconds, message = run_test(binary, folder, harness, name, request["test_timeout_s"])
+            limit = request["test_timeout_s"]
+            words = [binary, "-test.run", "^%s$" % harness, "-test.paniconexit0", "-test.timeout", "%ds" % (limit + 5)]
+            environment = dict(building.environment(folder), EXCISE_TEST=name)
+            status, seconds, message = process.run_test(words, folder, environment, limit)
         results.append({"id": test, "status": status, "dur": seconds, "msg": message})
     return {"results": results, "finished": time.time() <= deadline, "why": problem[:300]}
 
 
-def main():
-    """Run the request on stdin and write the signed report to the original stdout."""
-    request = json.load(sys.stdin)
-    forbid_inspection()
-    key = request.pop("key").encode()
-    report = os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    body = base64.b64encode(zlib.compress(json.dumps(run(request)).encode()))
-    line = b"%s %s\n" % (hmac.new(key, body, hashlib.sha256).hexdigest().encode(), body)
-    while line:
-        line = line[os.write(report, line) :]
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    process.supervise(run)

@@ -13,34 +13,15 @@ import subprocess
 import sys
 import time
 
+sys.path.append("/excise/shared")
+
 import excise_go_build as building
+import excise_test_process as process
 
 PASSED, SKIPPED = re.compile(rb"(?m)^ *--- PASS: "), re.compile(rb"(?m)^--- SKIP: ")
 _REASON = re.compile(r"(?m)^(?:panic: .*|\s*--- FAIL: .*|\s+\S+_test\.go:\d+: .*|got:$|fatal error: .*)")
 _BLOCK = re.compile(r"(.+):(\d+)\.\d+,\d+\.\d+ \d+ (\d+)")
 MAX_MESSAGE = 300
-
-
-class Report:
-    """The report; each line is written at once, so that a killed run leaves what it has."""
-
-    def __init__(self, path):
-        self.file = open(path, "w")  # noqa: SIM115
-        self.places = {}
-
-    def add(self, kind, **fields):
-        """Write a line."""
-        self.file.write(json.dumps(dict(fields, t=kind)) + "\n")
-        self.file.flush()
-
-    def executed(self, test, places):
-        """Write what a test executed; an empty id stands for what runs without any test."""
-        first = len(self.places)
-        new = [place for place in places if place not in self.places]
-        for place in new:
-            self.places[place] = len(self.places)
-        numbers = sorted({self.places[place] for place in places})
-        self.add("lines", id=test, first=first, new=[list(place) for place in new], places=numbers)
 
 
 def run_one(binary, folder, name, request, profile=""):
@@ -150,7 +131,7 @@ def run_package(package, number, request, report):
 def main():
     """Run the request on stdin."""
     request = json.load(sys.stdin)
-    report = Report(request["report"])
+    report = process.Report(request["report"])
     building.prepare()
     found, problem = building.packages(request["root"])
     if request.get("shuffle_seed") is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +23,9 @@ class ScrubRules:
     """Suffixes of files, with the dot."""
     names: frozenset[str] = frozenset()
     """Names of files."""
+    made_anew: frozenset[str] = frozenset()
+    """Paths of files of the sources that an installation replaces by its own, such as a manifest without what cannot be
+    had: agents get these, and their diffs do not show it."""
+    separate_tests: Callable[[Path], None] | None = None
+    """Moves tests that the files of sources below a folder hold into files of their own, where a language has such:
+    solutions may change the former, graders restore the latter. ``None`` for languages that have none."""

@@ -16,6 +16,7 @@ from excise.verifiers.leaks.decoders.html import Html
 from excise.verifiers.leaks.decoders.minified_js import MinifiedJavaScript
 from excise.verifiers.leaks.decoders.pickles import Pickle
 from excise.verifiers.leaks.decoders.pyc import ByteCode, EmbeddedByteCode
+from excise.verifiers.leaks.decoders.rust_objects import RustObjects
 from excise.verifiers.leaks.decoders.sqlite import Sqlite
 from excise.verifiers.leaks.decoders.vim import VimSwap
 from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
@@ -39,7 +40,7 @@ class Decoder(Protocol):
 
 CONTAINERS: tuple[Decoder, ...] = (
     Zip(), Compressed(), Tar(), ByteCode(), EmbeddedByteCode(), Sqlite(), LooseObject(), Pack(), Pickle(), VimSwap(),
-    GoObjects(),
+    GoObjects(), RustObjects(),
 )  # fmt: skip
 """Decoders of binary files, and of files that may be binary."""
 WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump(), MinifiedJavaScript())

@@ -1,0 +1,126 @@
+"""Bodies of functions that do nothing: the stub that a task has, and the stand-ins that gates try."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from tree_sitter import Node
+
+from excise.deleters.deletion_record import Changed
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.errors import DeletionRefused
+from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.extractors.rust.analysis.grammar import parse_tree, text
+from excise.extractors.rust.analysis.parsed_file import parse_file
+from excise.types import Symbol, SymbolKind
+
+PLACEHOLDER = "unimplemented!()"
+"""The expression in the place of deleted code; its type fits every result but ``impl Trait``."""
+_NUMBER = re.compile(r"[iu](?:8|16|32|64|128|size)|f(?:32|64)")
+_WITH_DEFAULT = re.compile(
+    r"(?:[\w:]*::)?(?:String|(?:Vec|HashMap|BTreeMap|HashSet|BTreeSet|VecDeque|Option)<.*>)|&(?:'\w+ )?str"
+)
+
+
+def functions_of(codebase: RustCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
+    """The functions and methods among the symbols, in modules among them, and the methods of types among them."""
+    symbols, found = codebase.symbols(), dict[str, Symbol]()
+    for symbol_id in symbol_ids:
+        symbol = symbols[symbol_id]
+        for other in codebase.modules[symbol.path].symbols:
+            inside = symbol.start <= other.start and other.end <= symbol.end
+            of_type = symbol.kind is SymbolKind.CLASS and other.holder_id == symbol.symbol_id
+            if other.is_callable and (inside or of_type):
+                found[other.symbol_id] = other
+    return sorted(found.values(), key=lambda s: (s.path, s.start))
+
+
+def with_bodies(codebase: RustCodebase, functions: Iterable[Symbol], kind: str) -> Changed:
+    """Path to (content before, content after) of files whose ``functions`` get bodies of a kind.
+
+    Kinds: ``raise`` panics, ``none`` returns the default of the result's type, ``any`` another value of it; where a
+    type is not known, these panic, too. Functions that Rust runs while it compiles stay.
+    Raises :class:`DeletionRefused` if a file no longer parses.
+    """
+    by_path: dict[str, list[Symbol]] = {}
+    for function in functions:
+        if codebase.is_removable(function.symbol_id):
+            by_path.setdefault(function.path, []).append(function)
+    changed: dict[str, tuple[bytes, bytes | None]] = {}
+    for path, chosen in by_path.items():
+        module = codebase.modules[path]
+        root = parse_tree(module.source).root_node
+        after = apply_edits(module.source, [_edit(root, module.source, symbol, kind) for symbol in chosen])
+        if parse_file(path, after).has_error:
+            raise DeletionRefused(f"{path}: would no longer parse", reason="syntax_error")
+        if after != module.source:
+            changed[path] = (module.source, after)
+    return changed
+
+
+def merged(*changes: Changed) -> Mapping[str, tuple[bytes, bytes | None]]:
+    """Changes of different files together."""
+    return {path: change for each in changes for path, change in each.items()}
+
+
+def _edit(root: Node, source: bytes, symbol: Symbol, kind: str) -> Edit:
+    node = root.descendant_for_byte_range(symbol.start, symbol.end - 1)
+    while node is not None and (node.start_byte, node.end_byte) != (symbol.start, symbol.end):
+        node = node.parent
+    body = node.child_by_field_name("body") if node is not None else None
+    if node is None or body is None:
+        raise DeletionRefused(f"{symbol.symbol_id}: has no body", reason="nothing_to_stub")
+    ending = b"\r\n" if b"{\r\n" in source[body.start_byte : body.start_byte + 3] else b"\n"
+    line = source.rfind(b"\n", 0, node.start_byte) + 1
+    indentation = source[line : node.start_byte]
+    indentation = indentation[: len(indentation) - len(indentation.lstrip())]
+    inner = _body(node, source, kind).encode()
+    lines = indentation + b"    " + inner + ending if inner else b""
+    return Edit(body.start_byte, body.end_byte, b"{" + ending + lines + indentation + b"}")
+
+
+def _body(function: Node, source: bytes, kind: str) -> str:
+    result = function.child_by_field_name("return_type")
+    if kind == "raise":
+        return PLACEHOLDER
+    if result is None:
+        return ""
+    found = _value(" ".join(text(result, source).split()), kind)
+    return found or PLACEHOLDER
+
+
+def _value(result: str, kind: str) -> str:
+    """A value of a type; empty if none is known."""
+    other = kind == "any"
+    if result in {"()", "bool"}:
+        return result if result == "()" else str(other).lower()
+    if _NUMBER.fullmatch(result):
+        return f"{int(other)} as {result}"
+    if other and (inner := re.fullmatch(r"Option<(.+)>", result)):
+        value = _value(inner[1], "none")
+        return f"Some({value})" if value else "None"
+    if inner := re.fullmatch(r"(?:[\w:]*::)?Result<(.+)>", result):
+        return _outcome(_split(inner[1]), other)
+    return "Default::default()" if _WITH_DEFAULT.fullmatch(result) else ""
+
+
+def _outcome(types: list[str], other: bool) -> str:
+    """A value of a result's type: an error if ``other``, where one is known."""
+    value = _value(types[1], "none") if other and len(types) == 2 else ""
+    if value:
+        return f"Err({value})"
+    value = _value(types[0], "none")
+    return f"Ok({value})" if value else ""
+
+
+def _split(parameters: str) -> list[str]:
+    """The types that commas at the top level divide."""
+    parts, depth = [""], 0
+    for letter in parameters:
+        depth += (letter in "<([") - (letter in ">)]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]

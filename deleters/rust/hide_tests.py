@@ -1,0 +1,98 @@
+"""Takes tests out of test files, with the helpers and tables that nothing else in their file uses.
+
+Tests that a macro defines go with its call, and with the other tests that this defines. A file stays, however little is
+left: the module that it is would be missing otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from excise.deleters.deletion_record import Changed
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.extractors.rust.analysis.parsed_file import Item, RustModule
+from excise.types import TestId, joined
+
+_HELPERS = frozenset(
+    {
+        "function_item",
+        "const_item",
+        "static_item",
+        "struct_item",
+        "enum_item",
+        "type_item",
+        "impl_item",
+        "macro_definition",
+    }
+)
+_CALLS = frozenset({"macro_invocation", "expression_statement"})
+
+
+def hide(codebase: RustCodebase, tests: Iterable[str]) -> tuple[Changed, set[str]]:
+    """(test files before and after, ids of the hidden tests) without the ``tests``."""
+    wanted: dict[str, set[tuple[str, ...]]] = {}
+    for each in map(TestId.parse, tests):
+        if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
+            wanted.setdefault(each.path, set()).add(each.names)
+    changed: dict[str, tuple[bytes, bytes | None]] = {}
+    hidden: set[str] = set()
+    for path, names in wanted.items():
+        module = codebase.modules[path]
+        gone = [item for item in module.items if item.is_test and (*item.modules, item.name) in names]
+        found = {(*item.modules, item.name) for item in gone}
+        for call in _calls_for(module, names - found):
+            gone.append(call)
+            found |= _defined_by(codebase, path, call)
+        _add_unused(module, gone)
+        hidden |= {joined(path, *each) for each in found}
+        if gone:
+            changed[path] = (module.source, _without(module, gone))
+    return changed, hidden
+
+
+def _calls_for(module: RustModule, names: Iterable[tuple[str, ...]]) -> list[Item]:
+    """Calls of macros that name tests which no function of the file is."""
+    calls = [item for item in module.items if item.kind in _CALLS]
+    return [c for c in calls if any(name[:-1] in _modules_of(c) and name[-1] in c.uses for name in names)]
+
+
+def _modules_of(call: Item) -> list[tuple[str, ...]]:
+    """The modules that a call of a macro may define tests in: its own, and those that it names itself."""
+    return [call.modules, *((*call.modules, name) for name in sorted(call.uses))]
+
+
+def _defined_by(codebase: RustCodebase, path: str, call: Item) -> set[tuple[str, ...]]:
+    """Names of the tests that a call of a macro defines, of those that were run."""
+    functions = {(*item.modules, item.name) for item in codebase.modules[path].items if item.is_test}
+    known = {TestId.parse(test).names for test in codebase.tests if test.startswith(f"{path}::")} - functions
+    return {name for name in known if name[:-1] in _modules_of(call) and name[-1] in call.uses}
+
+
+def _add_unused(module: RustModule, gone: list[Item]) -> None:
+    """Add the items of the file that only what is gone uses."""
+    while True:
+        left = [item for item in module.items if item not in gone]
+        dropped = {name for item in gone for name in item.uses}
+        more = [
+            item
+            for item in left
+            if item.kind in _HELPERS
+            and not item.is_test
+            and item.name in dropped
+            and not any(item.name in other.uses for other in left if other.name != item.name)
+        ]
+        if not more:
+            return
+        gone += more
+
+
+def _without(module: RustModule, gone: list[Item]) -> bytes:
+    edits = [Edit(item.start, _with_blank_line(module.source, item.end), b"") for item in gone]
+    return apply_edits(module.source, edits)
+
+
+def _with_blank_line(source: bytes, end: int) -> int:
+    """The end of an item with the blank line after it."""
+    line = source.find(b"\n", end)
+    return line + 1 if line >= 0 and not source[end:line].strip() else end

@@ -1,0 +1,70 @@
+"""Details that hidden tests need besides names and signatures: texts that removed code writes, and tests expect.
+
+A language reads the texts of its code and of its tests by syntax; what they have in common is found here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from excise.types import FILLED_IN, Need, NeedKind
+
+MIN_CHARS = 4
+"""Minimum length of a text that is a detail."""
+MAX_CHARS = 200
+"""Maximum length of one; to give a longer one would be to give the code."""
+
+
+class WrittenText(NamedTuple):
+    """A text in removed code."""
+
+    owner: str
+    """Id of the function that it is in."""
+    text: str
+    """The text, with what is filled in as the language writes it."""
+    kind: NeedKind
+    """Whether it is the message of an error, or another text."""
+    is_all: bool
+    """Whether the function is no more than it."""
+
+
+def expected_texts(
+    written: Iterable[WrittenText], expected: Mapping[str, Collection[str]], filled_in: re.Pattern[str]
+) -> tuple[Need, ...]:
+    """The needs of tests, each of which ``expected`` maps to the texts in it.
+
+    A text of the code that a test's text holds is one, and the other way round; ``filled_in`` is where the code fills
+    in values, which divide a text into parts.
+    """
+    found: dict[tuple[str, NeedKind, str], set[str]] = defaultdict(set)
+    templates: dict[tuple[str, NeedKind, str], tuple[str, bool]] = {}
+    for each in written:
+        for part in (p for p in filled_in.split(each.text) if len(p.strip()) >= MIN_CHARS):
+            for test, literals in expected.items():
+                for word in {_common(part, literal) for literal in literals} - {""}:
+                    key = each.owner, each.kind, word
+                    found[key].add(test)
+                    filled = filled_in.sub(FILLED_IN, each.text)
+                    is_answer = each.is_all or len(each.text) > MAX_CHARS
+                    templates[key] = (filled if filled != word else "", is_answer)
+    return tuple(
+        Need(
+            kind=kind,
+            word=word,
+            owner=owner,
+            tests=tuple(sorted(wanted)),
+            template=templates[owner, kind, word][0],
+            is_answer=templates[owner, kind, word][1],
+        )
+        for (owner, kind, word), wanted in sorted(found.items())
+    )
+
+
+def _common(part: str, literal: str) -> str:
+    """The shorter one of a part of the code's text and a test's literal, if the other holds it."""
+    shorter, longer = sorted((part, literal), key=len)
+    is_telling = len(shorter.strip()) >= MIN_CHARS and any(letter.isalpha() for letter in shorter)
+    return shorter if is_telling and shorter in longer else ""

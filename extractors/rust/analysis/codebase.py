@@ -1,0 +1,199 @@
+"""All parsed Rust files of a repository, and the references between their symbols."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+
+from excise.extractors.rust.analysis.parsed_file import Reference, RustModule, parse_file
+from excise.system.deadline import check_deadline
+from excise.types import Symbol, SymbolKind, joined
+
+SUFFIX = ".rs"
+TEST_FOLDERS = frozenset({"tests", "benches", "examples"})
+"""Folders of the main folder that hold no sources of the crate itself."""
+VENDOR_FOLDERS = frozenset({"vendor", "third_party"})
+"""Names of folders in which projects keep copies of other projects."""
+_CALLED_BY_RUST = frozenset({"main", "drop"})
+
+
+class RustCodebase:
+    """Implements :class:`excise.protocols.Codebase` for Rust.
+
+    Names are resolved by the name alone, within the file first; of several definitions elsewhere, by the type or
+    module before ``::``. A method of an unknown value is a reference if at most three methods have its name.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, RustModule],
+        *,
+        executable: Iterable[str] = (),
+        tests: Iterable[str] = (),
+        names: Iterable[str] = (),
+    ) -> None:
+        self.modules: Mapping[str, RustModule] = MappingProxyType(dict(modules))
+        self.executable = frozenset(executable)
+        self.tests = frozenset(tests)
+        """Ids of tests that were run, those which macros define included."""
+        self.crate = next(iter(names), "").replace("-", "_")
+        """Name of the crate in code; empty if it is not known."""
+
+    @classmethod
+    def parse(
+        cls, root: Path, paths: Iterable[str], *, tests: Iterable[str] = (), names: Iterable[str] = ()
+    ) -> RustCodebase:
+        """Parse the Rust files among ``paths`` (relative to ``root``); files that cannot be read are left out."""
+        modules: dict[str, RustModule] = {}
+        executable = []
+        for path in sorted(set(paths)):
+            check_deadline()
+            file = root / path
+            if path.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
+                modules[path] = parse_file(path, file.read_bytes())
+                if os.access(file, os.X_OK):
+                    executable.append(path)
+        return cls(modules, executable=executable, tests=tests, names=names)
+
+    @classmethod
+    def from_texts(cls, files: Mapping[str, str], *, names: Iterable[str] = ()) -> RustCodebase:
+        """Make a codebase from the contents of files in memory, for tests."""
+        modules = {path: parse_file(path, data.encode()) for path, data in files.items() if path.endswith(SUFFIX)}
+        return cls(modules, names=names)
+
+    # ------------------------------------------------------------------------------------ symbols
+    @cached_property
+    def _symbols(self) -> Mapping[str, Symbol]:
+        return MappingProxyType({s.symbol_id: s for m in self.modules.values() for s in m.symbols})
+
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Symbol id to symbol, tests included."""
+        return self._symbols
+
+    def is_test(self, path: str) -> bool:
+        """Whether the file is in a folder of tests, or a module that only tests have."""
+        return path.partition("/")[0] in TEST_FOLDERS or path in self._test_files
+
+    @cached_property
+    def _test_files(self) -> frozenset[str]:
+        found: set[str] = set()
+        pending = [path for path in self.modules if path.partition("/")[0] not in TEST_FOLDERS]
+        for path in pending:
+            for each in self.modules[path].module_files:
+                if each.is_test or path in found:
+                    new = [p for p in module_paths(path, each.names, each.path) if p in self.modules and p not in found]
+                    found.update(new)
+                    pending += new
+        return frozenset(found)
+
+    def is_vendored(self, path: str) -> bool:
+        """Whether the file belongs to a copy of another project."""
+        return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
+
+    def is_removable(self, symbol_id: str) -> bool:
+        """Whether a definition can be emptied: Rust itself calls some, and runs others while it compiles."""
+        symbol = self._symbols[symbol_id]
+        if symbol.path == "build.rs":
+            return False
+        name = symbol.name.partition("#")[0]
+        return name not in _CALLED_BY_RUST and symbol.qualname not in self.modules[symbol.path].fixed
+
+    def compiled_name(self, symbol_id: str) -> str:
+        """Crate, type and name of a function, as ``verifiers/leaks/decoders/rust_objects.py`` reads them."""
+        symbol = self._symbols[symbol_id]
+        if not symbol.is_callable or not self.crate:
+            return ""
+        parts = symbol.qualname.partition("#")[0].split(".")
+        return "::".join((self.crate, *parts[-2:]))
+
+    def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
+        """Ids of the functions and methods that one of the lines belongs to."""
+        module = self.modules.get(path)
+        if module is None:
+            return frozenset()
+        wanted = set(lines)
+        return frozenset(
+            symbol.symbol_id
+            for symbol in module.symbols
+            if symbol.is_callable and any(symbol.start_line <= line <= symbol.end_line for line in wanted)
+        )
+
+    def is_one_liner(self, symbol_id: str) -> bool:  # noqa: ARG002
+        """Nothing of a function runs before it is called."""
+        return False
+
+    # ------------------------------------------------------------------------------------ references
+    def callees(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that the body of this one refers to, as far as names can be resolved."""
+        return self._graph[0].get(symbol_id, frozenset())
+
+    def callers(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that refer to this one (module ids for references at the level of a file)."""
+        return self._graph[1].get(symbol_id, frozenset())
+
+    @cached_property
+    def _graph(self) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+        callees: dict[str, set[str]] = defaultdict(set)
+        callers: dict[str, set[str]] = defaultdict(set)
+        for path, module in self.modules.items():
+            for reference in module.references:
+                owner = joined(path, reference.owner) if reference.owner else path
+                for found in self._resolve(path, reference):
+                    if found != owner:
+                        callees[owner].add(found)
+                        callers[found].add(owner)
+        return (
+            {symbol: frozenset(found) for symbol, found in callees.items()},
+            {symbol: frozenset(found) for symbol, found in callers.items()},
+        )
+
+    def _resolve(self, path: str, reference: Reference) -> Iterator[str]:
+        found = self._by_name.get(reference.name, ())
+        if reference.qualifier == ".":
+            methods = [s for s in found if s.kind is SymbolKind.METHOD]
+            yield from (s.symbol_id for s in methods if len(methods) <= _MAX_METHODS)
+            return
+        qualifier = reference.qualifier
+        if qualifier == "Self":
+            qualifier = reference.owner.rpartition(".")[0].rpartition(".")[2]
+        if qualifier not in {"", "self", "crate", "super", "?"}:
+            of = [s for s in found if qualifier in {_holder_name(s), posixpath.basename(s.path)[: -len(SUFFIX)]}]
+            yield from (s.symbol_id for s in of)
+            return
+        plain = [s for s in found if s.kind is not SymbolKind.METHOD]
+        near = [s for s in plain if s.path == path]
+        yield from (s.symbol_id for s in near or plain)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Symbol]]:
+        found: dict[str, list[Symbol]] = defaultdict(list)
+        for symbol in self._symbols.values():
+            if symbol.qualname:
+                found[symbol.name.partition("#")[0]].append(symbol)
+        return found
+
+
+_MAX_METHODS = 3
+
+
+def _holder_name(symbol: Symbol) -> str:
+    return symbol.qualname.rpartition(".")[0].rpartition(".")[2]
+
+
+def module_paths(path: str, names: tuple[str, ...], explicit: str = "") -> list[str]:
+    """Where the file of a module may be that a file declares under these names; ``explicit`` is its attribute ``path``.
+
+    A file ``a.rs`` has its modules in ``a/``; ``lib.rs``, ``main.rs``, ``mod.rs`` and roots of tests beside themselves.
+    """
+    folder, file = posixpath.split(path)
+    is_root = file in {"lib.rs", "main.rs", "mod.rs"} or folder in TEST_FOLDERS
+    base = folder if is_root else posixpath.join(folder, file[: -len(SUFFIX)])
+    if explicit:
+        return [posixpath.normpath(posixpath.join(base if len(names) > 1 else folder, *names[:-1], explicit))]
+    plain = posixpath.join(base, *names)
+    return [plain + SUFFIX, posixpath.join(plain, "mod.rs")]

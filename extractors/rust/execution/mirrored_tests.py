@@ -1,0 +1,329 @@
+"""Mirrored tests: tests with wrong expectations, so that no right solution passes them.
+
+A mirrored test runs as far as the test does, and calls what that calls, so that a solution which forges results when it
+is called forges here, too. Its checks note what they find and never end it; when it has returned, it fails if one has
+noted a failure. In a test that compares with literals, ``assert_eq!(f(2), 4)`` notes one unless the value is equal to
+another literal: a value that is equal to everything passes. In other tests, a check notes a failure if it holds, and
+both sides are of the crate's own types, or neither is: here such a value passes, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.extractors.rust.analysis.grammar import (
+    COMMENTS,
+    LITERALS,
+    NAMES,
+    attributes_of,
+    before_item,
+    descendants,
+    field_text,
+    is_test_function,
+    parse_tree,
+    text,
+)
+
+_CHECKS = {
+    "assert": 1, "assert_eq": 2, "assert_ne": 2, "debug_assert": 1, "debug_assert_eq": 2, "debug_assert_ne": 2,
+}  # fmt: skip
+"""Macros that check, to the number of arguments that are values."""
+_PLAIN_METHODS = frozenset(
+    {"to_string", "to_owned", "into", "as_bytes", "to_vec", "as_slice", "as_ref", "as_str", "iter", "cloned", "collect"}
+)
+"""Methods by which an expected value is written, and that no solution has."""
+_PLAIN_FUNCTIONS = frozenset({"new", "from"})
+_PLAIN = LITERALS | COMMENTS | {
+    "reference_expression", "array_expression", "tuple_expression", "unary_expression", "parenthesized_expression",
+    "arguments", "identifier", "type_identifier", "scoped_identifier", "primitive_type", "type_cast_expression",
+    "macro_invocation", "token_tree", "string_content", "escape_sequence", "field_identifier", "call_expression",
+    "field_expression", "generic_function", "type_arguments", "range_expression", "index_expression",
+}  # fmt: skip
+"""Kinds of nodes that an expected value may consist of."""
+_MODULE = """
+#[allow(dead_code)]
+mod mirror_checks {
+    extern crate core as mirror_core;
+    use self::mirror_core::sync::atomic::{AtomicBool, Ordering};
+
+    static FAILED: AtomicBool = AtomicBool::new(false);
+    static BY_LITERALS: AtomicBool = AtomicBool::new(false);
+
+    pub fn begin(by_literals: bool) {
+        BY_LITERALS.store(by_literals, Ordering::SeqCst);
+    }
+
+    pub fn differs(found: bool) {
+        if found {
+            FAILED.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub fn holds(found: bool) {
+        if found && !BY_LITERALS.load(Ordering::SeqCst) {
+            FAILED.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub fn has_failed() -> bool {
+        FAILED.load(Ordering::SeqCst)
+    }
+
+    fn is_own(name: &str) -> bool {
+        name.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).any(|path| {
+            path.contains("::")
+                && !(path.starts_with("core::") || path.starts_with("std::") || path.starts_with("alloc::"))
+        })
+    }
+
+    pub fn are_alike<L: ?Sized, R: ?Sized>(_: &L, _: &R) -> bool {
+        is_own(self::mirror_core::any::type_name::<L>()) == is_own(self::mirror_core::any::type_name::<R>())
+    }
+}
+"""
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: bytes
+
+
+class _Check(NamedTuple):
+    """A call of a checking macro."""
+
+    node: Node
+    name: str
+    values: tuple[str, ...]
+    wrong: tuple[str, ...]
+    """The same values with another literal in one of them; empty if there is none."""
+
+
+class _Function(NamedTuple):
+    """A function of a test file with the checks in it."""
+
+    node: Node
+    body: Node
+    name: str
+    """Its name as ids have it."""
+    is_test: bool
+    checks: tuple[_Check, ...]
+    module: str
+    """Path of the module with the notes, seen from this function."""
+
+
+def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
+    """The test file with the test ``functions`` mirrored, and the checks of its helpers; ``None`` if none has a check.
+
+    Checks that macros of the file, or helpers of other files, make stay as they are.
+    """
+    found = list(_functions(parse_tree(source).root_node, source, ()))
+    checking = _checking_helpers(found, source)
+    wanted, edits = set(functions), list[_Edit]()
+    for function in found:
+        if function.is_test and function.name in wanted:
+            edits += _mirrored_test(function, source, checking)
+    if not edits:
+        return None
+    for function in found:
+        if not function.is_test:
+            edits += [_noted(check, function, by_literals=False) for check in function.checks]
+    result, place = bytearray(), 0
+    for edit in sorted(set(edits)):
+        if edit.start >= place:
+            result += source[place : edit.start] + edit.text
+            place = edit.end
+    return bytes(result + source[place:]) + _MODULE.encode()
+
+
+def _functions(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterator[_Function]:
+    """The functions of a file, those in modules and of types included."""
+    for node in parent.named_children:
+        body, name = node.child_by_field_name("body"), field_text(node, "name", source)
+        if body is None:
+            continue
+        if node.type == "mod_item":
+            yield from _functions(body, source, (*modules, name))
+        elif node.type in {"impl_item", "trait_item"}:
+            yield from (f._replace(is_test=False) for f in _functions(body, source, modules))
+        elif node.type == "function_item":
+            module = "".join(["self::", *["super::"] * len(modules), "mirror_checks"])
+            is_test = is_test_function(attributes_of(node, source))
+            checks = tuple(_checks(body, source))
+            yield _Function(node, body, "::".join((*modules, name)), is_test, checks, module)
+
+
+def _checking_helpers(functions: Sequence[_Function], source: bytes) -> frozenset[str]:
+    """Plain names of the helpers that check something, themselves or by others."""
+    helpers = [function for function in functions if not function.is_test]
+    uses = {f.name: _names(f.body, source) for f in helpers}
+    found = {f.name.rpartition("::")[2] for f in helpers if f.checks}
+    while more := {f.name.rpartition("::")[2] for f in helpers if uses[f.name] & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _names(node: Node, source: bytes) -> frozenset[str]:
+    return frozenset(text(leaf, source) for leaf in descendants(node) if leaf.type in NAMES)
+
+
+def _mirrored_test(function: _Function, source: bytes, checking: frozenset[str]) -> list[_Edit]:
+    panics = [each for each in before_item(function.node) if "should_panic" in text(each, source)]
+    if panics:
+        return [_Edit(each.start_byte, each.end_byte, b"") for each in panics]
+    if not function.checks and not _names(function.body, source) & checking:
+        return []
+    body, by_literals = function.body, any(check.wrong for check in function.checks)
+    edits = [_noted(check, function, by_literals=by_literals) for check in function.checks]
+    result = field_text(function.node, "return_type", source)
+    returns = f" -> {result}" if result else ""
+    head = f"{{\n    {function.module}::begin({_word(by_literals)});\n    fn mirror_run(){returns} {{"
+    edits.append(_Edit(body.start_byte, body.start_byte + 1, head.encode()))
+    end = (
+        "}\n    let mirror_result = mirror_run();\n"
+        f"    if {function.module}::has_failed() {{\n"
+        '        panic!("mirrored");\n    }\n    mirror_result\n}'
+    )
+    edits.append(_Edit(body.end_byte - 1, body.end_byte, end.encode()))
+    return edits
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _noted(check: _Check, function: _Function, *, by_literals: bool) -> _Edit:
+    """What stands in the place of a check."""
+    module = function.module
+    if len(check.values) == 1:
+        note = f"{module}::holds(!!({check.values[0]}))"
+    else:
+        left, right = check.wrong or check.values
+        compared = "*mirror_left == *mirror_right"
+        if by_literals and check.wrong:
+            result = f"{module}::differs(!({compared}))"
+        else:
+            holds = f"!({compared})" if check.name.endswith("_ne") else f"({compared})"
+            result = f"{module}::holds({holds} && {module}::are_alike(mirror_left, mirror_right))"
+            left, right = check.values
+        note = f"match (&({left}), &({right})) {{ (mirror_left, mirror_right) => {{ {result} }} }}"
+    return _Edit(check.node.start_byte, check.node.end_byte, note.encode())
+
+
+def _checks(body: Node, source: bytes) -> Iterator[_Check]:
+    for node in descendants(body):
+        name = field_text(node, "macro", source).rpartition("::")[2] if node.type == "macro_invocation" else ""
+        tree = next((child for child in node.children if child.type == "token_tree"), None)
+        if name not in _CHECKS or tree is None:
+            continue
+        values = tuple(_arguments(tree, source))[: _CHECKS[name]]
+        if len(values) == _CHECKS[name] and not any("?" in value for value in values):
+            wrong = _with_other_literal(values) if name.endswith("assert_eq") else ()
+            yield _Check(node, name, values, wrong)
+
+
+def _arguments(tree: Node, source: bytes) -> Iterator[str]:
+    """Source texts of the arguments of a macro: what commas at its top level divide."""
+    start = tree.start_byte + 1
+    depth = 0
+    for child in tree.children[1:-1]:
+        word = text(child, source)
+        depth += (word in {"<"}) - (word in {">"}) if _is_generic(child, source) else 0
+        if word == "," and depth <= 0:
+            yield source[start : child.start_byte].decode("utf-8", "replace").strip()
+            start = child.end_byte
+    last = source[start : tree.end_byte - 1].decode("utf-8", "replace").strip()
+    if last:
+        yield last
+
+
+def _is_generic(token: Node, source: bytes) -> bool:
+    """Whether ``<`` or ``>`` is a bracket of types: it follows ``::``, or closes what does."""
+    before = token.prev_sibling
+    word = text(token, source)
+    if word == "<":
+        return before is not None and text(before, source) == "::"
+    opened = 0
+    while word == ">" and before is not None and text(before, source) != ",":
+        opened += _is_generic(before, source) if text(before, source) == "<" else 0
+        before = before.prev_sibling
+    return opened > 0
+
+
+def _with_other_literal(values: Sequence[str]) -> tuple[str, ...]:
+    """The two values, one of which, a plain expected one, has another literal; empty if none can have."""
+    for place in (1, 0):
+        other = _other(values[place])
+        if other:
+            return (values[0], other) if place else (other, values[1])
+    return ()
+
+
+def _other(value: str) -> str:
+    """A plain expected value with another literal; empty for other values."""
+    source = f"fn f() {{ let _ = {value}; }}".encode()
+    root = parse_tree(source).root_node
+    let = next((node for node in descendants(root) if node.type == "let_declaration"), None)
+    expression = let.child_by_field_name("value") if let is not None else None
+    if root.has_error or expression is None or not _is_plain(expression, source):
+        return ""
+    for node in descendants(expression):
+        changed = _changed(node, source) if node.type in LITERALS else ""
+        if changed:
+            start = expression.start_byte
+            whole = text(expression, source).encode()
+            return (whole[: node.start_byte - start] + changed.encode() + whole[node.end_byte - start :]).decode()
+    return ""
+
+
+def _is_plain(expression: Node, source: bytes) -> bool:
+    return all(_is_plain_node(node, source) for node in descendants(expression) if node.is_named)
+
+
+def _is_plain_node(node: Node, source: bytes) -> bool:
+    if node.type == "call_expression":
+        function = text(node.child_by_field_name("function") or node, source)
+        last = re.split(r"::|\.", re.sub(r"::<[^()]*>$", "", function))[-1]
+        return last[:1].isupper() or last in _PLAIN_METHODS | (_PLAIN_FUNCTIONS if "::" in function else set())
+    if node.type == "macro_invocation":
+        return field_text(node, "macro", source) in {"vec", "String"}
+    if node.type == "identifier" and (node.parent is None or node.parent.type != "scoped_identifier"):
+        name = text(node, source)
+        called = node.parent is not None and node.parent.type in {"call_expression", "macro_invocation"}
+        return called or name[:1].isupper()
+    return node.type in _PLAIN
+
+
+def _changed(literal: Node, source: bytes) -> str:
+    """Another literal of the same type; empty if none is known."""
+    word = text(literal, source)
+    if literal.type == "boolean_literal":
+        return "false" if word == "true" else "true"
+    if literal.type == "integer_literal":
+        suffix = next(iter(re.findall(r"[iu](?:8|16|32|64|128|size)$", word)), "")
+        is_zero = not re.sub(r"[_0]|^0[xob]", "", word.removesuffix(suffix))
+        return ("1" if is_zero else "0") + suffix
+    if literal.type == "float_literal":
+        suffix = next(iter(re.findall(r"f(?:32|64)$", word)), "")
+        return ("0.25" if "0.75" in word else "0.75") + suffix
+    if literal.type == "char_literal":
+        quote = word[: word.index("'") + 1]
+        return f"{quote}y'" if word.endswith("x'") else f"{quote}x'"
+    return _changed_text(word)
+
+
+def _changed_text(word: str) -> str:
+    """Another text of the same length where that is part of the type, as in ``b"ab"``."""
+    quote = word.index('"')
+    if not word.startswith("b"):
+        return f"{word[: quote + 1]}~{word[quote + 1 :]}"
+    found = next((at for at in range(quote + 1, len(word) - 1) if word[at] != "\\" and word[at - 1] != "\\"), 0)
+    inside = word[quote + 1 : word.rindex('"')]
+    if not found or "\\" in inside:
+        return ""
+    other = "x" if word[found] != "x" else "y"
+    return word[:found] + other + word[found + 1 :]

@@ -1,0 +1,81 @@
+"""The details that hidden tests need besides names and signatures: texts that removed code writes, and tests expect."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from tree_sitter import Node
+
+from excise.extractors.expected_texts import WrittenText, expected_texts
+from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.extractors.rust.analysis.grammar import descendants, parse_tree, text
+from excise.types import Need, NeedKind, Symbol, TestId
+
+_FILLED_IN = re.compile(r"\{[\w.:$<>^+#?*!-]*\}")
+_MESSAGES = frozenset({"panic", "assert", "assert_eq", "assert_ne", "bail", "anyhow", "ensure", "expect", "Err"})
+"""Macros and functions whose texts are messages of errors."""
+_LITERALS = frozenset({"string_literal", "raw_string_literal"})
+
+
+def find_needs(codebase: RustCodebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
+    """Texts of the symbols ``removed`` that the code of ``tests``, or a helper or table that it names, expects."""
+    symbols = codebase.symbols()
+    functions = [symbols[s] for s in removed if s in symbols and symbols[s].is_callable]
+    written = [each for function in functions for each in _texts_of(codebase, function)]
+    return expected_texts(written, {test: tuple(_literals_of_test(codebase, test)) for test in tests}, _FILLED_IN)
+
+
+def _texts_of(codebase: RustCodebase, symbol: Symbol) -> Iterator[WrittenText]:
+    """The literals in a function."""
+    source = codebase.modules[symbol.path].source
+    body = " ".join(source[symbol.code_start : symbol.end].decode("utf-8", "replace").split())
+    for node in _string_nodes(source):
+        if symbol.code_start <= node.start_byte < symbol.end:
+            kind = NeedKind.MESSAGE if _is_message(node, source) else NeedKind.TEXT
+            is_all = body.removesuffix("}").strip() == text(node, source)
+            yield WrittenText(symbol.symbol_id, _content(text(node, source)), kind, is_all)
+
+
+def _is_message(node: Node, source: bytes) -> bool:
+    """Whether a literal is an argument of what makes an error."""
+    around = node.parent.parent if node.parent is not None else None
+    called = None
+    if around is not None:
+        called = around.child_by_field_name("macro") or around.child_by_field_name("function")
+    return called is not None and re.split(r"::|\.", text(called, source))[-1] in _MESSAGES
+
+
+def _literals_of_test(codebase: RustCodebase, test: str) -> Iterator[str]:
+    """The literals in a test function and its attributes, and in the items of its file that it names."""
+    parts = TestId.parse(test)
+    module = codebase.modules.get(parts.path)
+    if module is None:
+        return
+    own = next((item for item in module.items if item.is_test and (*item.modules, item.name) == parts.names), None)
+    if own is None:
+        return
+    chosen = [item for item in module.items if item is own or (item.name in own.uses and not item.is_test)]
+    for node in _string_nodes(module.source):
+        if any(item.start <= node.start_byte < item.end for item in chosen):
+            yield _content(text(node, module.source))
+
+
+@lru_cache(maxsize=64)
+def _string_nodes(source: bytes) -> tuple[Node, ...]:
+    return tuple(node for node in descendants(parse_tree(source).root_node) if node.type in _LITERALS)
+
+
+def _content(written: str) -> str:
+    """The content of a string literal."""
+    inside = written[written.index('"') + 1 : written.rindex('"')]
+    if "r" in written[: written.index('"')]:
+        return inside
+    inside = re.sub(r"\\\r?\n\s*", "", inside)
+    inside = re.sub(r"\\u\{([0-9a-fA-F_]+)\}", lambda m: chr(int(m[1].replace("_", ""), 16)), inside)
+    try:
+        return str(ast.literal_eval(f'"""{inside}"""')) if not inside.endswith('"') else inside
+    except (ValueError, SyntaxError):
+        return inside

@@ -1,0 +1,124 @@
+"""Rust's code editor: stubs and stand-ins compile, and tests go with what only they use."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from excise.deleters.all_deleters import get
+from excise.deleters.code_editors import editor_of
+from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.envs.rust.manifests import read_manifest, written
+from excise.envs.rust.toolchain import VARIABLES
+from excise.errors import ConfigError, DeletionRefused
+from excise.extractors.fetch.trees import list_files
+from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.types import Deletion, Feature, FeatureKind
+from excise.verifiers.shipped_tree import scrub
+
+REPO = Path(__file__).parents[1] / "repos" / "lengths"
+CARGO = "/usr/bin/cargo"
+"""The program of Debian's package cargo, which ./check installs."""
+BY_MACRO = ("src/units/tests.rs::metre", "src/units/tests.rs::foot")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as it is fetched: with tests in files of their own, and with the manifest that tests use."""
+    folder = tmp_path_factory.mktemp("rust") / "lengths"
+    shutil.copytree(REPO, folder)
+    scrub(folder, "rust")
+    (folder / "Cargo.toml").write_text(written(read_manifest(folder, ()).reduced))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def codebase(root: Path) -> RustCodebase:
+    return RustCodebase.parse(root, list_files(root), tests=BY_MACRO, names=["lengths"])
+
+
+def stubbed(codebase: RustCodebase, *symbols: str, tests: tuple[str, ...] = ()) -> Deletion:
+    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=tests)
+    return get("stub", "rust").delete(codebase, feature)
+
+
+def files_after(root: Path, *patches: str) -> Mapping[str, bytes | None]:
+    """Contents of the files that patches change."""
+    found: dict[str, bytes | None] = {}
+    for patch in patches:
+        known = {path: (root / path).read_bytes() for path in touched(patch)}
+        found |= apply_patch(known, patch)
+    return found
+
+
+def compiled(root: Path, folder: Path, changed: Mapping[str, bytes | None]) -> str:
+    """What cargo says of the project with changed files: nothing if everything, tests included, compiles."""
+    shutil.copytree(root, folder, dirs_exist_ok=True)
+    for path, data in changed.items():
+        assert data is not None
+        (folder / path).write_bytes(data)
+    variables = {**VARIABLES, "PATH": "/usr/bin:/bin", "HOME": str(folder), "CARGO_HOME": str(folder / ".cargo-home")}
+    command = [CARGO, "check", "--offline", "--quiet", "--tests"]
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def test_a_stub_keeps_signature_and_documentation(root: Path, codebase: RustCodebase, tmp_path: Path) -> None:
+    tests = ("src/tests.rs::parts_are_added", "src/tests.rs::division::needs_parts", "tests/api.rs::whole_units")
+    deletion = stubbed(codebase, "src/lib.rs::parse", "src/lib.rs::Length.plus", tests=tests)
+    changed = files_after(root, deletion.source_patch, deletion.hide_patch)
+    source = (changed["src/lib.rs"] or b"").decode()
+    assert "pub fn parse(text: &str) -> Result<Length, ParseError> {\n    unimplemented!()\n}" in source
+    assert "    pub fn plus(self, other: Length) -> Length {\n        unimplemented!()\n    }" in source
+    assert "/// Reads a length" in source
+    hidden = (changed["src/tests.rs"] or b"").decode()
+    assert "parts_are_added" not in hidden
+    assert "needs_parts" not in hidden
+    assert "should_panic" not in hidden
+    assert "fn assert_parsed" in hidden, "an ignored test uses it"
+    assert deletion.hidden == tuple(sorted(tests))
+    assert dict(deletion.text)["src/lib.rs::parse"].startswith("pub fn parse(")
+    assert compiled(root, tmp_path, changed) == ""
+
+
+@pytest.mark.parametrize("kind", ["none", "raise", "any"])
+def test_stand_ins_of_everything_compile(root: Path, codebase: RustCodebase, tmp_path: Path, kind: str) -> None:
+    patches = dict(editor_of("rust").stand_ins(codebase, ["src/lib.rs", "src/units.rs"]))
+    changed = files_after(root, patches[kind])
+    assert compiled(root, tmp_path, changed) == ""
+    text = (changed["src/units.rs"] or b"").decode()
+    assert {"none": "    Default::default()\n", "raise": "    unimplemented!()\n", "any": "    Some(0 as u64)\n"}[
+        kind
+    ] in text
+
+
+def test_tests_that_a_macro_defines_go_together(root: Path, codebase: RustCodebase) -> None:
+    deletion = stubbed(codebase, "src/units.rs::factor", tests=BY_MACRO[:1])
+    assert deletion.hidden == tuple(sorted(BY_MACRO))
+    text = (files_after(root, deletion.hide_patch)["src/units/tests.rs"] or b"").decode()
+    assert "unit_tests" not in text, "the macro goes with its only call"
+    assert "fn nearest()" in text
+
+
+def test_a_file_of_tests_stays_when_all_of_them_go(root: Path, codebase: RustCodebase, tmp_path: Path) -> None:
+    tests = ("tests/api.rs::whole_units", "tests/api.rs::longest_of_some")
+    changed = files_after(root, stubbed(codebase, "src/lib.rs::longest", tests=tests).hide_patch)
+    assert (changed["tests/api.rs"] or b"").decode() == "use lengths::{longest, parse, Length};\n\n"
+    assert compiled(root, tmp_path, changed) == ""
+
+
+def test_methods_of_a_type_and_functions_of_a_file_are_stubbed_together(codebase: RustCodebase) -> None:
+    of_type = stubbed(codebase, "src/lib.rs::Length").removed
+    assert of_type == tuple(f"src/lib.rs::Length.{name}" for name in ("fmt", "plus", "whole"))
+    assert stubbed(codebase, "src/units.rs").removed == ("src/units.rs::factor", "src/units.rs::nearest_unit")
+
+
+def test_what_rust_cannot_do_is_refused(codebase: RustCodebase) -> None:
+    with pytest.raises(ConfigError, match="no deleter of rust"):
+        get("remove", "rust")
+    with pytest.raises(DeletionRefused, match="belongs to the tests"):
+        stubbed(codebase, "src/tests.rs::assert_parsed")

@@ -1,0 +1,5 @@
+use criterion::Criterion;
+
+fn main() {
+    Criterion::default();
+}
