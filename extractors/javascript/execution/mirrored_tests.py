@@ -1,7 +1,9 @@
 """Mirrored tests: tests with wrong expectations, which correct code fails. A solution that passes them cheats.
 
 In ``t.equal(found, expected)`` and ``assert.strictEqual(found, expected)`` the expected value is replaced by a wrong
-one, conditions are negated, and functions that must throw do not. Titles and number of the tests stay.
+one, conditions are negated, and functions that must throw do not. ``expect(found).toBe(expected)`` (jest, vitest),
+``expect(found).to.equal(expected)`` and ``found.should.equal(expected)`` (chai) get a ``not``, or lose it. Titles and
+number of the tests stay.
 """
 
 from __future__ import annotations
@@ -18,13 +20,24 @@ from excise.types import joined
 
 _EQUAL = frozenset(
     {"equal", "equals", "is", "isEqual", "strictEqual", "strictEquals", "deepEqual", "deepEquals", "deepLooseEqual",
-     "deepStrictEqual", "isEquivalent", "same", "strictSame", "looseEqual", "isDeeply", "partialDeepStrictEqual"}
+     "deepStrictEqual", "isEquivalent", "same", "strictSame", "looseEqual", "isDeeply", "partialDeepStrictEqual",
+     "lengthOf", "sameMembers", "sameDeepMembers", "sameOrderedMembers", "include", "eql"}
 )  # fmt: skip
 _UNEQUAL = frozenset({"notEqual", "not", "notStrictEqual", "notDeepEqual", "notDeepStrictEqual", "notSame", "isNot"})
-_TRUE = frozenset({"ok", "true", "assert"})
-_FALSE = frozenset({"notOk", "notok", "false", "error", "ifError", "ifErr", "iferror"})
-_THROWS = frozenset({"throws", "rejects"})
+_TRUE = frozenset({"ok", "true", "assert", "isTrue", "isOk"})
+_FALSE = frozenset({"notOk", "notok", "false", "error", "ifError", "ifErr", "iferror", "isFalse", "isNotOk"})
+_THROWS = frozenset({"throws", "throw", "rejects"})
 _DOES_NOT_THROW = frozenset({"doesNotThrow", "doesNotReject"})
+_CHAINS = frozenset({"member_expression", "call_expression"})
+_ENDS = frozenset({"expression_statement", "await_expression", "return_statement", "arrow_function", "arguments",
+                   "yield_expression"})  # fmt: skip
+"""Where a whole assertion stands."""
+_LEADING = frozenset({"resolves", "rejects", "to", "be", "been", "is", "that", "and", "has", "have", "with", "at", "of",
+                      "same", "but", "does", "eventually", "should"})  # fmt: skip
+"""Words of chains before the one that a ``not`` is put before."""
+_OTHER_MATCHERS = frozenset({"toMatchSnapshot", "toMatchInlineSnapshot", "toThrowErrorMatchingSnapshot", "any",
+                             "toThrowErrorMatchingInlineSnapshot", "assertions", "hasAssertions"})  # fmt: skip
+"""What cannot be negated."""
 _MATCHES = frozenset({"match"})
 _HELPER_NAME = "exciseStandsForAName"
 _HELPER = f"""
@@ -77,15 +90,79 @@ def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
 def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
     """(start, end, replacement) of the arguments of assertions within the spans."""
     for node in _within(root, spans):
+        if node.type in _CHAINS:
+            yield from _negated(node, source)
         if node.type != "call_expression":
             continue
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
             continue
-        words = re.findall(r"[\w$]+", text(function, source))
+        words = re.findall(r"[\w$]+", text(function, source)) if _subject(function, source) is None else []
         given = children(arguments)
         if words and given and not any(each.type == "spread_element" for each in given):
             yield from _changed(words[-1], given, source)
+
+
+def _negated(node: Node, source: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """The edit that negates a chain that begins at ``expect(…)`` or ``.should``, made at its outermost node."""
+    if node.parent is not None and node.parent.type in _CHAINS and _is_object(node, node.parent):
+        return
+    if node.parent is not None and node.parent.type not in _ENDS:
+        return
+    subject = _subject(node, source)
+    if subject is None:
+        return
+    links = []
+    current = node
+    while current.id != subject.id:
+        if current.type == "member_expression":
+            links.append(current)
+        inner = current.child_by_field_name("object") or current.child_by_field_name("function")
+        if inner is None:
+            return
+        current = inner
+    words = {"should" if text(subject, source).endswith("should") else "expect"}
+    negation = next((link for link in links if _last_word(link, source) == "not"), None)
+    if not links or any(_last_word(link, source) in _OTHER_MATCHERS for link in links):
+        return
+    if negation is not None:
+        before = negation.child_by_field_name("object")
+        if before is not None:
+            yield before.end_byte, negation.end_byte, b""
+        return
+    first = next((link for link in reversed(links) if _last_word(link, source) not in _LEADING), links[0])
+    before = first.child_by_field_name("object")
+    if before is not None and words:
+        yield before.end_byte, before.end_byte, b".not"
+
+
+def _is_object(node: Node, parent: Node) -> bool:
+    """Whether the node is what a chain goes on from, not an argument."""
+    inner = parent.child_by_field_name("object") or parent.child_by_field_name("function")
+    return inner is not None and inner.id == node.id
+
+
+def _subject(node: Node, source: bytes) -> Node | None:
+    """The node ``expect(…)`` or ``….should`` that a chain of members and calls begins with."""
+    current: Node | None = node
+    while current is not None and current.type in _CHAINS:
+        if current.type == "call_expression":
+            function = current.child_by_field_name("function")
+            if function is not None and function.type == "identifier":
+                return current if text(function, source) == "expect" else None
+            if function is not None and text(function, source) == "expect.soft":
+                return current
+            current = function
+        else:
+            if _last_word(current, source) == "should":
+                return current
+            current = current.child_by_field_name("object")
+    return None
+
+
+def _last_word(member: Node, source: bytes) -> str:
+    last = member.child_by_field_name("property")
+    return text(last, source) if last is not None else ""
 
 
 def _within(root: Node, spans: Sequence[tuple[int, int]]) -> Iterator[Node]:

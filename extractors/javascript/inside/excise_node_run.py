@@ -12,6 +12,7 @@ and, last, ``end``. A graded run (the request has a ``key``) writes one signed l
 import json
 import os
 import random
+import re
 import select
 import signal
 import subprocess
@@ -20,6 +21,14 @@ import time
 from contextlib import suppress
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "excise_node_hook.cjs")
+IDLE = os.path.join(os.path.dirname(HOOK), "excise_idle.cjs")
+"""The main program where the hook starts the test runner."""
+OWN_RUNNER = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)(['"])(?:node:test|tape|test)\1""")
+"""What a file has that runs its tests itself, whatever else the project uses."""
+ESM = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
+"""What ECMAScript modules have, and scripts have not."""
+SEALED_READS = {"jest": 2}
+"""How often a test runner reads a test file, where it is not once."""
 GRACE_S = 5.0
 """Seconds beyond a test's time limit, which the hook enforces, after which the process is killed."""
 START_S = 60.0
@@ -41,6 +50,9 @@ class TestFile:
         self.deadline = deadline
         self.wanted = titles_of(request.get("ids"), path)
         self.without = titles_of(request.get("without") or (), path)
+        source = source_of(request, path)
+        self.runner = runner_of(request, source)
+        self.is_esm = path.endswith((".mjs", ".mts")) or bool(ESM.search(source))
         self.done = set()
         self.reported = 0
 
@@ -86,7 +98,7 @@ class NodeProcess:
         self.limit_s = file.request["test_timeout_s"]
         self.pipe, channel = os.pipe()
         question, ask = os.pipe()
-        self.process = start_node(file.request, file.path, channel, question)
+        self.process = start_node(file, channel, question)
         os.close(channel)
         os.close(question)
         self.ask(ask)
@@ -103,8 +115,13 @@ class NodeProcess:
             "root": request["root"],
             "key": self.key,
             "sealed": request.get("sealed") or {},
+            "sealed_reads": SEALED_READS.get(file.runner, 1),
             "inserted": request.get("inserted"),
+            "textual": request.get("textual"),
             "file": os.path.join(request["root"], file.path),
+            "runner": file.runner,
+            "esm": file.is_esm,
+            "mocha": request.get("mocha") or [],
             "watch": bool(request.get("watch")),
             "load_stress": bool(request.get("load_stress")),
         }
@@ -189,8 +206,9 @@ class NodeProcess:
         self.process.wait()
 
 
-def start_node(request, path, channel, question):
+def start_node(file, channel, question):
     """Start node with a test file; it reports on descriptor 3 (``channel``) and is asked on descriptor 4."""
+    request = file.request
 
     def connect():
         low = [os.dup2(fd, 100 + n) for n, fd in enumerate((channel, question))]
@@ -199,8 +217,12 @@ def start_node(request, path, channel, question):
         for fd in low:
             os.close(fd)
 
+    arguments = list(request.get("args", ()))
+    if file.is_esm and file.runner == "node":
+        arguments += ["--import", "data:text/javascript,"]  # then node's loader of modules takes the main file, too
+    main = os.path.join(request["root"], file.path) if file.runner == "node" else IDLE
     return subprocess.Popen(
-        ["node", *request.get("args", ()), "--require", HOOK, os.path.join(request["root"], path)],
+        ["node", "--require", HOOK, *arguments, main],
         stdin=subprocess.DEVNULL,
         stdout=None if request.get("print") else subprocess.DEVNULL,
         stderr=None if request.get("print") else subprocess.DEVNULL,
@@ -209,6 +231,24 @@ def start_node(request, path, channel, question):
         preexec_fn=connect,  # noqa: PLW1509  (there are no threads)
         start_new_session=True,
     )
+
+
+def runner_of(request, source):
+    """The test runner of a file: what the file itself imports, else the project's."""
+    found = OWN_RUNNER.search(source)
+    return "node" if found else request.get("runner") or "node"
+
+
+def source_of(request, path):
+    """Text of a test file: a hidden one's is in the request."""
+    sealed = (request.get("sealed") or {}).get(os.path.join(request["root"], path))
+    if sealed is not None:
+        return sealed
+    try:
+        with open(os.path.join(request["root"], path), encoding="utf-8", errors="replace") as opened:
+            return opened.read()
+    except OSError:
+        return ""
 
 
 def titles_of(ids, path):
