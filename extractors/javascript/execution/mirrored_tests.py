@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.extractors.javascript.analysis.grammar import children, descendants, parse_tree, text
+from excise.extractors.javascript.analysis.grammar import children, descendants, is_javascript, parse_tree, text
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
 from excise.types import joined
 
@@ -67,6 +67,9 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     edits = sorted(_edits(root, source, spans), key=lambda edit: (edit[0], -edit[1]))
     if root.has_error or not edits:
         return None
+    if not is_javascript(source):  # wrong values often have wrong types
+        start = next(child.start_byte for child in root.children if child.type not in {"comment", "hash_bang_line"})
+        edits.insert(0, (start, start, b"// @ts-nocheck\n"))
     name = f"{secrets.choice(_NAMES)}{secrets.token_hex(2)}"
     pieces: list[bytes] = []
     position = 0

@@ -222,8 +222,8 @@ module.exports = (request) => {
       this.lines = lineStarts(text)
       this.original = lineStarts((payload.sourcesContent || [])[0] || readText(path))
       this.map = new SourceMap(payload)
-      // jest puts the head of a function before the first line
-      const head = /^\(\{"Object\.<anonymous>":function\([^)]*\)\{/.exec(text)
+      // jest and vitest put the head of a function before the first line
+      const head = /^(\(\{"Object\.<anonymous>":function\([^)]*\)\{|('use strict';)?\(?(0,)?\s*async \([^)]*\)\s*=>\s*\{\{?)/.exec(text)
       this.head = head === null ? 0 : head[0].length
       this.marks = this.positions(text)
     }
@@ -256,7 +256,7 @@ module.exports = (request) => {
     }
 
     search (functions, start, end) {
-      if (start === 0) return []
+      if (start <= this.head) return []
       const inner = functions.map((each) => each.ranges[0]).filter((range) => (
         range.startOffset >= start && range.endOffset <= end && range.endOffset - range.startOffset < end - start))
       const own = []

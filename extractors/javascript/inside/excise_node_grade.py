@@ -31,6 +31,8 @@ TAPE = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"]tape['"]
 """What a test file has that uses tape."""
 IN_TEXT = {"jest", "vitest"}
 """Test runners that canaries reach in the text of the test file only: it is run in a context of its own."""
+COMMENTS = re.compile(r"\A(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+"""The comments at the beginning of a file."""
 HEAD = re.compile(r"""\A(?:\#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/|(['"])use\ \w+\1;?)*""", re.DOTALL | re.VERBOSE)
 """The comments and directives that must stay at the beginning of a file."""
 WORST = ["MISSING", "FAILED", "ERROR", "SKIPPED", "XFAIL", "PASSED"]
@@ -109,13 +111,15 @@ def canary_texts(request, source):
 
 
 def with_canaries(source, text, runner):
-    """The text of a test file with the canaries at its beginning and at its end."""
+    """The text of a test file with the canaries at its beginning and at its end, without checks of types."""
     if runner == "vitest":
         text = text.replace("Reflect.get(globalThis,", "Reflect.get(await import('vitest'),", 1)
         text = text.replace("(name) =>", "async (name) =>").replace("= found(", "= await found(")
         text = text.replace("|| found(", "|| await found(")
+    comments = COMMENTS.match(source).end()
+    source = source[:comments] + "// @ts-nocheck\n" + source[comments:]  # canaries have no types
     head = HEAD.match(source).end()
-    return "%s%s%s\n%s" % (source[:head], " ".join(text.split("\n")), source[head:], text)
+    return "%s\n%s\n%s\n%s" % (source[:head], text, source[head:], text)
 
 
 def run(request):

@@ -27,8 +27,6 @@ OWN_RUNNER = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)(['"])
 """What a file has that runs its tests itself, whatever else the project uses."""
 ESM = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
 """What ECMAScript modules have, and scripts have not."""
-SEALED_READS = {"jest": 2}
-"""How often a test runner reads a test file, where it is not once."""
 GRACE_S = 5.0
 """Seconds beyond a test's time limit, which the hook enforces, after which the process is killed."""
 START_S = 60.0
@@ -115,12 +113,12 @@ class NodeProcess:
             "root": request["root"],
             "key": self.key,
             "sealed": request.get("sealed") or {},
-            "sealed_reads": SEALED_READS.get(file.runner, 1),
             "inserted": request.get("inserted"),
             "textual": request.get("textual"),
             "file": os.path.join(request["root"], file.path),
             "runner": file.runner,
             "esm": file.is_esm,
+            "print": bool(request.get("print")),
             "mocha": request.get("mocha") or [],
             "watch": bool(request.get("watch")),
             "load_stress": bool(request.get("load_stress")),
