@@ -91,6 +91,8 @@ class _Removal:
             module = self.codebase.modules[symbol.path]
             spans = elements if symbol.qualname in module.elements else statements
             spans.setdefault(symbol.path, set()).add(module.statements[symbol.qualname])
+            for signature in module.overloads.get(symbol.qualname, ()):
+                statements.setdefault(symbol.path, set()).add(signature)
         for path, export in self._exports():
             spans = elements if export.is_element else statements
             spans.setdefault(path, set()).add((export.start, export.end))

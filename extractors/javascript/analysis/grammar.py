@@ -26,8 +26,14 @@ DECLARED = frozenset({"function_declaration", "generator_function_declaration"})
 """Function nodes that are statements."""
 VARIABLES = frozenset({"lexical_declaration", "variable_declaration"})
 """Statements that declare variables."""
-WRAPPERS = frozenset({"parenthesized_expression"})
-"""Nodes that only surround another."""
+WRAPPERS = frozenset({"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"})
+"""Nodes that only surround another: the first in them."""
+CLASSES = frozenset({"class_declaration", "class", "abstract_class_declaration"})
+"""Nodes that are classes."""
+TYPES = frozenset({"interface_declaration", "type_alias_declaration", "enum_declaration"})
+"""Statements that declare types."""
+TYPED = (".ts", ".tsx", ".mts", ".cts")
+"""Suffixes of files in TypeScript."""
 
 
 @cache
@@ -89,7 +95,7 @@ def descendants(node: Node) -> Iterator[Node]:
 
 
 def unwrapped(node: Node) -> Node:
-    """The expression inside parentheses; other nodes unchanged."""
+    """The expression inside parentheses or assertions of types; other nodes unchanged."""
     while node.type in WRAPPERS and node.named_child_count:
         node = node.named_children[0]
     return node

@@ -101,5 +101,7 @@ class JavaScriptModule(Module):
     """Qualified name to the bytes that are deleted with a symbol: its statement, or its element of a list."""
     elements: frozenset[str] = frozenset()
     """Qualified names of the symbols that are elements of a list (of an object, of a declaration of several names)."""
+    overloads: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """Qualified name to the bytes of the signatures of overloads before a function's implementation."""
     is_esm: bool = False
     """Whether the file has ``import`` or ``export`` statements."""

@@ -82,12 +82,13 @@ module.exports = async (core, { runInserted }) => {
   }
 
   try {
-    const Mocha = load('mocha')
+    const exported = load('mocha')
+    const Mocha = exported.default || exported
     const options = optionsOf(load, request.mocha || [])
     for (const name of OURS) delete options[name]
     Object.assign(options, await requireAll(load, request.root, list(options.require)))
-    for (const part of ['runner', 'runnable', 'test', 'suite', 'hook', 'context']) {
-      core.watch(`mocha/${part}`, load(`mocha/lib/${part}`).prototype)
+    for (const part of ['Runner', 'Runnable', 'Test', 'Suite', 'Hook', 'Context']) {
+      if (typeof Mocha[part] === 'function') core.watch(`mocha/${part}`, Mocha[part].prototype)
     }
     const mocha = new Mocha({ ...options, reporter: class {} })
     insert(mocha, 'first')
