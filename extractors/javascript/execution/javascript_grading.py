@@ -29,7 +29,7 @@ from excise.types import Recipe
 _SUPERVISOR = "/excise/inside/excise_node_grade.py"
 _CONFIGURATION = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", ".npmrc", ".yarnrc",
-    ".babelrc", "babel.config", "jest.config", ".mocharc", "vitest.config", "vite.config", "tsconfig", ".taprc",
+    ".babelrc", "babel.config", "jest.config", "jest.setup", ".mocharc", "vitest.", "vite.config", "tsconfig", ".taprc",
     ".c8rc", ".nycrc", "ava.config", ".swcrc", ".env", "jsconfig", ".node-version", ".nvmrc", ".borp",
 )  # fmt: skip
 """Beginnings of the names of files that decide how node or a test runner loads code."""

@@ -21,3 +21,8 @@ class ScrubRules:
     """Suffixes of files, with the dot."""
     names: frozenset[str] = frozenset()
     """Names of files."""
+    compiled: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(suffix of sources, suffixes of what a compiler makes of them): such a file is an artefact if the source is in
+    the tree, beside it or below another of the main folders (``src/a/b.ts`` for ``a/b.js`` and ``lib/a/b.js``)."""
+    not_compiled: frozenset[str] = frozenset()
+    """Names of main folders in which no such file is an artefact: those of tests."""
