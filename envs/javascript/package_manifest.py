@@ -29,6 +29,8 @@ _IMPORT = re.compile(rf"""(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b|\b
 _TEST_CALL = re.compile(r"\b(?:test|it|describe|suite|tape)\b[\w.]*\s*\(")
 _OWN_RUNNERS = frozenset({"tape", "node:test"})
 """Modules of test runners that a test file itself starts."""
+_SETUP = re.compile(r"(^|/)((jest|vitest|vite|babel)\.config|[\w.-]*setup[\w.-]*)\.[cm]?[jt]sx?$")
+"""Files that a test runner loads by its configuration."""
 _NAME = re.compile(r"(@[\w.~-]+/)?[A-Za-z0-9._~-]+")
 _RANGE = re.compile(r"[\w.\-+^~<>=*| ]*")
 _BUILTIN = frozenset(
@@ -75,7 +77,8 @@ def read_project(root: Path) -> ProjectFiles:
         )
     if any(path.endswith(TYPED) for path in runnable) or _reaches_typed(runnable, known):
         command = command.for_typescript(manifest)
-    needed = {_package(module) for module in frozenset().union(*(_reached(path, known, main) for path in runnable))}
+    roots = {*runnable, *(path for path in known if _SETUP.search(path))}
+    needed = {_package(module) for module in frozenset().union(*(_reached(path, known, main) for path in roots))}
     name = str(manifest.get("name", ""))
     packages, evidence = _packages(manifest, needed | named_packages(root, manifest, command), name)
     for package in command.packages:

@@ -23,6 +23,8 @@ _VALUED = frozenset({"--import", "--require", "-r", "--loader", "--experimental-
 _PLAIN = frozenset({"--experimental-vm-modules", "--experimental-strip-types", "--experimental-import-meta-resolve"})
 _MOCHA_VALUED = frozenset({"-r", "--require", "-u", "--ui", "--file", "--timeout", "-t", "-s", "--slow", "--extension",
                            "--config", "--import", "--loader", "-n", "--node-option"})  # fmt: skip
+_PREFIX = re.compile(r"^(@babel/)?(babel-|jest-)?(preset|plugin|environment)-")
+"""What short names lack."""
 _MAX_BYTES = 1 << 18
 
 
@@ -99,19 +101,17 @@ def named_packages(root: Path, manifest: Mapping[str, Any], command: TestCommand
         for package in _table(manifest, table):
             if _is_named(package, text) or package == "typescript":
                 found.add(package)
-    names = {"babel-jest": "jest", "@babel/core": "jest", "@babel/preset-env": "jest", "@types/jest": "jest",
-             "@types/node": "", "@types/mocha": "mocha", "@types/chai": "mocha", "vite": "vitest",
-             "jest-environment-jsdom": "jest", "jsdom": "vitest", "happy-dom": "vitest"}  # fmt: skip
-    found |= {name for name, runner in names.items() if runner in {"", command.runner} and name in text}
     types = {name for name in _table(manifest, "devDependencies") if name.startswith("@types/")}
     return found | (types if (root / "tsconfig.json").is_file() else set())
 
 
 def _is_named(package: str, text: str) -> bool:
-    short = re.sub(r"^(@babel/|babel-)(preset|plugin)-", "", package)
-    return re.search(rf"(?<![\w@/-]){re.escape(package)}(?![\w-])", text) is not None or (
-        short != package and re.search(rf"[\"']{re.escape(short)}[\"']", text) is not None
-    )
+    """Whether a text names a package, or by the short name that babel and jest allow in configuration."""
+    if re.search(rf"(?<![\w@/-]){re.escape(package)}(?![\w-])", text):
+        return True
+    short = _PREFIX.sub(lambda found: "@babel/" if found[1] else "", package)
+    names = {short, short.removeprefix("@babel/")} - {package}
+    return any(re.search(rf"[\"']{re.escape(name)}[\"']", text) for name in names)
 
 
 def _split(command: str) -> list[str]:

@@ -52,8 +52,8 @@ class ModuleLinks:
         if base in {".", ""}:
             base = self._main
         plain = _SUFFIX.sub("", base)
-        found = [f"{base}{end}" for end in _ENDS] + [f"{plain}{end}" for end in _TYPED_ENDS if plain != base]
-        return next((each for each in found if each in self._modules), None)
+        names = [f"{base}{end}" for end in _ENDS] + [f"{plain}{end}" for end in _TYPED_ENDS if plain != base]
+        return next((each for each in names if each in self._modules), None)
 
     @cached_property
     def _main(self) -> str:

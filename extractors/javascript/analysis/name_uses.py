@@ -15,6 +15,7 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.grammar import (
     CLASSES,
     FUNCTIONS,
+    TYPES,
     VARIABLES,
     chain_of,
     children,
@@ -78,6 +79,9 @@ class _Walk:
             "type_identifier": self._identifier,
             "call_expression": self._call,
             "comment": self._nothing,
+            "required_parameter": self._parameter,
+            "optional_parameter": self._parameter,
+            **dict.fromkeys((*TYPES, "function_signature", "type_parameter"), self._declared_type),
         }
 
     def _text(self, node: Node) -> str:
@@ -163,6 +167,20 @@ class _Walk:
 
     def _nothing(self, node: Node, place: _Place) -> None:
         """Comments name nothing."""
+
+    def _declared_type(self, node: Node, place: _Place) -> None:
+        """The name of a type, or of a function's signature, is no use of it."""
+        name = node.child_by_field_name("name")
+        for child in node.named_children:
+            if name is None or child.id != name.id:
+                self.visit(child, place)
+
+    def _parameter(self, node: Node, place: _Place) -> None:
+        """A parameter in TypeScript; those of types of functions are bound nowhere."""
+        pattern = node.child_by_field_name("pattern")
+        for child in node.named_children:
+            if pattern is None or child.id != pattern.id or pattern.type not in {"identifier", "this"}:
+                self.visit(child, place)
 
     # ----------------------------------------------------------------------------- references
     def _add(self, chain: tuple[str, ...], node: Node, place: _Place) -> None:

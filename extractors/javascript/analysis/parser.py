@@ -255,7 +255,7 @@ class _Parser:
             start_line=start_line,
             end_line=end_line,
             body_line=self._line(first.start_byte) if first is not None else 0,
-            signature=self._signature(definition),
+            signature="; ".join((*self._heads(definition), self._signature(definition))),
             docstring=next(
                 (found for each in (outer, *definition.overloads) if (found := doc_comment(each, self.source))), ""
             ),
@@ -265,6 +265,11 @@ class _Parser:
             loc=self._count(start_line, end_line),
             complexity=1 + sum(map(_is_decision, own)),
         )
+
+    def _heads(self, definition: _Definition) -> list[str]:
+        """The signatures of overloads, each on one line."""
+        found = (" ".join(text(each, self.source).split()).rstrip(";") for each in definition.overloads)
+        return [each.removeprefix("export ") for each in found]
 
     def _signature(self, definition: _Definition) -> str:
         node, name = definition.node, definition.qualname.rpartition(".")[2].partition("#")[0]
