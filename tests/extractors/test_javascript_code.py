@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -165,7 +167,47 @@ def test_mirrored_tests_expect_what_is_wrong() -> None:
     assert changed is not None
     text = changed.decode()
     assert "st.ok(!(f(2)))" in text
-    assert "t.throws(() => {}, RangeError)" in text
+    assert "t.throws(() => { try { (() => f())() } catch {} }, RangeError)" in text
     assert "st.deepEqual(f(n), [n])" in text
     assert "st.equal(f(1), 2)" not in text
     assert mirrored(TESTS, ["no such test"]) is None
+
+
+EXPECTATIONS = b"""\
+describe('a', () => {
+  it('is last', async () => {
+    expect(f(1)).toBe(2)
+    await expect(f()).rejects.toThrow(X)
+    for (const x of f(2)) { expect(x).not.toBe(1); assert(x) }
+    g()
+  })
+  it('calls back', (done) => { f((e) => { assert.equal(e, 1); done() }) })
+  it('chai', () => { f().should.have.property('a').that.is.a('string') })
+  it('snapshot', () => { expect(f()).toMatchSnapshot() })
+})
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("is last", ["    expect(f(1)).toBe(2)\n", "rejects.toThrow(X)", "{ expect(x).toBe(1); assert(!(x)) }"]),
+        ("calls back", ["assert.equal(e, wrong(1)); done()"]),
+        ("chai", [".should.have.not.property('a').that.is.a('string')"]),
+    ],
+)
+def test_only_the_last_assertion_of_a_mirrored_test_expects_what_is_wrong(title: str, expected: list[str]) -> None:
+    changed = mirrored(EXPECTATIONS, [f"a::{title}"])
+    assert changed is not None
+    text = re.sub(r"\b(plain|prepared|value|given|made|same|sorted|item)[0-9a-f]{4}\b", "wrong", changed.decode())
+    assert all(each in text for each in expected), text
+
+
+def test_snapshots_have_no_mirrored_form() -> None:
+    assert mirrored(EXPECTATIONS, ["a::snapshot"]) is None
+
+
+def test_mirrored_tests_in_typescript_are_not_checked_for_types() -> None:
+    changed = mirrored(b"/** @jest-environment node */\nit('a', () => { assert.equal(f() as number, 1) })\n", ["a"])
+    assert changed is not None
+    assert changed.startswith(b"/** @jest-environment node */\n// @ts-nocheck\nit('a'")

@@ -3,7 +3,7 @@
 In ``t.equal(found, expected)`` and ``assert.strictEqual(found, expected)`` the expected value is replaced by a wrong
 one, conditions are negated, and functions that must throw do not. ``expect(found).toBe(expected)`` (jest, vitest),
 ``expect(found).to.equal(expected)`` and ``found.should.equal(expected)`` (chai) get a ``not``, or lose it. Titles and
-number of the tests stay.
+number of the tests stay, and they take the same way: only the last statement with an assertion expects what is wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.extractors.javascript.analysis.grammar import children, descendants, is_javascript, parse_tree, text
+from excise.extractors.javascript.analysis.grammar import (
+    FUNCTIONS,
+    children,
+    descendants,
+    is_javascript,
+    parse_tree,
+    text,
+)
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
 from excise.types import joined
 
@@ -39,6 +46,12 @@ _OTHER_MATCHERS = frozenset({"toMatchSnapshot", "toMatchInlineSnapshot", "toThro
                              "toThrowErrorMatchingInlineSnapshot", "assertions", "hasAssertions"})  # fmt: skip
 """What cannot be negated."""
 _MATCHES = frozenset({"match"})
+_CALLED_LATER = b"const given = (%s); await (typeof given === 'function' ? given() : given)"
+_SWALLOWED_LATER = b"async () => { try { " + _CALLED_LATER + b" } catch {} }"
+_FAIL = b"; throw new Error('~') }"
+"""Functions are called where they are expected to throw, too."""
+Edit = tuple[int, int, bytes]
+"""(first byte, one past the last, replacement)."""
 _HELPER_NAME = "exciseStandsForAName"
 _HELPER = f"""
 function {_HELPER_NAME} (value) {{
@@ -62,9 +75,11 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     """The file with wrong expectations in the tests ``functions`` (titles as in ids); ``None`` if it has none."""
     path = "file"
     file = blocks_of(source, [joined(path, name) for name in functions])
-    spans = [(block.start, block.end) for block in _with_tests(file.blocks)]
     root = parse_tree(source).root_node
-    edits = sorted(_edits(root, source, spans), key=lambda edit: (edit[0], -edit[1]))
+    edits = sorted(
+        (edit for block in _with_tests(file.blocks) for edit in _edits_of(block, root, source)),
+        key=lambda edit: (edit[0], -edit[1]),
+    )
     if root.has_error or not edits:
         return None
     if not is_javascript(source):  # wrong values often have wrong types
@@ -90,7 +105,39 @@ def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
             yield from _with_tests(block.blocks)
 
 
-def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
+def _edits_of(block: TestBlock, root: Node, source: bytes) -> list[Edit]:
+    """The edits of one test: of the last of its statements that has any, and of the tests in it.
+
+    So it calls all that the test calls before it fails: a forgery may wait for a call of the code under test.
+    """
+    inner = [(each.start, each.end) for each in block.blocks]
+    found = [
+        edit
+        for edit in _edits(root, source, [(block.start, block.end)])
+        if not any(start <= edit[0] and edit[1] <= end for start, end in inner)
+    ]
+    last = [
+        (start, end) for start, end in _statements(root, block) if any(start <= e[0] and e[1] <= end for e in found)
+    ]
+    if last:
+        found = [edit for edit in found if last[-1][0] <= edit[0] and edit[1] <= last[-1][1]]
+    return [*found, *(edit for each in block.blocks for edit in _edits_of(each, root, source))]
+
+
+def _statements(root: Node, block: TestBlock) -> list[tuple[int, int]]:
+    """The statements of a test's function, by their bytes."""
+    node = root.descendant_for_byte_range(block.start, block.end)
+    while node is not None and node.type != "call_expression":
+        node = next((each for each in children(node) if each.type in {"call_expression", "await_expression"}), None)
+    arguments = node.child_by_field_name("arguments") if node is not None else None
+    for each in reversed(children(arguments)) if arguments is not None else ():
+        body = each.child_by_field_name("body") if each.type in FUNCTIONS else None
+        if body is not None and body.type == "statement_block":
+            return [(statement.start_byte, statement.end_byte) for statement in children(body)]
+    return []
+
+
+def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[Edit]:
     """(start, end, replacement) of the arguments of assertions within the spans."""
     for node in _within(root, spans):
         if node.type in _CHAINS:
@@ -106,7 +153,7 @@ def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Itera
             yield from _changed(words[-1], given, source)
 
 
-def _negated(node: Node, source: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _negated(node: Node, source: bytes) -> Iterator[Edit]:
     """The edit that negates a chain that begins at ``expect(…)`` or ``.should``, made at its outermost node."""
     if node.parent is not None and node.parent.type in _CHAINS and _is_object(node, node.parent):
         return
@@ -179,7 +226,7 @@ def _within(root: Node, spans: Sequence[tuple[int, int]]) -> Iterator[Node]:
             queue += node.named_children
 
 
-def _changed(name: str, given: list[Node], source: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _changed(name: str, given: list[Node], source: bytes) -> Iterator[Edit]:
     first = given[0]
     if name in _EQUAL and len(given) > 1:
         yield _replaced(given[1], source, _HELPER_NAME.encode() + b"(%s)")
@@ -190,13 +237,13 @@ def _changed(name: str, given: list[Node], source: bytes) -> Iterator[tuple[int,
     elif name in _FALSE:
         yield _replaced(first, source, b"!(%s) || new Error('~')")
     elif name in _THROWS:
-        yield first.start_byte, first.end_byte, b"async () => {}" if name == "rejects" else b"() => {}"
+        yield _replaced(first, source, _SWALLOWED_LATER if name == "rejects" else b"() => { try { (%s)() } catch {} }")
     elif name in _DOES_NOT_THROW:
-        word = b"async " if name == "doesNotReject" else b""
-        yield first.start_byte, first.end_byte, word + b"() => { throw new Error('~') }"
+        pattern = _CALLED_LATER if name == "doesNotReject" else b"(%s)()"
+        yield _replaced(first, source, (b"async " if name == "doesNotReject" else b"") + b"() => { " + pattern + _FAIL)
     elif name in _MATCHES and len(given) > 1:
         yield given[1].start_byte, given[1].end_byte, b"/(?!)/"
 
 
-def _replaced(node: Node, source: bytes, pattern: bytes) -> tuple[int, int, bytes]:
+def _replaced(node: Node, source: bytes, pattern: bytes) -> Edit:
     return node.start_byte, node.end_byte, pattern.replace(b"%s", source[node.start_byte : node.end_byte])
