@@ -60,11 +60,6 @@ def parse_tree(source: bytes) -> Tree:
     return min(trees, key=lambda tree: sum(node.end_byte - node.start_byte for node in _errors(tree.root_node)))
 
 
-def is_javascript(source: bytes) -> bool:
-    """Whether a file is JavaScript, not TypeScript alone."""
-    return not Parser(_languages()[0]).parse(source).root_node.has_error
-
-
 def _errors(root: Node) -> Iterator[Node]:
     queue = [root]
     while queue:

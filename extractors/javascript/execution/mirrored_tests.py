@@ -18,7 +18,6 @@ from excise.extractors.javascript.analysis.grammar import (
     FUNCTIONS,
     children,
     descendants,
-    is_javascript,
     parse_tree,
     text,
 )
@@ -82,9 +81,9 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     )
     if root.has_error or not edits:
         return None
-    if not is_javascript(source):  # wrong values often have wrong types
-        start = next(child.start_byte for child in root.children if child.type not in {"comment", "hash_bang_line"})
-        edits.insert(0, (start, start, b"// @ts-nocheck\n"))
+    # In TypeScript, wrong values often have wrong types; in JavaScript, this is a comment.
+    start = next(child.start_byte for child in root.children if child.type not in {"comment", "hash_bang_line"})
+    edits.insert(0, (start, start, b"// @ts-nocheck\n"))
     name = f"{secrets.choice(_NAMES)}{secrets.token_hex(2)}"
     pieces: list[bytes] = []
     position = 0
@@ -93,7 +92,9 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
             continue
         pieces += [source[position:start], replacement]
         position = end
-    pieces += [source[position:], _HELPER.encode()]
+    pieces.append(source[position:])
+    if any(_HELPER_NAME.encode() in replacement for _, _, replacement in edits):
+        pieces.append(_HELPER.encode())
     return b"".join(pieces).replace(_HELPER_NAME.encode(), name.encode())
 
 
