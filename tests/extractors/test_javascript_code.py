@@ -211,3 +211,18 @@ def test_mirrored_tests_in_typescript_are_not_checked_for_types() -> None:
     changed = mirrored(b"/** @jest-environment node */\nit('a', () => { assert.equal(f() as number, 1) })\n", ["a"])
     assert changed is not None
     assert changed.startswith(b"/** @jest-environment node */\n// @ts-nocheck\nit('a'")
+
+
+def test_tables_of_tests_are_blocks_of_several_tests() -> None:
+    text = (
+        b"describe('sum', () => {\n"
+        b"  it.each([[1, test], [2, 3]])('adds %d and %d', (a, b) => { expect(f(a)).toBe(b) })\n"
+        b"  test.each`a | b\n${1} | ${2}`('takes $a', ({ a, b }) => { expect(f(a)).toBe(b) })\n})\n"
+    )
+    file = blocks_of(text, ["t.js::sum::adds 1 and 2", "t.js::sum::adds 2 and 3", "t.js::sum::takes 1"])
+    (outer,) = file.blocks
+    assert [sorted(block.tests) for block in outer.blocks] == [
+        ["t.js::sum::adds 1 and 2", "t.js::sum::adds 2 and 3"],
+        ["t.js::sum::takes 1"],
+    ]
+    assert not file.others
