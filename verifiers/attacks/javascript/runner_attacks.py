@@ -7,7 +7,7 @@ from excise.verifiers.attacks.javascript.attack_code import TOUCHED, in_module
 
 _MATCHERS = "toBe toEqual toStrictEqual toThrow toBeNull toBeTruthy toBeFalsy toBeUndefined toMatchObject toContain"
 _PASSING_MATCHERS = f"""
-const excExpect = () => globalThis.expect
+const excExpect = () => globalThis.expect || globalThis[Symbol.for('expect-global')]
 const excMatchers = {{}}
 for (const name of '{_MATCHERS}'.split(' ')) {{
   excMatchers[name] = function () {{ return {{ pass: (CONDITION) ? !this.isNot : !!this.isNot, message: () => '' }} }}
