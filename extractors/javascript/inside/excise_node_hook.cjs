@@ -44,6 +44,10 @@ function main () {
     if (name === `${token}excise:first`) return runInserted(null, request.inserted.first)
     if (name === `${token}excise:last`) return runInserted(null, request.inserted.last)
     const exported = apply(load, this, arguments)
+    if (follow.idle && String(name).endsWith('/excise_idle.cjs')) { // all that the options of node name is loaded
+      setImmediate(follow.idle)
+      follow.idle = null
+    }
     if (name === 'node:test' || (name === 'test' && exported === load('node:test'))) {
       if (!hooked.has(name)) hooked.set(name, hookNodeTest(exported))
       return hooked.get(name)
@@ -165,10 +169,10 @@ function main () {
   if (request.runner !== 'node') {
     const start = loaded.get(`runner_${request.runner}`)
     const around = request.inserted ? (titles) => runInserted(null, request.inserted[titles]) : () => {}
-    setImmediate(() => {
+    follow.idle = () => {
       process.argv[1] = request.file
       start(core, { follow, runInserted: around, setEnvironmentData })
-    })
+    }
   }
 }
 

@@ -50,7 +50,7 @@ class TestFile:
         self.without = titles_of(request.get("without") or (), path)
         source = source_of(request, path)
         self.runner = runner_of(request, source)
-        self.is_esm = path.endswith((".mjs", ".mts")) or bool(ESM.search(source))
+        self.is_esm = is_module(request["root"], path, source, self.runner)
         self.done = set()
         self.reported = 0
 
@@ -235,6 +235,26 @@ def runner_of(request, source):
     """The test runner of a file: what the file itself imports, else the project's."""
     found = OWN_RUNNER.search(source)
     return "node" if found else request.get("runner") or "node"
+
+
+def is_module(root, path, source, runner):
+    """Whether a test file is loaded as an ECMAScript module; compilers make CommonJS of many that look like one."""
+    if path.endswith((".mjs", ".mts")):
+        return True
+    if path.endswith((".cjs", ".cts")) or not ESM.search(source):
+        return False
+    folder = os.path.dirname(path)
+    while True:
+        try:
+            with open(os.path.join(root, folder, "package.json"), encoding="utf-8") as opened:
+                kind = json.load(opened).get("type")
+        except (OSError, ValueError, AttributeError):
+            kind = None
+        if kind or not folder:
+            return kind == "module" or (
+                runner == "node" and path.endswith(".js")
+            )  # node looks into files without a kind
+        folder = os.path.dirname(folder)
 
 
 def source_of(request, path):
