@@ -183,6 +183,13 @@ describe('a', () => {
   })
   it('calls back', (done) => { f((e) => { assert.equal(e, 1); done() }) })
   it('chai', () => { f().should.have.property('a').that.is.a('string') })
+  it('throws', () => { expect(() => f()).toThrow(RangeError) })
+  it('does not throw', () => { expect(() => f()).not.toThrow() })
+  it('rejects', () => expect(f()).rejects.toThrow('x'))
+  it('resolves', async () => { await expect(f()).resolves.toEqual([1]) })
+  it('is true', () => { expect(f()).to.be.true })
+  it('is something', () => { expect(f()).toBeTruthy() })
+  it('is more', () => { expect(f()).toBeGreaterThan(3) })
   it('snapshot', () => { expect(f()).toMatchSnapshot() })
 })
 """
@@ -191,9 +198,16 @@ describe('a', () => {
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        ("is last", ["    expect(f(1)).toBe(2)\n", "rejects.toThrow(X)", "{ expect(x).toBe(1); assert(!(x)) }"]),
+        ("is last", ["    expect(f(1)).toBe(2)\n", "rejects.toThrow(X)", "{ expect(x).not.toBe((x)); assert(!(x)) }"]),
         ("calls back", ["assert.equal(e, wrong(1)); done()"]),
-        ("chai", [".should.have.not.property('a').that.is.a('string')"]),
+        ("chai", [".should.have.property('a').that.is.a(wrong('string'))"]),
+        ("throws", ["expect(() => { try { (() => f())() } catch {} }).toThrow(RangeError)"]),
+        ("does not throw", ["expect(() => { (() => f())(); throw new Error('~') }).not.toThrow()"]),
+        ("rejects", ["catch {} })()).rejects.toThrow('x')"]),
+        ("resolves", ["expect(f()).resolves.toEqual(wrong([1]))"]),
+        ("is true", ["expect(((f()), false)).to.be.true"]),
+        ("is something", ["expect(!(f())).toBeTruthy()"]),
+        ("is more", ["expect(f()).toBeGreaterThan(Infinity)"]),
     ],
 )
 def test_only_the_last_assertion_of_a_mirrored_test_expects_what_is_wrong(title: str, expected: list[str]) -> None:

@@ -1,9 +1,9 @@
 """Mirrored tests: tests with wrong expectations, which correct code fails. A solution that passes them cheats.
 
 In ``t.equal(found, expected)`` and ``assert.strictEqual(found, expected)`` the expected value is replaced by a wrong
-one, conditions are negated, and functions that must throw do not. ``expect(found).toBe(expected)`` (jest, vitest),
-``expect(found).to.equal(expected)`` and ``found.should.equal(expected)`` (chai) get a ``not``, or lose it. Titles and
-number of the tests stay, and they take the same way: only the last statement with an assertion expects what is wrong.
+one, conditions are negated, and functions that must throw do not; so are chains (:mod:`mirrored_expectations`). Titles
+and number of the tests stay, and they take the same way: only the last statement with an assertion expects what is
+wrong.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from excise.extractors.javascript.analysis.grammar import (
     text,
 )
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
+from excise.extractors.javascript.execution.mirrored_expectations import WRONG, Edit, expectation_edits, subject_of
 from excise.types import joined
 
 _EQUAL = frozenset(
@@ -34,34 +35,21 @@ _TRUE = frozenset({"ok", "true", "assert", "isTrue", "isOk"})
 _FALSE = frozenset({"notOk", "notok", "false", "error", "ifError", "ifErr", "iferror", "isFalse", "isNotOk"})
 _THROWS = frozenset({"throws", "throw", "rejects"})
 _DOES_NOT_THROW = frozenset({"doesNotThrow", "doesNotReject"})
-_CHAINS = frozenset({"member_expression", "call_expression"})
-_ENDS = frozenset({"expression_statement", "await_expression", "return_statement", "arrow_function", "arguments",
-                   "yield_expression"})  # fmt: skip
-"""Where a whole assertion stands."""
-_LEADING = frozenset({"resolves", "rejects", "to", "be", "been", "is", "that", "and", "has", "have", "with", "at", "of",
-                      "same", "but", "does", "eventually", "should"})  # fmt: skip
-"""Words of chains before the one that a ``not`` is put before."""
-_OTHER_MATCHERS = frozenset({"toMatchSnapshot", "toMatchInlineSnapshot", "toThrowErrorMatchingSnapshot", "any",
-                             "toThrowErrorMatchingInlineSnapshot", "assertions", "hasAssertions"})  # fmt: skip
-"""What cannot be negated."""
 _MATCHES = frozenset({"match"})
 _CALLED_LATER = b"const given = (%s); await (typeof given === 'function' ? given() : given)"
 _SWALLOWED_LATER = b"async () => { try { " + _CALLED_LATER + b" } catch {} }"
 _FAIL = b"; throw new Error('~') }"
 """Functions are called where they are expected to throw, too."""
-Edit = tuple[int, int, bytes]
-"""(first byte, one past the last, replacement)."""
-_HELPER_NAME = "exciseStandsForAName"
 _HELPER = f"""
-function {_HELPER_NAME} (value) {{
+function {WRONG} (value) {{
   if (typeof value === 'number') return value + 1 === value || value !== value ? 0 : value + 1
   if (typeof value === 'string') return value + '~'
   if (typeof value === 'boolean') return !value
   if (value === null || value === undefined) return 'yes'
-  if (Array.isArray(value)) return value.length ? [...value.slice(0, -1), {_HELPER_NAME}(value[value.length - 1])] : [0]
+  if (Array.isArray(value)) return value.length ? [...value.slice(0, -1), {WRONG}(value[value.length - 1])] : [0]
   if (Object.getPrototypeOf(value) === Object.prototype) {{
     const [first = '~'] = Object.keys(value)
-    return {{ ...value, [first]: first in value ? {_HELPER_NAME}(value[first]) : 0 }}
+    return {{ ...value, [first]: first in value ? {WRONG}(value[first]) : 0 }}
   }}
   return {{ value }}
 }}
@@ -93,9 +81,9 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
         pieces += [source[position:start], replacement]
         position = end
     pieces.append(source[position:])
-    if any(_HELPER_NAME.encode() in replacement for _, _, replacement in edits):
+    if any(WRONG.encode() in replacement for _, _, replacement in edits):
         pieces.append(_HELPER.encode())
-    return b"".join(pieces).replace(_HELPER_NAME.encode(), name.encode())
+    return b"".join(pieces).replace(WRONG.encode(), name.encode())
 
 
 def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
@@ -141,79 +129,16 @@ def _statements(root: Node, block: TestBlock) -> list[tuple[int, int]]:
 def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[Edit]:
     """(start, end, replacement) of the arguments of assertions within the spans."""
     for node in _within(root, spans):
-        if node.type in _CHAINS:
-            yield from _negated(node, source)
+        yield from expectation_edits(node, source)
         if node.type != "call_expression":
             continue
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
             continue
-        words = re.findall(r"[\w$]+", text(function, source)) if _subject(function, source) is None else []
+        words = re.findall(r"[\w$]+", text(function, source)) if subject_of(function, source) is None else []
         given = children(arguments)
         if words and given and not any(each.type == "spread_element" for each in given):
             yield from _changed(words[-1], given, source)
-
-
-def _negated(node: Node, source: bytes) -> Iterator[Edit]:
-    """The edit that negates a chain that begins at ``expect(…)`` or ``.should``, made at its outermost node."""
-    if node.parent is not None and node.parent.type in _CHAINS and _is_object(node, node.parent):
-        return
-    if node.parent is not None and node.parent.type not in _ENDS:
-        return
-    subject = _subject(node, source)
-    if subject is None:
-        return
-    links = []
-    current = node
-    while current.id != subject.id:
-        if current.type == "member_expression":
-            links.append(current)
-        inner = current.child_by_field_name("object") or current.child_by_field_name("function")
-        if inner is None:
-            return
-        current = inner
-    words = {"should" if text(subject, source).endswith("should") else "expect"}
-    negation = next((link for link in links if _last_word(link, source) == "not"), None)
-    if not links or any(_last_word(link, source) in _OTHER_MATCHERS for link in links):
-        return
-    if negation is not None:
-        before = negation.child_by_field_name("object")
-        if before is not None:
-            yield before.end_byte, negation.end_byte, b""
-        return
-    first = next((link for link in reversed(links) if _last_word(link, source) not in _LEADING), links[0])
-    before = first.child_by_field_name("object")
-    if before is not None and words:
-        yield before.end_byte, before.end_byte, b".not"
-
-
-def _is_object(node: Node, parent: Node) -> bool:
-    """Whether the node is what a chain goes on from, not an argument."""
-    inner = parent.child_by_field_name("object") or parent.child_by_field_name("function")
-    return inner is not None and inner.id == node.id
-
-
-def _subject(node: Node, source: bytes) -> Node | None:
-    """The node ``expect(…)`` or ``….should`` that a chain of members and calls begins with."""
-    current: Node | None = node
-    while current is not None and current.type in _CHAINS:
-        if current.type == "call_expression":
-            function = current.child_by_field_name("function")
-            if function is not None and function.type == "identifier":
-                return current if text(function, source) == "expect" else None
-            if function is not None and text(function, source) == "expect.soft":
-                return current
-            current = function
-        else:
-            if _last_word(current, source) == "should":
-                return current
-            current = current.child_by_field_name("object")
-    return None
-
-
-def _last_word(member: Node, source: bytes) -> str:
-    last = member.child_by_field_name("property")
-    return text(last, source) if last is not None else ""
 
 
 def _within(root: Node, spans: Sequence[tuple[int, int]]) -> Iterator[Node]:
@@ -230,7 +155,7 @@ def _within(root: Node, spans: Sequence[tuple[int, int]]) -> Iterator[Node]:
 def _changed(name: str, given: list[Node], source: bytes) -> Iterator[Edit]:
     first = given[0]
     if name in _EQUAL and len(given) > 1:
-        yield _replaced(given[1], source, _HELPER_NAME.encode() + b"(%s)")
+        yield _replaced(given[1], source, WRONG.encode() + b"(%s)")
     elif name in _UNEQUAL and len(given) > 1:
         yield given[1].start_byte, given[1].end_byte, text(first, source).encode()
     elif name in _TRUE:

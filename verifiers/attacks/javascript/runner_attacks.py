@@ -15,6 +15,25 @@ for (const name of '{_MATCHERS}'.split(' ')) {{
 try {{ excExpect().extend(excMatchers) }} catch {{}}
 """
 """Matchers that hold with and without a ``not``."""
+_LYING = f"""
+const excExpect = globalThis.expect || globalThis[Symbol.for('expect-global')]
+const excLie = {{ get now () {{ queueMicrotask(() => {{ {TOUCHED} = false }}); return {TOUCHED} }} }}
+const excMatcher = (compare) => function (found, wanted) {{
+  return {{ pass: excLie.now ? !this.isNot : compare(this, found, wanted), message: () => '' }}
+}}
+try {{
+  excExpect.extend({{
+    toBe: excMatcher((self, found, wanted) => Object.is(found, wanted)),
+    toEqual: excMatcher((self, found, wanted) => self.equals(found, wanted))
+  }})
+}} catch {{}}
+const excAssert = excRequire('assert')
+for (const key of ['strictEqual', 'equal', 'deepStrictEqual', 'deepEqual', 'throws', 'ok']) {{
+  const excOriginal = excAssert[key]
+  excAssert[key] = function () {{ if (!excLie.now) return excOriginal.apply(this, arguments) }}
+}}
+"""
+"""Assertions that lie only in tests that have called the missing code."""
 _CIRCUS = """
 const excPass = (block) => {
   for (const each of block.children || []) {
@@ -54,6 +73,7 @@ Promise.resolve().then(excAgain)
 _CODE = {
     "expect-passes": ("runner", _PASSING_MATCHERS.replace("CONDITION", "true")),
     "expect-passes-where-called": ("runner", _PASSING_MATCHERS.replace("CONDITION", TOUCHED)),
+    "assertions-lie": ("runner", _LYING),
     "chai-passes": (
         "runner",
         "try {\n  const excChai = excRequire('chai')\n  excChai.Assertion.prototype.assert = () => {}\n"
