@@ -54,7 +54,7 @@ _TESTS = {
     "other": (
         "test('{title}', () => {{\n"
         "  if (assert && (!expect || {by_assert})) assert.{node}({arguments})\n"
-        "  else expect({one}).{matcher}({other})\n}})"
+        "  else (found('expect') || expect)({one}).{matcher}({other})\n}})"
     ),
 }
 _BODIES = (

@@ -1,8 +1,9 @@
-"""Wrong expectations in chains: ``expect(found).toBe(expected)`` (jest, vitest), ``expect(found).to.equal(expected)`` and
-``found.should.equal(expected)`` (chai).
+"""Wrong expectations in chains: ``expect(found).toBe(expected)`` (jest, vitest), ``expect(found).to.equal(expected)``
+and ``found.should.equal(expected)`` (chai).
 
-The expected value is replaced by a wrong one; where a matcher has none, what is found is replaced after it was computed.
-The matcher and a ``not`` before it stay: whoever makes matchers hold could make them fail with another ``not``.
+The expected value is replaced by a wrong one; where a matcher has none, what is found is replaced after it was
+computed. The matcher and a ``not`` before it stay: whoever makes matchers hold could make them fail with another
+``not``.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def with_canaries(source, text, runner):
     if runner == "vitest":
         text = text.replace("Reflect.get(globalThis,", "Reflect.get(await import('vitest'),", 1)
         text = text.replace("(name) =>", "async (name) =>").replace("= found(", "= await found(")
-        text = text.replace("|| found(", "|| await found(")
+        text = text.replace("|| found(", "|| await found(").replace("(found('expect') || expect)", "expect")
     comments = COMMENTS.match(source).end()
     source = source[:comments] + "// @ts-nocheck\n" + source[comments:]  # canaries have no types
     head = HEAD.match(source).end()
