@@ -53,7 +53,11 @@ def emptied(
     """
     edits: dict[str, list[Edit]] = {}
     for symbol in functions:
-        edits.setdefault(symbol.path, []).append(body_edit(codebase, symbol, kind))
+        own = edits.setdefault(symbol.path, [])
+        own.append(body_edit(codebase, symbol, kind))
+        span = codebase.modules[symbol.path].functions[symbol.qualname]
+        if symbol.path.endswith(TYPED) and span.result_at >= 0:  # else the type would be that of a body that throws
+            own.append(Edit(span.result_at, span.result_at, f": {span.result}".encode()))
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, own in edits.items():
         source = codebase.modules[path].source

@@ -29,6 +29,7 @@ _PLAIN = frozenset(
      "union_type", "array_type", "tuple_type", "readonly_type", "generic_type", "type_arguments"}
 )  # fmt: skip
 """Nodes of values that are computed without effects."""
+_COLLECTIONS = frozenset({"Map", "Set", "WeakMap", "WeakSet", "RegExp"})
 _MAX_ROUNDS = 10
 
 
@@ -82,7 +83,7 @@ def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[st
         return []
     is_import = _is_required(value, source)
     if target.type == "identifier":
-        is_plain = is_import or all(node.type in _PLAIN for node in descendants(value))
+        is_plain = is_import or all(_is_plain(node, source) for node in descendants(value))
         return [(declarator, [(text(target, source), 1)])] if is_plain else []
     if target.type == "object_pattern" and is_import:
         found = []
@@ -95,6 +96,14 @@ def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[st
                     found.append((element, [(text(bound, source), 1)]))
         return found
     return []
+
+
+def _is_plain(node: Node, source: bytes) -> bool:
+    """Whether a node of a value has no effects: parts of literals, and new collections."""
+    if node.type == "new_expression":
+        made = node.child_by_field_name("constructor")
+        return made is not None and text(made, source) in _COLLECTIONS
+    return node.type in _PLAIN or node.type == "arguments"
 
 
 def _is_required(value: Node, source: bytes) -> bool:

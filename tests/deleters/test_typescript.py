@@ -79,6 +79,24 @@ def test_a_stub_keeps_overloads_and_drops_what_only_its_body_used() -> None:
     )
 
 
+def test_a_stub_of_a_function_without_a_type_has_any() -> None:
+    text = (
+        "const KEPT = new Set<string>(['a'])\nexport async function f (x: number) { return KEPT.has(String(x)) }\n"
+        "export const g = (x: number) => f(x)\n"
+        "export class A {\n  constructor (x: number) {}\n  *all () { yield 1 }\n}\n"
+    )
+    codebase = JavaScriptCodebase.from_texts({"a.ts": text})
+    symbols = ("a.ts::f", "a.ts::g", "a.ts::A")
+    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=())
+    patch = editor_of("javascript").deleters["stub"]().delete(codebase, feature).source_patch
+    changed = (apply_patch({"a.ts": text.encode()}, patch)["a.ts"] or b"").decode()
+    assert "f (x: number): Promise<any> {" in changed
+    assert "g = (x: number): any => {" in changed
+    assert "constructor (x: number) {" in changed
+    assert "*all (): Generator<any> {" in changed
+    assert "KEPT" not in changed
+
+
 def test_stand_ins_have_the_types_of_what_they_stand_for() -> None:
     deletion, _ = delete("src/box.ts::Box", "stub")
     changed = changed_by(dict(deletion.stub_patches)["none"])["src/box.ts"]

@@ -227,6 +227,11 @@ def test_mirrored_tests_in_typescript_are_not_checked_for_types() -> None:
     assert changed.startswith(b"/** @jest-environment node */\n// @ts-nocheck\nit('a'")
 
 
+def test_values_of_tables_may_be_empty() -> None:
+    file = blocks_of(b"test.each([['', 1]])('%s => %s', () => {})\n", ["t.js::=> 1", "t.js::=>", "t.js::a => b"])
+    assert not file.others
+
+
 def test_tables_of_tests_are_blocks_of_several_tests() -> None:
     text = (
         b"describe('sum', () => {\n"

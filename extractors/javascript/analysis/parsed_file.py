@@ -83,6 +83,10 @@ class FunctionSpan:
     """Whether the body is an expression without braces."""
     constructs: bool = False
     """Whether it is the constructor of a class that extends another."""
+    result_at: int = -1
+    """Where the type of its result may be written in TypeScript; -1 where it is written, or none is allowed."""
+    result: str = ""
+    """The type of any result of it: ``any``, of a promise, or of a generator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -352,7 +352,24 @@ def _function_span(definition: _Definition) -> FunctionSpan | None:
         body_end=body.end_byte - is_block,
         is_expression=not is_block,
         constructs=derived and definition.qualname.endswith(".constructor"),
+        result_at=_result_at(node, definition.prefix),
+        result=_any_result(node),
     )
+
+
+def _result_at(node: Node, prefix: str) -> int:
+    parameters, name = node.child_by_field_name("parameters"), node.child_by_field_name("name")
+    is_fixed = "set " in prefix or (name is not None and name.text == b"constructor")
+    if parameters is None or node.child_by_field_name("return_type") is not None or is_fixed:
+        return -1
+    return parameters.end_byte
+
+
+def _any_result(node: Node) -> str:
+    is_async = any(child.type == "async" for child in node.children)
+    if "generator" in node.type or any(child.type == "*" for child in node.children):
+        return "AsyncGenerator<any>" if is_async else "Generator<any>"
+    return "Promise<any>" if is_async else "any"
 
 
 def _own_nodes(node: Node) -> Iterator[Node]:

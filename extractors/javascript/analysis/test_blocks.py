@@ -149,7 +149,7 @@ def _title(node: Node, source: bytes) -> tuple[re.Pattern[str], bool]:
 def _table_title(literal: str) -> re.Pattern[str]:
     """What matches the titles of a table of tests, with values in the place of ``%d`` and ``$name``."""
     parts = _VALUES.split(clean_title(literal))
-    return re.compile(r"[\s\S]*".join(re.escape(part) for part in parts))
+    return re.compile(r"[\s\S]*".join(re.escape(part).replace(r"\ ", r"\s*") for part in parts))
 
 
 def _parts(node: Node, source: bytes) -> Iterator[str | None]:
