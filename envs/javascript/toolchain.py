@@ -20,7 +20,7 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, from_json, to_dict, to_json
 
-VERSION = 3
+VERSION = 4
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 _IN_NODE = frozenset({"acorn", "acorn-walk", "amaro", "cjs-module-lexer", "minimatch", "undici"})
 """Packages that node itself holds, as sources in its program: every sandbox would show them."""
@@ -134,7 +134,7 @@ def _install(request: InstallRequest, recipe: Recipe, previous: Environment | No
     built = install_lock(lock, hashes, _new(work / "locked"), cache, timeout_s)
     env = _new(_new(final) / "env")
     built.rename(env / "node_modules")
-    _remove_copies(env / "node_modules", request)
+    _remove_copies(env / "node_modules", request, lock)
     programs = _new(env / "bin")
     (programs / "python").symlink_to(interpreter_of(recipe.python).executable)
     (programs / "node").symlink_to("/usr/bin/node")
@@ -156,13 +156,15 @@ def _install(request: InstallRequest, recipe: Recipe, previous: Environment | No
     (final / "environment.json").write_bytes(to_json(environment, indent=2))
 
 
-def _remove_copies(modules: Path, request: InstallRequest) -> None:
+def _remove_copies(modules: Path, request: InstallRequest, lock: tuple[str, ...]) -> None:
     """Delete installed copies of the project itself, which dependants bring: they hold what tasks delete.
 
     Raises :class:`EnvironmentFailure` (``installs_itself``) if the test runner needs one.
     """
     name = _name_of(request.sources / "package.json")
     copies = [path for path in modules.rglob("node_modules/" + name) if name] + ([modules / name] if name else [])
+    aliased = (line.partition("==npm:") for line in lock if "==npm:" in line)
+    copies += [modules / path for path, _, other in aliased if name and other.rpartition("@")[0] == name]
     for path in copies:
         if path.is_dir():
             runner = next((each for each in _RUNNERS if _is_required(modules, each, name)), "")
