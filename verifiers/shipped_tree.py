@@ -51,7 +51,24 @@ def scrubbed(paths: Iterable[str], language: str) -> frozenset[str]:
     Raises :class:`ConfigError` for an unknown language.
     """
     present, rules = frozenset(paths), get_language(language).scrub_rules
-    return frozenset(path for path in present if _is_artefact(path, present, rules))
+    compiled = _compiled(present, rules)
+    return frozenset(path for path in present if path in compiled or _is_artefact(path, present, rules))
+
+
+def _compiled(present: frozenset[str], rules: ScrubRules) -> frozenset[str]:
+    """The files that a compiler made of others of the tree."""
+    found: set[str] = set()
+    for suffix, made in rules.compiled:
+        sources = {path.removesuffix(suffix) for path in present if path.endswith(suffix)}
+        sources -= {stem for stem in sources if any(f"{stem}{suffix}".endswith(each) for each in made)}
+        moved = {stem.partition("/")[2] for stem in sources if "/" in stem}
+        for path in present:
+            end = next((each for each in made if path.endswith(each)), "")
+            stem = path.removesuffix(end)
+            folder, _, below = stem.partition("/")
+            if end and folder not in rules.not_compiled and {stem, below} & (sources | moved):
+                found.add(path)
+    return frozenset(found)
 
 
 def _is_artefact(path: str, present: frozenset[str], rules: ScrubRules) -> bool:

@@ -5,7 +5,8 @@ A definition that code which stays refers to is not deleted: such a name would b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
 from excise.deleters.edits.byte_edits import apply_edits
@@ -17,7 +18,8 @@ from excise.deleters.javascript.type_declarations import without_declarations
 from excise.deleters.javascript.unused_code import without_unused
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
-from excise.extractors.javascript.analysis.parsed_file import Export
+from excise.extractors.javascript.analysis.module_links import Entity
+from excise.extractors.javascript.analysis.parsed_file import DEFAULT, WHOLE, Export
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, is_inside, joined
 
@@ -91,10 +93,15 @@ class _Removal:
             module = self.codebase.modules[symbol.path]
             spans = elements if symbol.qualname in module.elements else statements
             spans.setdefault(symbol.path, set()).add(module.statements[symbol.qualname])
+            for signature in module.overloads.get(symbol.qualname, ()):
+                statements.setdefault(symbol.path, set()).add(signature)
         for path, export in self._exports():
             spans = elements if export.is_element else statements
             spans.setdefault(path, set()).add((export.start, export.end))
             self._note(path, export)
+        for path, start, end, is_element in self._imports():
+            spans = elements if is_element else statements
+            spans.setdefault(path, set()).add((start, end))
         changed: dict[str, tuple[bytes, bytes | None]] = {}
         for path in sorted({*statements, *elements}):
             before = self.codebase.modules[path].source
@@ -122,13 +129,33 @@ class _Removal:
                 if targets and targets <= gone:
                     yield path, export
 
+    def _imports(self) -> Iterator[tuple[str, int, int, bool]]:
+        """(path, first byte, end, whether it is an element) of imports of what is removed, in modules that stay.
+
+        Nothing uses them any more. A module that imports what its source does not export cannot be loaded.
+        """
+        gone = set(self.gone)
+        for path, module in self.codebase.modules.items():
+            if self.codebase.is_test(path) or not module.is_esm:
+                continue
+            per_statement = Counter(each.stmt_start for each in module.imports)
+            for each in module.imports:
+                if not each.bound or each.name == WHOLE:
+                    continue
+                found = self._named(self.codebase.links.entities(path, (each.bound,)))
+                if found and found <= gone and each.name == DEFAULT and per_statement[each.stmt_start] == 1:
+                    yield path, each.stmt_start, each.stmt_end, False
+                elif found and found <= gone and each.name != DEFAULT:
+                    yield path, each.start, each.end, True
+
+    def _named(self, entities: Iterable[Entity]) -> set[str]:
+        """Ids of the symbols that entities are."""
+        names = {joined(entity.path, ".".join(entity.names)) for entity in entities}
+        return names & self.codebase.symbols().keys()
+
     def _targets(self, path: str, export: Export) -> set[str]:
         """Ids of the symbols behind an export; those of the longest chain of names that is known."""
-        found = [
-            joined(entity.path, ".".join(entity.names))
-            for entity in self.codebase.links.behind(path, export)
-            if joined(entity.path, ".".join(entity.names)) in self.codebase.symbols()
-        ]
+        found = self._named(self.codebase.links.behind(path, export))
         return {each for each in found if not any(o != each and is_inside(o, each) for o in found)}
 
     def _require_unused(self) -> None:

@@ -8,7 +8,8 @@ from excise.deleters.deletion_record import patch_of
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
-from excise.extractors.javascript.analysis.grammar import parse_tree
+from excise.extractors.javascript.analysis.grammar import TYPED, descendants, parse_tree, text
+from excise.extractors.javascript.analysis.parsed_file import FunctionSpan
 from excise.protocols import EMPTY
 from excise.types import Symbol, SymbolKind
 
@@ -18,6 +19,8 @@ BODIES = {
     "any": "throw new TypeError('not implemented')",
 }
 """Kind of stand-in to its body; ``TypeError`` is what tests of errors expect most often."""
+_ANY = "return undefined as any"
+"""The first of them in TypeScript, where a function's type says that it returns something."""
 
 
 def functions_of(codebase: JavaScriptCodebase, symbols: Iterable[str]) -> list[Symbol]:
@@ -50,7 +53,11 @@ def emptied(
     """
     edits: dict[str, list[Edit]] = {}
     for symbol in functions:
-        edits.setdefault(symbol.path, []).append(body_edit(codebase, symbol, kind))
+        own = edits.setdefault(symbol.path, [])
+        own.append(body_edit(codebase, symbol, kind))
+        span = codebase.modules[symbol.path].functions[symbol.qualname]
+        if symbol.path.endswith(TYPED) and span.result_at >= 0:  # else the type would be that of a body that throws
+            own.append(Edit(span.result_at, span.result_at, f": {span.result}".encode()))
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, own in edits.items():
         source = codebase.modules[path].source
@@ -74,13 +81,32 @@ def body_edit(codebase: JavaScriptCodebase, symbol: Symbol, kind: str) -> Edit:
     ending = "\r\n" if b"\r\n" in source else "\n"
     outer = _indentation(source, span.start)
     inner = outer + _step(source)
-    lines = [f"{inner}{BODIES[kind]}{semicolon}"]
+    body_line = BODIES[kind]
+    if kind == "none" and module.path.endswith(TYPED):
+        body_line = "return" if _returns_nothing(symbol) else _ANY
+    lines = [f"{inner}{body_line}{semicolon}"]
     if span.constructs:
-        lines.insert(0, f"{inner}super(...arguments){semicolon}")
+        lines.insert(0, f"{inner}{_super_call(source, span, module.path)}{semicolon}")
     body = f"{ending}{ending.join(lines)}{ending}{outer}"
     if span.is_expression:
         return Edit(span.body_start, span.body_end, f"{{{body}}}".encode())
     return Edit(span.body_start, span.body_end, body.encode())
+
+
+def _returns_nothing(symbol: Symbol) -> bool:
+    """Whether TypeScript forbids a function to return a value."""
+    return symbol.name == "constructor" or symbol.signature.startswith("set ") or "): asserts " in symbol.signature
+
+
+def _super_call(source: bytes, span: FunctionSpan, path: str) -> str:
+    """The call of the other constructor: in TypeScript the one of the original, since arguments have types."""
+    if path.endswith(TYPED):
+        for node in descendants(parse_tree(source).root_node):
+            if node.type == "call_expression" and span.body_start <= node.start_byte < span.body_end:
+                function = node.child_by_field_name("function")
+                if function is not None and function.type == "super":
+                    return text(node, source)
+    return "super(...arguments)"
 
 
 def _indentation(source: bytes, offset: int) -> str:

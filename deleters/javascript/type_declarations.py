@@ -1,63 +1,71 @@
-"""Removes declarations of functions from the ``.d.ts`` files beside the code."""
+"""Removes declarations of functions and classes from the ``.d.ts`` files beside the code."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+from tree_sitter import Node
 
 from excise.deleters.deletion_record import Changed
-from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.javascript.byte_spans import Range, removals
+from excise.extractors.javascript.analysis.codebase import DECLARATIONS, JavaScriptCodebase
+from excise.extractors.javascript.analysis.grammar import CLASSES, DECLARED, VARIABLES, children, parse_tree, text
 from excise.types import Symbol
 
-_HEAD = rb"^[ \t]*(?:export[ \t]+)?(?:declare[ \t]+)?(?:default[ \t]+)?function[ \t]+"
-_OPENING, _CLOSING = b"([{<", b")]}>"
+_NAMED = frozenset({"function_signature", *DECLARED, *CLASSES})
+_WRAPPERS = frozenset({"export_statement", "ambient_declaration"})
 
 
 def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]) -> Changed:
-    """Path to (content before, content after) of the type declarations that lose functions of these names.
+    """Path to (content before, content after) of the type declarations that lose functions and classes of these names.
 
-    Only plain declarations are removed (``export function name(…): type;``), with the comment above them.
+    These are declarations at the main level, all signatures of overloads, and names in lists of exports, each with the
+    comment above it. A file that could no longer be parsed stays as it is.
     """
     names = {symbol.name.partition("#")[0] for symbol in removed if "." not in symbol.qualname}
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, before in codebase.others.items():
-        if not path.endswith(".d.ts"):
+        if not path.endswith(DECLARATIONS):
             continue
-        after = before
-        for name in sorted(names):
-            after = _without(after, name)
-        if after != before:
+        root = parse_tree(before).root_node
+        if root.has_error:
+            continue
+        statements: set[Range] = set()
+        elements: set[Range] = set()
+        for statement in children(root):
+            if _declares_only(statement, names, before):
+                statements.add((statement.start_byte, statement.end_byte))
+            elements |= {(each.start_byte, each.end_byte) for each in _specifiers(statement, names, before)}
+        after = apply_edits(before, removals(before, statements, elements))
+        if after != before and not parse_tree(after).root_node.has_error:
             changed[path] = (before, after)
     return changed
 
 
-def _without(source: bytes, name: str) -> bytes:
-    head = re.compile(_HEAD + re.escape(name.encode()) + rb"\b", re.MULTILINE)
-    while (found := head.search(source)) is not None:
-        start, end = _with_comment(source, found.start()), _end_of(source, found.end())
-        source = source[:start] + source[end:]
-    return source
+def _declares_only(statement: Node, names: set[str], source: bytes) -> bool:
+    """Whether a statement declares nothing but functions, classes or constants of these names."""
+    node = statement
+    while node.type in _WRAPPERS:
+        inner = node.child_by_field_name("declaration") or next(iter(children(node)), None)
+        if inner is None:
+            return False
+        node = inner
+    if node.type in _NAMED:
+        declared = [node.child_by_field_name("name")]
+    elif node.type in VARIABLES:
+        declared = [each.child_by_field_name("name") for each in children(node)]
+    else:
+        return False
+    return bool(declared) and all(each is not None and text(each, source) in names for each in declared)
 
 
-def _with_comment(source: bytes, start: int) -> int:
-    """The start of the comment that ends on the line above, or ``start``."""
-    above = source[:start].rstrip(b" \t\r\n")
-    if not above.endswith(b"*/") or source[len(above) : start].count(b"\n") > 1:
-        return start
-    opening = above.rfind(b"/*")
-    return above.rfind(b"\n", 0, opening) + 1 if opening >= 0 else start
-
-
-def _end_of(source: bytes, position: int) -> int:
-    """The end of the line on which a declaration ends: by a semicolon, or a line break outside brackets."""
-    depth = 0
-    for place in range(position, len(source)):
-        byte = source[place : place + 1]
-        if byte in _OPENING:
-            depth += 1
-        elif byte in _CLOSING and source[place - 1 : place + 1] != b"=>":
-            depth -= 1
-        elif depth <= 0 and byte in {b";", b"\n"}:
-            line_end = source.find(b"\n", place)
-            return len(source) if line_end < 0 else line_end + 1
-    return len(source)
+def _specifiers(statement: Node, names: set[str], source: bytes) -> Iterator[Node]:
+    """The elements of a list of exports that export one of these names."""
+    if statement.type != "export_statement":
+        return
+    for clause in children(statement):
+        for each in children(clause) if clause.type == "export_clause" else ():
+            named = each.child_by_field_name("name")
+            if named is not None and text(named, source) in names:
+                yield each

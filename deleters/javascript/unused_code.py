@@ -1,4 +1,4 @@
-"""Removes imports and constants of a file that only removed code used."""
+"""Removes imports, constants and types of a file that only removed code used."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.extractors.javascript.analysis.grammar import (
+    TYPES,
     VARIABLES,
     children,
     descendants,
@@ -18,19 +19,22 @@ from excise.extractors.javascript.analysis.grammar import (
     unwrapped,
 )
 
-_USES = frozenset({"identifier", "shorthand_property_identifier"})
+_USES = frozenset({"identifier", "shorthand_property_identifier", "type_identifier"})
 _PLAIN = frozenset(
     {"number", "string", "regex", "true", "false", "null", "undefined", "identifier", "member_expression",
      "property_identifier", "array", "object", "pair", "unary_expression", "binary_expression", "template_string",
      "string_fragment", "escape_sequence", "regex_pattern", "regex_flags", "computed_property_name",
-     "shorthand_property_identifier", "parenthesized_expression", "spread_element", "subscript_expression"}
+     "shorthand_property_identifier", "parenthesized_expression", "spread_element", "subscript_expression",
+     "as_expression", "satisfies_expression", "type_annotation", "predefined_type", "type_identifier", "literal_type",
+     "union_type", "array_type", "tuple_type", "readonly_type", "generic_type", "type_arguments"}
 )  # fmt: skip
 """Nodes of values that are computed without effects."""
+_COLLECTIONS = frozenset({"Map", "Set", "WeakMap", "WeakSet", "RegExp"})
 _MAX_ROUNDS = 10
 
 
 def without_unused(before: bytes, after: bytes) -> bytes:
-    """The file ``after`` without the imports and constants of its top level that it no longer uses and ``before`` did.
+    """The file ``after`` without the imports, constants and types of its top level that only ``before`` uses.
 
     What only these used goes, too.
     """
@@ -56,6 +60,11 @@ def _unused(source: bytes, used_before: Counter[str]) -> tuple[set[Range], set[R
     for statement in children(parse_tree(source).root_node):
         if statement.type == "import_statement":
             _unused_import(statement, source, counts, used_before, statements, elements)
+        elif statement.type in TYPES:
+            named = statement.child_by_field_name("name")
+            name = text(named, source) if named is not None else ""
+            if counts[name] == 1 and used_before[name] > 1:
+                statements.add((statement.start_byte, statement.end_byte))
         elif statement.type in VARIABLES:
             declarators = [child for child in children(statement) if child.type == "variable_declarator"]
             for declarator in declarators:
@@ -74,7 +83,7 @@ def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[st
         return []
     is_import = _is_required(value, source)
     if target.type == "identifier":
-        is_plain = is_import or all(node.type in _PLAIN for node in descendants(value))
+        is_plain = is_import or all(_is_plain(node, source) for node in descendants(value))
         return [(declarator, [(text(target, source), 1)])] if is_plain else []
     if target.type == "object_pattern" and is_import:
         found = []
@@ -87,6 +96,14 @@ def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[st
                     found.append((element, [(text(bound, source), 1)]))
         return found
     return []
+
+
+def _is_plain(node: Node, source: bytes) -> bool:
+    """Whether a node of a value has no effects: parts of literals, and new collections."""
+    if node.type == "new_expression":
+        made = node.child_by_field_name("constructor")
+        return made is not None and text(made, source) in _COLLECTIONS
+    return node.type in _PLAIN or node.type == "arguments"
 
 
 def _is_required(value: Node, source: bytes) -> bool:

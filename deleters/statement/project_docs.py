@@ -52,6 +52,10 @@ _NAMED = re.compile(
     r"|(?<![\w.`~])(?P<called>[A-Za-z_][\w.]*)\("
 )
 """A name that is marked as code: by a role, in backticks, or as a call."""
+_CODE_TITLE = re.compile(r"#{2,6}\s+(?:`(?P<quoted>[A-Za-z_$][^`]*)`|(?P<called>[A-Za-z_$][\w.$]*\([^()]*\)))\s*#*")
+"""A heading that is nothing but code."""
+MAX_BELOW = 2
+"""Number of paragraphs below such a heading that it stands for."""
 _MEMBER = re.compile(r"\b(?:methods?|propert(?:y|ies)|attributes?)\b")
 
 
@@ -102,7 +106,8 @@ def quotes(
     for path, text in documents.items():
         for paragraph in paragraphs(text) if any(word in text for word in names.words) else ():
             named = names.in_text(paragraph)
-            is_known = any(paragraph in docstring for docstring in known)
+            bare = re.sub(r"^`[^`]*`: ", "", paragraph)
+            is_known = any(bare in docstring for docstring in known)
             if named and not is_known and not any(line in paragraph for line in code):
                 found.setdefault(paragraph, Quote(path, paragraph, named))
     return _chosen(list(found.values()))
@@ -204,23 +209,27 @@ def paragraphs(text: str) -> tuple[str, ...]:
     """Paragraphs and list items that are prose, each on one line.
 
     Markdown and reStructuredText are read by the same rules, as many files are a mixture. Fenced, indented and literal
-    blocks, directives, tables, headings and interactive examples are left out.
+    blocks, directives, tables, headings and interactive examples are left out. A heading of Markdown that is nothing
+    but a name or a call (``### `split(text)` ``) is what the first paragraphs below are about: it stands before them.
     """
     found: list[str] = []
-    for block in _blocks(text):
+    below: Counter[str] = Counter()
+    for title, block in _blocks(text):
         first = _ITEM.sub("", block[0], count=1)
         flat = _flat(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
         words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", flat))
         is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence whose beginning is code
         code = ">>>" in flat or any(is_code(line.strip()) for line in block)
         if len(words) >= MIN_WORDS and not is_fragment and not code:
-            found.append(flat)
+            below[title] += 1
+            found.append(f"`{title}`: {flat}" if title and below[title] <= MAX_BELOW else flat)
     return tuple(found)
 
 
-def _blocks(text: str) -> Iterator[list[str]]:
-    """Groups of adjacent lines, without titles, tables and lines of markup."""
+def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Groups of adjacent lines, without titles, tables and lines of markup; with the code that the title above is."""
     block: list[str] = []
+    title = ""
     for line in [*_outside_of_code(text), ""]:
         bare = line.strip()
         rule = _RULE.fullmatch(bare) is not None
@@ -230,7 +239,10 @@ def _blocks(text: str) -> Iterator[list[str]]:
             block.append(line)
             continue
         if block and not rule:  # text above a rule is a title
-            yield block
+            yield title, block
+        if bare.startswith("#"):
+            named = _CODE_TITLE.fullmatch(bare)
+            title = (named["quoted"] or named["called"]) if named else ""
         block = [line] if item else []
 
 

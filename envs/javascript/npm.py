@@ -22,6 +22,8 @@ NODE_PACKAGE = "nodejs"
 """The Debian package with node."""
 MISSING = "JavaScript needs node and npm: install the Debian packages nodejs and npm (apt-get install nodejs npm)."
 _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error")
+_ALIAS = "npm:"
+"""Beginning of the version of a package that is installed under another name than its own."""
 _ATTEMPTS = 8
 """Maximum number of packages whose versions are loosened, because no package has the wanted one."""
 _NO_VERSION = re.compile(r"No matching version found for (@?[^@\s]+)@")
@@ -57,7 +59,8 @@ def resolve(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Resolve packages (name to range of versions) and return the lock: its lines, and their hashes.
 
-    A line is ``PATH==VERSION``, with the path inside ``node_modules``. A range that no version meets is loosened.
+    A line is ``PATH==VERSION``, with the path inside ``node_modules``, or ``PATH==npm:NAME@VERSION`` for a package that
+    is installed under another name. A range that no version meets is loosened.
     Raises :class:`EnvironmentFailure` (``resolve_conflict``).
     """
     wanted = dict(packages)
@@ -82,9 +85,12 @@ def _lock(file: Path) -> tuple[tuple[str, ...], dict[str, str]]:
     for path, entry in entries.items():
         if entry.get("inBundle"):
             continue
-        if "integrity" not in entry or "version" not in entry or entry.get("name"):
+        if "integrity" not in entry or "version" not in entry:
             raise EnvironmentFailure(f"{path} is not a package of the registry.", reason="resolve_conflict")
-        hashes[f"{path.removeprefix('node_modules/')}=={entry['version']}"] = str(entry["integrity"])
+        own = path.rpartition("node_modules/")[2]
+        name = entry.get("name", own)
+        version = entry["version"] if name == own else f"{_ALIAS}{name}@{entry['version']}"
+        hashes[f"{path.removeprefix('node_modules/')}=={version}"] = str(entry["integrity"])
     return tuple(sorted(hashes)), hashes
 
 
@@ -94,13 +100,19 @@ def install_lock(lock: Sequence[str], hashes: Mapping[str, str], folder: Path, c
     Packages in the cache are not downloaded again. Raises :class:`EnvironmentFailure` (``unreproducible``).
     """
     entries: dict[str, dict[str, Any]] = {}
+    aliases: dict[str, str] = {}
     for line in lock:
         path, _, version = line.rpartition("==")
         entries[f"node_modules/{path}"] = {"version": version, "integrity": hashes[line]}
+        if version.startswith(_ALIAS):
+            name, _, plain = version.removeprefix(_ALIAS).rpartition("@")
+            entries[f"node_modules/{path}"] |= {"name": name, "version": plain}
+            aliases[f"node_modules/{path}"] = version
     root: dict[str, str] = {}
     for path, entry in entries.items():
         parent, _, name = path.rpartition("node_modules/")
-        (root if not parent else entries[parent.rstrip("/")].setdefault("dependencies", {}))[name] = entry["version"]
+        dependencies = root if not parent else entries[parent.rstrip("/")].setdefault("dependencies", {})
+        dependencies[name] = aliases.get(path, entry["version"])
     manifest = {"name": "excise-environment", "version": "0.0.0", "private": True, "dependencies": root}
     _write(folder / "package.json", manifest)
     _write(

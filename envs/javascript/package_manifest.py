@@ -10,22 +10,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from excise.envs.javascript.test_command import RUNNERS, TYPED, named_packages, read_test_command
 from excise.errors import EnvironmentFailure
 
 MANIFEST = "package.json"
-SUFFIXES = (".js", ".cjs", ".mjs")
+SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx")
 _MAX_FILES = 5000
 """Maximum number of files that are read."""
 _MAX_BYTES = 2 << 20
 _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs"})
-_TEST_FILE = re.compile(r".*[.\-_](test|tests|spec)\.[cm]?js|(test|tests|spec)\.[cm]?js|test[.\-_].*\.[cm]?js")
+_TEST_FILE = re.compile(
+    r".*[.\-_](test|tests|spec)\.[cm]?[jt]sx?|(test|tests|spec)\.[cm]?[jt]sx?|test[.\-_].*\.[cm]?[jt]sx?"
+)
 _LEFT_OUT = frozenset({"node_modules", "fixtures", "dist", "build", "coverage", ".git", "bench", "benchmark",
                        "benchmarks", "example", "examples"})  # fmt: skip
 _MODULE = r"""\(?\s*(['"])([^'"\n]+)\1"""
 _IMPORT = re.compile(rf"""(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b|\brequire\.resolve\s*\()\s*{_MODULE}""")
 _TEST_CALL = re.compile(r"\b(?:test|it|describe|suite|tape)\b[\w.]*\s*\(")
-RUNNERS = frozenset({"tape", "node:test"})
-"""Modules of the test runners that excise can run."""
+_OWN_RUNNERS = frozenset({"tape", "node:test"})
+"""Modules of test runners that a test file itself starts."""
+_SETUP = re.compile(r"(^|/)((jest|vitest|vite|babel)\.config|[\w.-]*setup[\w.-]*)\.[cm]?[jt]sx?$")
+"""Files that a test runner loads by its configuration."""
 _NAME = re.compile(r"(@[\w.~-]+/)?[A-Za-z0-9._~-]+")
 _RANGE = re.compile(r"[\w.\-+^~<>=*| ]*")
 _BUILTIN = frozenset(
@@ -44,6 +49,8 @@ class ProjectFiles:
     """Name of the package."""
     tests: tuple[str, ...]
     """Files that are run as tests."""
+    options: tuple[str, ...] = ()
+    """How they are run: words of ``Recipe.test_args``."""
     packages: Mapping[str, str] = field(default_factory=dict)
     """Names of packages to install, to the versions that the manifest admits."""
     evidence: tuple[str, ...] = ()
@@ -59,17 +66,46 @@ def read_project(root: Path) -> ProjectFiles:
         raise EnvironmentFailure(f"No test file was found below {', '.join(sorted(_TEST_FOLDERS))}.", reason="no_tests")
     main = posixpath.normpath(str(manifest.get("main") or "index"))
     known = {path: frozenset(_imports(text)) for path, text in texts.items()}
-    runnable = tuple(path for path in tests if RUNNERS & _reached(path, known, main, own=True))
+    command = read_test_command(manifest, [*texts, *(path.name for path in root.iterdir())])
+    own = {path for path in tests if _OWN_RUNNERS & _reached(path, known, main, own=True)}
+    runnable = tuple(path for path in tests if path in own or command.runner)
     if not runnable:
         raise EnvironmentFailure(
-            f"None of {len(tests)} test files uses {' or '.join(sorted(RUNNERS))}: no other test runner of JavaScript "
-            "is supported.",
+            f"None of {len(tests)} test files is run by {', '.join(sorted({*_OWN_RUNNERS, *RUNNERS}))}: no other test "
+            "runner of JavaScript is supported.",
             reason="unknown_test_runner",
         )
-    needed = frozenset().union(*(_reached(path, known, main) for path in runnable))
+    if any(path.endswith(TYPED) for path in runnable) or _reaches_typed(runnable, known):
+        command = command.for_typescript(manifest)
+    roots = {*runnable, *(path for path in known if _SETUP.search(path))}
+    needed = {_package(module) for module in frozenset().union(*(_reached(path, known, main) for path in roots))}
     name = str(manifest.get("name", ""))
-    packages, evidence = _packages(manifest, {_package(module) for module in needed}, name)
-    return ProjectFiles(name=name, tests=runnable, packages=packages, evidence=evidence)
+    packages, evidence = _packages(manifest, needed | named_packages(root, manifest, command), name)
+    for package in command.packages:
+        if package != name and package not in packages:
+            packages[package] = "*"
+            evidence = (*evidence, f"{command.evidence}: {package}")
+    return ProjectFiles(
+        name=name,
+        tests=runnable,
+        options=command.options if len(own) < len(runnable) or command.arguments else (),
+        packages=dict(sorted(packages.items())),
+        evidence=evidence,
+    )
+
+
+def _reaches_typed(tests: Iterable[str], known: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a test imports a file in TypeScript, or one that only TypeScript has under this name."""
+    for path in tests:
+        for module in known[path]:
+            base = posixpath.normpath(posixpath.join(posixpath.dirname(path), module)) if module[:1] == "." else ""
+            plain = re.sub(r"\.[cm]?js$", "", base)
+            ends = ("", ".ts", ".tsx", ".mts", "/index.ts")
+            if base and base not in known and any(f"{plain}{end}" in known for end in ends if f"{plain}{end}" != base):
+                return True
+            if base in known and base.endswith(TYPED):
+                return True
+    return False
 
 
 def _packages(manifest: Mapping[str, Any], imported: set[str], name: str) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -146,7 +182,8 @@ def _reached(path: str, known: Mapping[str, frozenset[str]], main: str, *, own: 
             ends = ("", *SUFFIXES, *(f"/index{suffix}" for suffix in SUFFIXES))
             if not own:
                 base = main if base == "." else base
-                queue += [f"{base}{end}" for end in ends if f"{base}{end}" in known]
+                plain = re.sub(r"\.[cm]?js$", "", base)
+                queue += [f"{each}{end}" for each in {base, plain} for end in ends if f"{each}{end}" in known]
     return frozenset(found)
 
 

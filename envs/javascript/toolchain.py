@@ -20,10 +20,13 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, from_json, to_dict, to_json
 
-VERSION = 2
+VERSION = 4
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 _IN_NODE = frozenset({"acorn", "acorn-walk", "amaro", "cjs-module-lexer", "minimatch", "undici"})
 """Packages that node itself holds, as sources in its program: every sandbox would show them."""
+_RUNNERS = ("tape", "mocha", "jest", "vitest")
+"""Packages of test runners."""
+_COMPILERS = ("typescript", "tsx", "ts-node", "ts-jest")
 _NODE = "node"
 """Name of the lock's line with the version of node."""
 
@@ -50,7 +53,7 @@ class JavaScriptToolchain:
             requirements=(*(f"{name}@{wanted}" for name, wanted in project.packages.items()), *spec.requirements),
             editable="path",
             env=(("NODE_PATH", f"{ENV}/node_modules"),),
-            test_args=spec.test_args,
+            test_args=(*project.options, *spec.test_args),
             test_paths=project.tests,
             system_packages=(NODE_PACKAGE,),
             cutoff=cutoff,
@@ -96,9 +99,9 @@ class JavaScriptToolchain:
         return {}
 
     def versions(self, environment: Environment) -> Mapping[str, str]:
-        """Those of node and, where it is used, tape."""
+        """Those of node, and of the test runners and compilers that are installed."""
         lock = dict(line.rpartition("==")[::2] for line in environment.lock)
-        return {name: lock[name] for name in (_NODE, "tape") if name in lock}
+        return {name: lock[name] for name in (_NODE, *_RUNNERS, *_COMPILERS) if name in lock}
 
 
 def _empty(cache: Path) -> Path:
@@ -131,7 +134,7 @@ def _install(request: InstallRequest, recipe: Recipe, previous: Environment | No
     built = install_lock(lock, hashes, _new(work / "locked"), cache, timeout_s)
     env = _new(_new(final) / "env")
     built.rename(env / "node_modules")
-    _remove_copies(env / "node_modules", request)
+    _remove_copies(env / "node_modules", request, lock)
     programs = _new(env / "bin")
     (programs / "python").symlink_to(interpreter_of(recipe.python).executable)
     (programs / "node").symlink_to("/usr/bin/node")
@@ -153,18 +156,21 @@ def _install(request: InstallRequest, recipe: Recipe, previous: Environment | No
     (final / "environment.json").write_bytes(to_json(environment, indent=2))
 
 
-def _remove_copies(modules: Path, request: InstallRequest) -> None:
+def _remove_copies(modules: Path, request: InstallRequest, lock: tuple[str, ...]) -> None:
     """Delete installed copies of the project itself, which dependants bring: they hold what tasks delete.
 
     Raises :class:`EnvironmentFailure` (``installs_itself``) if the test runner needs one.
     """
     name = _name_of(request.sources / "package.json")
     copies = [path for path in modules.rglob("node_modules/" + name) if name] + ([modules / name] if name else [])
+    aliased = (line.partition("==npm:") for line in lock if "==npm:" in line)
+    copies += [modules / path for path, _, other in aliased if name and other.rpartition("@")[0] == name]
     for path in copies:
         if path.is_dir():
-            if _is_required_by_tape(modules / "tape", name):
+            runner = next((each for each in _RUNNERS if _is_required(modules, each, name)), "")
+            if runner:
                 raise EnvironmentFailure(
-                    f"The test runner tape itself needs {name}: a copy of the project would have to be installed.",
+                    f"The test runner {runner} itself needs {name}: a copy of the project would have to be installed.",
                     reason="installs_itself",
                 )
             shutil.rmtree(path)
@@ -179,11 +185,30 @@ def _name_of(manifest: Path) -> str:
     return name if isinstance(name, str) and ".." not in name and not name.startswith("/") else ""
 
 
-def _is_required_by_tape(tape: Path, name: str) -> bool:
-    """Whether tape itself requires a package, apart from its command."""
-    wanted = re.compile(rf"require\(\s*['\"]{re.escape(name)}['\"/]")
-    files = [tape / "index.js", *tape.glob("lib/*.js")]
-    return any(wanted.search(file.read_text(errors="replace")) for file in files if file.is_file())
+def _is_required(modules: Path, runner: str, name: str) -> bool:
+    """Whether a test runner needs a package; tape: apart from its command."""
+    if not (modules / runner).is_dir():
+        return False
+    if runner == "tape":
+        wanted = re.compile(rf"require\(\s*['\"]{re.escape(name)}['\"/]")
+        files = [modules / "tape" / "index.js", *(modules / "tape").glob("lib/*.js")]
+        return any(wanted.search(file.read_text(errors="replace")) for file in files if file.is_file())
+    found: set[str] = set()
+    queue = [runner]
+    while queue:
+        package = queue.pop()
+        if package not in found:
+            found.add(package)
+            queue += _dependencies(modules / package / "package.json")
+    return name in found
+
+
+def _dependencies(manifest: Path) -> list[str]:
+    try:
+        found = json.loads(manifest.read_text(encoding="utf-8")).get("dependencies", {})
+    except (OSError, ValueError, AttributeError):
+        return []
+    return [str(name) for name in found] if isinstance(found, dict) else []
 
 
 def _new(path: Path) -> Path:

@@ -24,6 +24,8 @@ _TEXTS = {
     "hostname": "sandbox\n",
     "hosts": "127.0.0.1 localhost sandbox\n",
 }
+_LINKS = {"node_modules": "opt/env/node_modules"}
+"""Links in the root into the environment: node and its tools look for packages in folders above a program's file."""
 _UNREAD = tuple(
     Path("/usr", name) for name in ("share/doc", "share/man", "share/info", "share/locale", "src", "lib/debug")
 )
@@ -32,7 +34,7 @@ _UNREAD = tuple(
 
 def rootfs_plan() -> dict[str, Any]:
     """Return the parts of the root file system: links, folders to bind, and files of ``/etc`` (some of fixed text)."""
-    links, folders = {}, []
+    links, folders = dict(_LINKS), []
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/") / name
         if path.is_symlink():

@@ -169,3 +169,18 @@ def test_which_files_are_documentation(tmp_path: Path) -> None:
     read = read_documents(tmp_path, paths)
     assert list(read) == ["README.rst", "readme", "doc/c.txt", "docs/a.md", "docs/deep/b.rst"]
     assert set(read.values()) == {"text \ufffd"}
+
+
+def test_paragraphs_below_a_heading_that_is_a_name_are_about_it() -> None:
+    text = (
+        "# Cases\n\nTurns words into other words and back.\n\n### `lowerFirst(str)`\n\n"
+        "Converts the first letter of a word:\n\n"
+        "```js\nlowerFirst('A')\n```\n\n### upperFirst(str)\n\n- Makes the first letter of it large\n\n"
+        "## Use of `lowerFirst`\n\nNothing is to be said about this here.\n"
+    )
+    assert paragraphs(text) == (
+        "Turns words into other words and back.",
+        "`lowerFirst(str)`: Converts the first letter of a word",
+        "`upperFirst(str)`: Makes the first letter of it large",
+        "Nothing is to be said about this here.",
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -165,7 +167,81 @@ def test_mirrored_tests_expect_what_is_wrong() -> None:
     assert changed is not None
     text = changed.decode()
     assert "st.ok(!(f(2)))" in text
-    assert "t.throws(() => {}, RangeError)" in text
+    assert "t.throws(() => { try { (() => f())() } catch {} }, RangeError)" in text
     assert "st.deepEqual(f(n), [n])" in text
     assert "st.equal(f(1), 2)" not in text
     assert mirrored(TESTS, ["no such test"]) is None
+
+
+EXPECTATIONS = b"""\
+describe('a', () => {
+  it('is last', async () => {
+    expect(f(1)).toBe(2)
+    await expect(f()).rejects.toThrow(X)
+    for (const x of f(2)) { expect(x).not.toBe(1); assert(x) }
+    g()
+  })
+  it('calls back', (done) => { f((e) => { assert.equal(e, 1); done() }) })
+  it('chai', () => { f().should.have.property('a').that.is.a('string') })
+  it('throws', () => { expect(() => f()).toThrow(RangeError) })
+  it('does not throw', () => { expect(() => f()).not.toThrow() })
+  it('rejects', () => expect(f()).rejects.toThrow('x'))
+  it('resolves', async () => { await expect(f()).resolves.toEqual([1]) })
+  it('is true', () => { expect(f()).to.be.true })
+  it('is something', () => { expect(f()).toBeTruthy() })
+  it('is more', () => { expect(f()).toBeGreaterThan(3) })
+  it('snapshot', () => { expect(f()).toMatchSnapshot() })
+})
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("is last", ["    expect(f(1)).toBe(2)\n", "rejects.toThrow(X)", "{ expect(x).not.toBe((x)); assert(!(x)) }"]),
+        ("calls back", ["assert.equal(e, wrong(1)); done()"]),
+        ("chai", [".should.have.property('a').that.is.a(wrong('string'))"]),
+        ("throws", ["expect(() => { try { (() => f())() } catch {} }).toThrow(RangeError)"]),
+        ("does not throw", ["expect(() => { (() => f())(); throw new Error('~') }).not.toThrow()"]),
+        ("rejects", ["catch {} })()).rejects.toThrow('x')"]),
+        ("resolves", ["expect(f()).resolves.toEqual(wrong([1]))"]),
+        ("is true", ["expect(((f()), false)).to.be.true"]),
+        ("is something", ["expect(!(f())).toBeTruthy()"]),
+        ("is more", ["expect(f()).toBeGreaterThan(Infinity)"]),
+    ],
+)
+def test_only_the_last_assertion_of_a_mirrored_test_expects_what_is_wrong(title: str, expected: list[str]) -> None:
+    changed = mirrored(EXPECTATIONS, [f"a::{title}"])
+    assert changed is not None
+    text = re.sub(r"\b(plain|prepared|value|given|made|same|sorted|item)[0-9a-f]{4}\b", "wrong", changed.decode())
+    assert all(each in text for each in expected), text
+
+
+def test_snapshots_have_no_mirrored_form() -> None:
+    assert mirrored(EXPECTATIONS, ["a::snapshot"]) is None
+
+
+def test_mirrored_tests_in_typescript_are_not_checked_for_types() -> None:
+    changed = mirrored(b"/** @jest-environment node */\nit('a', () => { assert.equal(f() as number, 1) })\n", ["a"])
+    assert changed is not None
+    assert changed.startswith(b"/** @jest-environment node */\n// @ts-nocheck\nit('a'")
+
+
+def test_values_of_tables_may_be_empty() -> None:
+    file = blocks_of(b"test.each([['', 1]])('%s => %s', () => {})\n", ["t.js::=> 1", "t.js::=>", "t.js::a => b"])
+    assert not file.others
+
+
+def test_tables_of_tests_are_blocks_of_several_tests() -> None:
+    text = (
+        b"describe('sum', () => {\n"
+        b"  it.each([[1, test], [2, 3]])('adds %d and %d', (a, b) => { expect(f(a)).toBe(b) })\n"
+        b"  test.each`a | b\n${1} | ${2}`('takes $a', ({ a, b }) => { expect(f(a)).toBe(b) })\n})\n"
+    )
+    file = blocks_of(text, ["t.js::sum::adds 1 and 2", "t.js::sum::adds 2 and 3", "t.js::sum::takes 1"])
+    (outer,) = file.blocks
+    assert [sorted(block.tests) for block in outer.blocks] == [
+        ["t.js::sum::adds 1 and 2", "t.js::sum::adds 2 and 3"],
+        ["t.js::sum::takes 1"],
+    ]
+    assert not file.others

@@ -178,3 +178,10 @@ def test_gates_and_graders_see_the_scrubbed_tree(tmp_path: Path) -> None:
     (tmp_path / "built").mkdir()
     materialise(layer, tmp_path / "built", list_files(layer), {}, tmp_path / "tree", "python")
     assert git_tree_hash(tmp_path / "tree") == git_tree_hash(layer) == sourced.repo.tree
+
+
+def test_what_was_compiled_from_typescript_is_an_artefact_but_tests_and_declarations_are_not() -> None:
+    made = {"a/b.js", "lib/a/b.cjs", "lib/a/b.d.ts", "mod.js", "esm/mod.js", "src/a/b.js.map"}
+    kept = {"src/a/b.ts", "src/c.d.ts", "test/a/b.js", "mod.ts", "index.js", "src/a/b.spec.ts", "types/z.d.ts"}
+    assert scrubbed(made | kept, "javascript") == made
+    assert scrubbed(kept - {"mod.ts", "src/a/b.ts"}, "javascript") == frozenset()

@@ -16,9 +16,11 @@ from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, path_of
 
-SUFFIXES = (".js", ".cjs", ".mjs")
+SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of the files that are parsed."""
 MANIFEST = "package.json"
+DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
+"""Suffixes of type declarations."""
 _VENDOR_FOLDERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _COMMON = frozenset(
     {"push", "pop", "shift", "slice", "splice", "concat", "join", "map", "filter", "forEach", "reduce", "indexOf",
@@ -68,7 +70,7 @@ class JavaScriptCodebase:
         executable: list[str] = []
         for path in sorted(set(paths)):
             check_deadline()
-            is_other = path == MANIFEST or path.endswith(".d.ts")
+            is_other = path == MANIFEST or path.endswith(DECLARATIONS)
             source = _read(root / path) if is_other or path.endswith(SUFFIXES) else None
             if source is None:
                 continue
@@ -84,7 +86,8 @@ class JavaScriptCodebase:
     def from_texts(cls, files: Mapping[str, str | bytes], *, tests: Iterable[str] = ()) -> JavaScriptCodebase:
         """Make a codebase from the contents of files in memory, for tests; parameters as in :meth:`parse`."""
         data = {path: each.encode() if isinstance(each, str) else each for path, each in files.items()}
-        modules = {path: parse_module(path, each) for path, each in sorted(data.items()) if path.endswith(SUFFIXES)}
+        parsed = [path for path in sorted(data) if path.endswith(SUFFIXES) and not path.endswith(DECLARATIONS)]
+        modules = {path: parse_module(path, data[path]) for path in parsed}
         others = {path: each for path, each in data.items() if path not in modules}
         return cls(modules, others=others, tests=tests)
 

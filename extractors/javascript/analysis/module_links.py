@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -13,6 +14,16 @@ from excise.extractors.javascript.analysis.parsed_file import DEFAULT, WHOLE, Ex
 
 _MAX_STEPS = 20
 """Maximum number of exports and imports that are followed for one name."""
+
+
+_ENDS = ("", ".js", ".cjs", ".mjs", ".ts", ".tsx", ".mts", ".cts", ".jsx", "/index.js", "/index.cjs", "/index.mjs",
+         "/index.ts", "/index.tsx", "/index.mts", "/index.cts", "/index.jsx")  # fmt: skip
+"""What a path of a module may lack."""
+_TYPED_ENDS = (".ts", ".tsx", ".mts", ".cts", ".d.ts")
+"""What may stand for the suffix of JavaScript that an import in TypeScript names."""
+_SUFFIX = re.compile(r"\.[cm]?jsx?$")
+_MAINS = ("src/index.ts", "source/index.ts", "index.ts", "lib/index.ts", "src/index.js", "src/main.ts")
+"""Main files in sources, where the manifest names a compiled one."""
 
 
 class Entity(NamedTuple):
@@ -40,15 +51,16 @@ class ModuleLinks:
             base = found
         if base in {".", ""}:
             base = self._main
-        for end in ("", ".js", ".cjs", ".mjs", "/index.js", "/index.cjs", "/index.mjs"):
-            if f"{base}{end}" in self._modules:
-                return f"{base}{end}"
-        return None
+        plain = _SUFFIX.sub("", base)
+        names = [f"{base}{end}" for end in _ENDS] + [f"{plain}{end}" for end in _TYPED_ENDS if plain != base]
+        return next((each for each in names if each in self._modules), None)
 
     @cached_property
     def _main(self) -> str:
         main = self._manifest.get("main")
-        return posixpath.normpath(main) if isinstance(main, str) else "index.js"
+        named = posixpath.normpath(main) if isinstance(main, str) else "index.js"
+        known = any(f"{named}{end}" in self._modules for end in _ENDS)
+        return named if known else next((each for each in _MAINS if each in self._modules), named)
 
     def _self_reference(self, module: str) -> str | None:
         name = self._manifest.get("name")

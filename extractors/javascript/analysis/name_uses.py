@@ -13,7 +13,9 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.grammar import (
+    CLASSES,
     FUNCTIONS,
+    TYPES,
     VARIABLES,
     chain_of,
     children,
@@ -28,7 +30,7 @@ from excise.extractors.javascript.analysis.parsed_file import DEFAULT, WHOLE, Ex
 REQUIRE = "require:"
 """Prefix of the first name of a chain that begins at a call ``require('module')``, before the module."""
 _PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern", "assignment_pattern", "pair_pattern",
-                       "object_assignment_pattern"})  # fmt: skip
+                       "object_assignment_pattern", "required_parameter", "optional_parameter"})  # fmt: skip
 
 
 class Uses(NamedTuple):
@@ -74,15 +76,19 @@ class _Walk:
             "member_expression": self._member,
             "identifier": self._identifier,
             "shorthand_property_identifier": self._identifier,
+            "type_identifier": self._identifier,
             "call_expression": self._call,
             "comment": self._nothing,
+            "required_parameter": self._parameter,
+            "optional_parameter": self._parameter,
+            **dict.fromkeys((*TYPES, "function_signature", "type_parameter"), self._declared_type),
         }
 
     def _text(self, node: Node) -> str:
         return text(node, self.source)
 
     def visit(self, node: Node, place: _Place) -> None:
-        if node.type in FUNCTIONS or node.type in {"class_declaration", "class"}:
+        if node.type in FUNCTIONS or node.type in CLASSES:
             self._definition(node, place)
             return
         handler = self.handlers.get(node.type)
@@ -97,7 +103,7 @@ class _Walk:
 
     def _definition(self, node: Node, place: _Place, *, called: bool = False) -> None:
         owner = self.owners.get((node.start_byte, node.end_byte), place.owner)
-        if node.type in {"class_declaration", "class"}:
+        if node.type in CLASSES:
             name = node.child_by_field_name("name")
             for child in node.named_children:
                 if name is None or child.id != name.id:
@@ -133,7 +139,7 @@ class _Walk:
                     target = node.child_by_field_name(field)
                     if target is not None and (field == "parameter" or node.child_by_field_name("kind") is not None):
                         found.update(self._names_of(target))
-            elif node.type in {"function_declaration", "generator_function_declaration", "class_declaration"}:
+            elif node.type in {"function_declaration", "generator_function_declaration", *CLASSES}:
                 named = node.child_by_field_name("name")
                 if named is not None and (node.start_byte, node.end_byte) not in self.owners:
                     found.add(self._text(named))
@@ -146,6 +152,11 @@ class _Walk:
         if pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
             yield self._text(pattern)
             return
+        if pattern.type in {"required_parameter", "optional_parameter"}:
+            inner = pattern.child_by_field_name("pattern")
+            if inner is not None:
+                yield from self._names_of(inner)
+            return
         for child in children(pattern):
             if pattern.type in {"assignment_pattern", "object_assignment_pattern"}:
                 left = pattern.child_by_field_name("left")
@@ -156,6 +167,20 @@ class _Walk:
 
     def _nothing(self, node: Node, place: _Place) -> None:
         """Comments name nothing."""
+
+    def _declared_type(self, node: Node, place: _Place) -> None:
+        """The name of a type, or of a function's signature, is no use of it."""
+        name = node.child_by_field_name("name")
+        for child in node.named_children:
+            if name is None or child.id != name.id:
+                self.visit(child, place)
+
+    def _parameter(self, node: Node, place: _Place) -> None:
+        """A parameter in TypeScript; those of types of functions are bound nowhere."""
+        pattern = node.child_by_field_name("pattern")
+        for child in node.named_children:
+            if pattern is None or child.id != pattern.id or pattern.type not in {"identifier", "this"}:
+                self.visit(child, place)
 
     # ----------------------------------------------------------------------------- references
     def _add(self, chain: tuple[str, ...], node: Node, place: _Place) -> None:
@@ -374,5 +399,5 @@ def exported_name(chain: tuple[str, ...]) -> str | None:
 
 def bound_names(root: Node, source: bytes) -> frozenset[str]:
     """All names of identifiers below a node, for checks that a name is used nowhere."""
-    kinds = {"identifier", "shorthand_property_identifier"}
+    kinds = {"identifier", "shorthand_property_identifier", "type_identifier"}
     return frozenset(text(node, source) for node in descendants(root) if node.type in kinds)

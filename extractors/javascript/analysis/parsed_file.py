@@ -83,6 +83,10 @@ class FunctionSpan:
     """Whether the body is an expression without braces."""
     constructs: bool = False
     """Whether it is the constructor of a class that extends another."""
+    result_at: int = -1
+    """Where the type of its result may be written in TypeScript; -1 where it is written, or none is allowed."""
+    result: str = ""
+    """The type of any result of it: ``any``, of a promise, or of a generator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,5 +105,7 @@ class JavaScriptModule(Module):
     """Qualified name to the bytes that are deleted with a symbol: its statement, or its element of a list."""
     elements: frozenset[str] = frozenset()
     """Qualified names of the symbols that are elements of a list (of an object, of a declaration of several names)."""
+    overloads: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """Qualified name to the bytes of the signatures of overloads before a function's implementation."""
     is_esm: bool = False
     """Whether the file has ``import`` or ``export`` statements."""

@@ -13,6 +13,7 @@ from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.comments import doc_comment
 from excise.extractors.javascript.analysis.grammar import (
+    CLASSES,
     DECLARED,
     FUNCTIONS,
     VARIABLES,
@@ -32,7 +33,7 @@ _DECISIONS = frozenset(
      "catch_clause", "ternary_expression"}
 )  # fmt: skip
 _SHORT_CIRCUITS = frozenset({"&&", "||", "??"})
-_CLASSES = frozenset({"class_declaration", "class"})
+_SIGNATURES = frozenset({"function_signature", "method_signature"})
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -54,6 +55,8 @@ class _Definition:
     is_element: bool
     prefix: str = ""
     """Words before the name in its signature, such as ``static``."""
+    overloads: tuple[Node, ...] = ()
+    """The statements with signatures of overloads before it."""
 
 
 class _Parser:
@@ -84,6 +87,11 @@ class _Parser:
             functions=functions,
             statements={n: (d.outer.start_byte, d.outer.end_byte) for n, d in self.found.items()},
             elements=frozenset(n for n, d in self.found.items() if d.is_element),
+            overloads={
+                n: tuple((each.start_byte, each.end_byte) for each in d.overloads)
+                for n, d in self.found.items()
+                if d.overloads
+            },
             is_esm=uses.is_esm,
         )
 
@@ -92,7 +100,7 @@ class _Parser:
         node = outer
         if outer.type == "export_statement":
             node = outer.child_by_field_name("declaration") or outer.child_by_field_name("value") or outer
-        if node.type in DECLARED | _CLASSES | {"function_expression", "arrow_function"}:
+        if node.type in DECLARED | CLASSES | {"function_expression", "arrow_function"}:
             named = node.child_by_field_name("name")
             prefix = "export default " if any(child.type == "default" for child in outer.children) else ""
             self._define(text(named, self.source) if named else self._stem(), node, outer, prefix=prefix)
@@ -108,7 +116,7 @@ class _Parser:
         if name is None or value is None or name.type != "identifier":
             return
         value = unwrapped(value)
-        if value.type in FUNCTIONS | _CLASSES:
+        if value.type in FUNCTIONS | CLASSES:
             self._define(text(name, self.source), value, outer, is_element=is_element)
         elif value.type == "object":
             self._object(text(name, self.source), value)
@@ -126,7 +134,7 @@ class _Parser:
             value = unwrapped(right)
         target = next((_exported_name(chain) for chain in targets if _exported_name(chain) is not None), None)
         chain = targets[0]
-        if value.type in FUNCTIONS | _CLASSES:
+        if value.type in FUNCTIONS | CLASSES:
             named = value.child_by_field_name("name")
             own = text(named, self.source) if named else ""
             if target is not None:
@@ -165,13 +173,14 @@ class _Parser:
     ) -> None:
         if not all(map(_IDENTIFIER.fullmatch, name.split("."))):
             return
-        is_class = node.type in _CLASSES
+        is_class = node.type in CLASSES
         kind = SymbolKind.CLASS if is_class else kind or SymbolKind.FUNCTION
         if node.type == "method_definition":
             words = (text(c, self.source) for c in node.children if c.type in {"static", "get", "set"})
             prefix = "".join(f"{word} " for word in words)
         qualname = self._unique(name)
-        self.found[qualname] = _Definition(qualname, kind, node, outer, is_element, prefix)
+        overloads = () if is_element or is_class else self._overloads(node, outer)
+        self.found[qualname] = _Definition(qualname, kind, node, outer, is_element, prefix, overloads)
         body = node.child_by_field_name("body")
         if body is None:
             return
@@ -185,12 +194,29 @@ class _Parser:
 
     def _members(self, owner: str, body: Node) -> None:
         for member in children(body):
-            name = member.child_by_field_name("name" if member.type == "method_definition" else "property")
+            name = member.child_by_field_name("name") or member.child_by_field_name("property")
             if name is None or name.type != "property_identifier":
                 continue
             value = member if member.type == "method_definition" else member.child_by_field_name("value")
             if value is not None and value.type in FUNCTIONS:
                 self._define(f"{owner}.{text(name, self.source)}", value, member, kind=SymbolKind.METHOD)
+
+    def _overloads(self, node: Node, outer: Node) -> tuple[Node, ...]:
+        """The signatures of the same name directly before a function or method."""
+        named = node.child_by_field_name("name")
+        found: list[Node] = []
+        above = outer.prev_named_sibling
+        while named is not None and above is not None:
+            signature = above
+            if above.type == "export_statement":
+                signature = above.child_by_field_name("declaration") or above
+            own = signature.child_by_field_name("name") if signature.type in _SIGNATURES else None
+            if above.type != "comment" and (own is None or text(own, self.source) != text(named, self.source)):
+                break
+            if own is not None:
+                found.append(above)
+            above = above.prev_named_sibling
+        return tuple(reversed(found))
 
     def _unique(self, name: str) -> str:
         number, unique = 1, name
@@ -229,14 +255,21 @@ class _Parser:
             start_line=start_line,
             end_line=end_line,
             body_line=self._line(first.start_byte) if first is not None else 0,
-            signature=self._signature(definition),
-            docstring=doc_comment(outer, self.source),
+            signature="; ".join((*self._heads(definition), self._signature(definition))),
+            docstring=next(
+                (found for each in (outer, *definition.overloads) if (found := doc_comment(each, self.source))), ""
+            ),
             is_public=not any(part.startswith(("_", "#")) for part in definition.qualname.split(".")),
             is_async=any(child.type == "async" for child in node.children),
             is_generator="generator" in node.type or any(child.type == "*" for child in node.children),
             loc=self._count(start_line, end_line),
             complexity=1 + sum(map(_is_decision, own)),
         )
+
+    def _heads(self, definition: _Definition) -> list[str]:
+        """The signatures of overloads, each on one line."""
+        found = (" ".join(text(each, self.source).split()).rstrip(";") for each in definition.overloads)
+        return [each.removeprefix("export ") for each in found]
 
     def _signature(self, definition: _Definition) -> str:
         node, name = definition.node, definition.qualname.rpartition(".")[2].partition("#")[0]
@@ -247,6 +280,11 @@ class _Parser:
         listed = " ".join(text(parameters, self.source).split()) if parameters is not None else "()"
         listed = listed if listed.startswith("(") else f"({listed})"
         listed = listed.replace("( ", "(").replace(" )", ")")
+        generic, result = node.child_by_field_name("type_parameters"), node.child_by_field_name("return_type")
+        if generic is not None:
+            listed = " ".join(text(generic, self.source).split()) + listed
+        if result is not None:
+            listed += " ".join(text(result, self.source).split())
         word = "async " if any(child.type == "async" for child in node.children) else ""
         star = "*" if "generator" in node.type or any(child.type == "*" for child in node.children) else ""
         if definition.kind is SymbolKind.METHOD:
@@ -303,7 +341,10 @@ def _function_span(definition: _Definition) -> FunctionSpan | None:
         return None
     is_block = body.type == "statement_block"
     heritage = node.parent is not None and node.parent.parent is not None and node.type == "method_definition"
-    derived = heritage and any(c.type == "class_heritage" for c in node.parent.parent.children)  # type: ignore[union-attr]
+    derived = heritage and any(
+        c.type == "class_heritage" and b"extends" in (c.text or b"")[:7]
+        for c in node.parent.parent.children  # type: ignore[union-attr]
+    )
     return FunctionSpan(
         start=node.start_byte,
         end=node.end_byte,
@@ -311,7 +352,24 @@ def _function_span(definition: _Definition) -> FunctionSpan | None:
         body_end=body.end_byte - is_block,
         is_expression=not is_block,
         constructs=derived and definition.qualname.endswith(".constructor"),
+        result_at=_result_at(node, definition.prefix),
+        result=_any_result(node),
     )
+
+
+def _result_at(node: Node, prefix: str) -> int:
+    parameters, name = node.child_by_field_name("parameters"), node.child_by_field_name("name")
+    is_fixed = "set " in prefix or (name is not None and name.text == b"constructor")
+    if parameters is None or node.child_by_field_name("return_type") is not None or is_fixed:
+        return -1
+    return parameters.end_byte
+
+
+def _any_result(node: Node) -> str:
+    is_async = any(child.type == "async" for child in node.children)
+    if "generator" in node.type or any(child.type == "*" for child in node.children):
+        return "AsyncGenerator<any>" if is_async else "Generator<any>"
+    return "Promise<any>" if is_async else "any"
 
 
 def _own_nodes(node: Node) -> Iterator[Node]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _FOLDERS = frozenset({"test", "tests", "__tests__", "__mocks__", "spec", "specs", "testing", "fixtures"})
-_FILE = re.compile(r".*[.\-_](test|tests|spec)\.(c|m)?js|(test|tests|spec)\.(c|m)?js|test[.\-_].*\.(c|m)?js")
+_FILE = re.compile(
+    r".*[.\-_](test|tests|spec|test-d)\.[cm]?[jt]sx?|(test|tests|spec)\.[cm]?[jt]sx?|test[.\-_].*\.[cm]?[jt]sx?"
+)
 
 
 def is_test_file(path: str) -> bool:

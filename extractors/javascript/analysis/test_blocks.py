@@ -14,6 +14,8 @@ from excise.types import TestId
 
 _CALLED = frozenset({"test", "it", "describe", "suite", "context", "specify", "tape", "tap"})
 """Names of functions that define tests or blocks of them, alone or as a property: ``t.test``."""
+_VALUES = re.compile(r"%[a-zA-Z#$%]|\$[\w.#]+")
+"""Where titles of tables of tests show values."""
 _ANYTHING = re.compile(r".*", re.DOTALL)
 _STATEMENTS = frozenset({"expression_statement"})
 
@@ -114,6 +116,9 @@ def _block_of(statement: Node, source: bytes) -> TestBlock | None:
     if call is None or call.type != "call_expression":
         return None
     function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+    is_table = function is not None and function.type == "call_expression"  # it.each(…)(title, …)
+    if function is not None and is_table:
+        function = function.child_by_field_name("function")
     if function is None or arguments is None or _CALLED.isdisjoint(re.findall(r"[\w$]+", text(function, source))[-2:]):
         return None
     given = children(arguments)
@@ -121,6 +126,9 @@ def _block_of(statement: Node, source: bytes) -> TestBlock | None:
     if not given or not (bodies or given[-1].type == "identifier"):
         return None
     title, is_fixed = _title(given[0], source)
+    literal = string_value(given[0], source) if is_table else None
+    if literal is not None:
+        title, is_fixed = _table_title(literal), False
     found = TestBlock(statement.start_byte, statement.end_byte, title, is_fixed)
     for body in bodies:
         found.blocks += _blocks(body, source)
@@ -136,6 +144,12 @@ def _title(node: Node, source: bytes) -> tuple[re.Pattern[str], bool]:
         return _ANYTHING, False
     pattern = "".join(r"[\s\S]*" if part is None else re.escape(_clean_part(part)) for part in parts)
     return re.compile(pattern), False
+
+
+def _table_title(literal: str) -> re.Pattern[str]:
+    """What matches the titles of a table of tests, with values in the place of ``%d`` and ``$name``."""
+    parts = _VALUES.split(clean_title(literal))
+    return re.compile(r"[\s\S]*".join(re.escape(part).replace(r"\ ", r"\s*") for part in parts))
 
 
 def _parts(node: Node, source: bytes) -> Iterator[str | None]:

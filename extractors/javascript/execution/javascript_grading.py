@@ -13,7 +13,7 @@ from pathlib import Path
 from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
-from excise.extractors.javascript.execution.node_runner import PYTHON
+from excise.extractors.javascript.execution.node_runner import PYTHON, runner_options
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,
@@ -29,16 +29,49 @@ from excise.types import Recipe
 _SUPERVISOR = "/excise/inside/excise_node_grade.py"
 _CONFIGURATION = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", ".npmrc", ".yarnrc",
-    ".babelrc", "babel.config", "jest.config", ".mocharc", "vitest.config", "vite.config", "tsconfig", ".taprc",
+    ".babelrc", "babel.config", "jest.config", "jest.setup", ".mocharc", "vitest.", "vite.config", "tsconfig", ".taprc",
     ".c8rc", ".nycrc", "ava.config", ".swcrc", ".env", "jsconfig", ".node-version", ".nvmrc", ".borp",
 )  # fmt: skip
 """Beginnings of the names of files that decide how node or a test runner loads code."""
 _BINARY = frozenset({".node", ".wasm", ".so", ".dylib", ".dll", ".tgz", ".zip", ".snap", ".map"})
 _WORDS = ("empty input", "basic usage", "keeps order", "upper bounds", "typed values", "repeated keys", "small limits",
           "simple objects", "nested lists", "default options")  # fmt: skip
-_TAPE = re.compile(rb"""\brequire\(\s*['"]tape['"]\s*\)""")
-"""What a test file has that uses tape; other files use the test runner of node."""
-_NODE_HEAD = "const test = require('node:test')\nconst assert = require('node:assert')"
+_OWN = re.compile(rb"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"](node:test|tape|test)['"]""")
+"""What a test file has that is run by tape or by node itself; others are run by the project's test runner."""
+_HEADS = {
+    "tape": "const test = require('tape')",
+    "node": "const test = require('node:test')\nconst assert = require('node:assert')",
+    "other": (
+        "const found = (name) => Reflect.get(globalThis, name)\n"
+        "const group = found('describe') || found('suite')\nconst test = found('it') || found('test')\n"
+        "const expect = found('expect')\nconst assert = typeof require === 'function' ? require('assert') : null"
+    ),
+}
+"""How a file of canaries begins; the last one is for all test runners that define global functions."""
+_TESTS = {
+    "tape": "test('{title}', function (t) {{\n  t.{tape}({arguments})\n  t.end()\n}})",
+    "node": "test('{title}', () => {{\n  assert.{node}({arguments})\n}})",
+    "other": (
+        "test('{title}', () => {{\n"
+        "  if (assert && (!expect || {by_assert})) assert.{node}({arguments})\n"
+        "  else (found('expect') || expect)({one}).{matcher}({other})\n}})"
+    ),
+}
+_BODIES = (
+    ("equal", "strictEqual", "{n}, {n} + 1", "{n}", "toBe", "{n} + 1"),
+    ("deepEqual", "deepStrictEqual", "[{n}], [{n}, 1]", "[{n}]", "toEqual", "[{n}, 1]"),
+    ("throws", "throws", "function () {{ return {n} }}", "() => {n}", "toThrow", ""),
+    ("notOk", "ifError", "new Error('{n}')", "{n}", "toBeNull", ""),
+    ("deepEqual", "deepEqual", "{{ a: {n} }}, {{ a: '{n}~' }}", "{{ a: {n} }}", "toStrictEqual", "{{ a: '{n}~' }}"),
+    ("ok", "ok", "0", "0", "toBeTruthy", ""),
+)
+"""Assertions that fail: for tape, for node, their arguments, and the same for ``expect``."""
+
+
+def _kind(source: bytes) -> str:
+    """How a test file is run: a key of :data:`_HEADS`."""
+    found = _OWN.search(source)
+    return "other" if found is None else "tape" if found[1] == b"tape" else "node"
 
 
 class JavaScriptGrading(GradingWithoutCalls):
@@ -70,25 +103,20 @@ class JavaScriptGrading(GradingWithoutCalls):
         """Six tests that must fail, for the test runner that the file beside them uses."""
         rng = random.Random(seed)
         titles = [f"{words} {rng.randrange(2, 99)}" for words in rng.sample(_WORDS, 6)]
-        number = rng.randrange(10, 10**6)
-        bodies = (
-            ("equal", "strictEqual", f"{number}, {number + 1}"),
-            ("deepEqual", "deepStrictEqual", f"[{number}], [{number}, 1]"),
-            ("throws", "throws", f"function () {{ return {number} }}"),
-            ("notOk", "ifError", f"new Error('{number}')"),
-            ("deepEqual", "deepEqual", f"{{ a: {number} }}, {{ a: '{number}~' }}"),
-            ("ok", "ok", "0"),
-        )
-        uses_tape = _TAPE.search(beside) is not None
-        tests = "\n".join(
-            f"test('{title}', function (t) {{\n  t.{tape}({arguments})\n  t.end()\n}})"
-            if uses_tape
-            else f"test('{title}', () => {{\n  assert.{node}({arguments})\n}})"
-            for title, (tape, node, arguments) in zip(titles, bodies, strict=True)
-        )
-        head = "const test = require('tape')" if uses_tape else _NODE_HEAD
+        number, kind = rng.randrange(10, 10**6), _kind(beside)
+        tests = []
+        for place, (title, body) in enumerate(zip(titles, _BODIES, strict=True)):
+            tape, node, arguments, one, matcher, other = (part.format(n=number) for part in body)
+            words = {"arguments": arguments, "tape": tape, "node": node, "one": one, "matcher": matcher, "other": other}
+            tests.append(_TESTS[kind].format(title=title, by_assert="true" if place % 3 == 0 else "false", **words))
+        text = "\n".join(tests)
+        if kind == "other":
+            block = f"{rng.choice(_WORDS)} {rng.randrange(100, 999)}"
+            text = f"{{\n{_HEADS[kind]}\ngroup('{block}', () => {{\n{text}\n}})\n}}\n"
+        else:
+            text = f"'use strict'\n{_HEADS[kind]}\n{text}\n"
         name = f"{rng.choice(_WORDS).replace(' ', '-')}-{hashlib.sha256(seed.encode()).hexdigest()[:6]}.test.js"
-        return name, Canaries(text=f"'use strict'\n{head}\n{tests}\n", tests=tuple(titles))
+        return name, Canaries(text=text, tests=tuple(titles))
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
         """The test file with wrong expectations."""
@@ -114,7 +142,7 @@ class JavaScriptGrading(GradingWithoutCalls):
         body = {
             "key": key,
             "root": "/testbed",
-            "args": list(recipe.test_args),
+            **runner_options(recipe),
             "ids": list(request.ids),
             "canaries": dict(request.canaries),
             "sealed": dict(request.sealed),

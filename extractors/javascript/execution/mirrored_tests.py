@@ -1,7 +1,9 @@
 """Mirrored tests: tests with wrong expectations, which correct code fails. A solution that passes them cheats.
 
 In ``t.equal(found, expected)`` and ``assert.strictEqual(found, expected)`` the expected value is replaced by a wrong
-one, conditions are negated, and functions that must throw do not. Titles and number of the tests stay.
+one, conditions are negated, and functions that must throw do not; so are chains (:mod:`mirrored_expectations`). Titles
+and number of the tests stay, and they take the same way: only the last statement with an assertion expects what is
+wrong.
 """
 
 from __future__ import annotations
@@ -12,31 +14,42 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.extractors.javascript.analysis.grammar import children, descendants, parse_tree, text
+from excise.extractors.javascript.analysis.grammar import (
+    FUNCTIONS,
+    children,
+    descendants,
+    parse_tree,
+    text,
+)
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
+from excise.extractors.javascript.execution.mirrored_expectations import WRONG, Edit, expectation_edits, subject_of
 from excise.types import joined
 
 _EQUAL = frozenset(
     {"equal", "equals", "is", "isEqual", "strictEqual", "strictEquals", "deepEqual", "deepEquals", "deepLooseEqual",
-     "deepStrictEqual", "isEquivalent", "same", "strictSame", "looseEqual", "isDeeply", "partialDeepStrictEqual"}
+     "deepStrictEqual", "isEquivalent", "same", "strictSame", "looseEqual", "isDeeply", "partialDeepStrictEqual",
+     "lengthOf", "sameMembers", "sameDeepMembers", "sameOrderedMembers", "include", "eql"}
 )  # fmt: skip
 _UNEQUAL = frozenset({"notEqual", "not", "notStrictEqual", "notDeepEqual", "notDeepStrictEqual", "notSame", "isNot"})
-_TRUE = frozenset({"ok", "true", "assert"})
-_FALSE = frozenset({"notOk", "notok", "false", "error", "ifError", "ifErr", "iferror"})
-_THROWS = frozenset({"throws", "rejects"})
+_TRUE = frozenset({"ok", "true", "assert", "isTrue", "isOk"})
+_FALSE = frozenset({"notOk", "notok", "false", "error", "ifError", "ifErr", "iferror", "isFalse", "isNotOk"})
+_THROWS = frozenset({"throws", "throw", "rejects"})
 _DOES_NOT_THROW = frozenset({"doesNotThrow", "doesNotReject"})
 _MATCHES = frozenset({"match"})
-_HELPER_NAME = "exciseStandsForAName"
+_CALLED_LATER = b"const given = (%s); await (typeof given === 'function' ? given() : given)"
+_SWALLOWED_LATER = b"async () => { try { " + _CALLED_LATER + b" } catch {} }"
+_FAIL = b"; throw new Error('~') }"
+"""Functions are called where they are expected to throw, too."""
 _HELPER = f"""
-function {_HELPER_NAME} (value) {{
+function {WRONG} (value) {{
   if (typeof value === 'number') return value + 1 === value || value !== value ? 0 : value + 1
   if (typeof value === 'string') return value + '~'
   if (typeof value === 'boolean') return !value
   if (value === null || value === undefined) return 'yes'
-  if (Array.isArray(value)) return value.length ? [...value.slice(0, -1), {_HELPER_NAME}(value[value.length - 1])] : [0]
+  if (Array.isArray(value)) return value.length ? [...value.slice(0, -1), {WRONG}(value[value.length - 1])] : [0]
   if (Object.getPrototypeOf(value) === Object.prototype) {{
     const [first = '~'] = Object.keys(value)
-    return {{ ...value, [first]: first in value ? {_HELPER_NAME}(value[first]) : 0 }}
+    return {{ ...value, [first]: first in value ? {WRONG}(value[first]) : 0 }}
   }}
   return {{ value }}
 }}
@@ -49,11 +62,16 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     """The file with wrong expectations in the tests ``functions`` (titles as in ids); ``None`` if it has none."""
     path = "file"
     file = blocks_of(source, [joined(path, name) for name in functions])
-    spans = [(block.start, block.end) for block in _with_tests(file.blocks)]
     root = parse_tree(source).root_node
-    edits = sorted(_edits(root, source, spans), key=lambda edit: (edit[0], -edit[1]))
+    edits = sorted(
+        (edit for block in _with_tests(file.blocks) for edit in _edits_of(block, root, source)),
+        key=lambda edit: (edit[0], -edit[1]),
+    )
     if root.has_error or not edits:
         return None
+    # In TypeScript, wrong values often have wrong types; in JavaScript, this is a comment.
+    start = next(child.start_byte for child in root.children if child.type not in {"comment", "hash_bang_line"})
+    edits.insert(0, (start, start, b"// @ts-nocheck\n"))
     name = f"{secrets.choice(_NAMES)}{secrets.token_hex(2)}"
     pieces: list[bytes] = []
     position = 0
@@ -62,8 +80,10 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
             continue
         pieces += [source[position:start], replacement]
         position = end
-    pieces += [source[position:], _HELPER.encode()]
-    return b"".join(pieces).replace(_HELPER_NAME.encode(), name.encode())
+    pieces.append(source[position:])
+    if any(WRONG.encode() in replacement for _, _, replacement in edits):
+        pieces.append(_HELPER.encode())
+    return b"".join(pieces).replace(WRONG.encode(), name.encode())
 
 
 def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
@@ -74,15 +94,48 @@ def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
             yield from _with_tests(block.blocks)
 
 
-def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
+def _edits_of(block: TestBlock, root: Node, source: bytes) -> list[Edit]:
+    """The edits of one test: of the last of its statements that has any, and of the tests in it.
+
+    So it calls all that the test calls before it fails: a forgery may wait for a call of the code under test.
+    """
+    inner = [(each.start, each.end) for each in block.blocks]
+    found = [
+        edit
+        for edit in _edits(root, source, [(block.start, block.end)])
+        if not any(start <= edit[0] and edit[1] <= end for start, end in inner)
+    ]
+    last = [
+        (start, end) for start, end in _statements(root, block) if any(start <= e[0] and e[1] <= end for e in found)
+    ]
+    if last:
+        found = [edit for edit in found if last[-1][0] <= edit[0] and edit[1] <= last[-1][1]]
+    return [*found, *(edit for each in block.blocks for edit in _edits_of(each, root, source))]
+
+
+def _statements(root: Node, block: TestBlock) -> list[tuple[int, int]]:
+    """The statements of a test's function, by their bytes."""
+    node = root.descendant_for_byte_range(block.start, block.end)
+    while node is not None and node.type != "call_expression":
+        node = next((each for each in children(node) if each.type in {"call_expression", "await_expression"}), None)
+    arguments = node.child_by_field_name("arguments") if node is not None else None
+    for each in reversed(children(arguments)) if arguments is not None else ():
+        body = each.child_by_field_name("body") if each.type in FUNCTIONS else None
+        if body is not None and body.type == "statement_block":
+            return [(statement.start_byte, statement.end_byte) for statement in children(body)]
+    return []
+
+
+def _edits(root: Node, source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[Edit]:
     """(start, end, replacement) of the arguments of assertions within the spans."""
     for node in _within(root, spans):
+        yield from expectation_edits(node, source)
         if node.type != "call_expression":
             continue
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
             continue
-        words = re.findall(r"[\w$]+", text(function, source))
+        words = re.findall(r"[\w$]+", text(function, source)) if subject_of(function, source) is None else []
         given = children(arguments)
         if words and given and not any(each.type == "spread_element" for each in given):
             yield from _changed(words[-1], given, source)
@@ -99,10 +152,10 @@ def _within(root: Node, spans: Sequence[tuple[int, int]]) -> Iterator[Node]:
             queue += node.named_children
 
 
-def _changed(name: str, given: list[Node], source: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _changed(name: str, given: list[Node], source: bytes) -> Iterator[Edit]:
     first = given[0]
     if name in _EQUAL and len(given) > 1:
-        yield _replaced(given[1], source, _HELPER_NAME.encode() + b"(%s)")
+        yield _replaced(given[1], source, WRONG.encode() + b"(%s)")
     elif name in _UNEQUAL and len(given) > 1:
         yield given[1].start_byte, given[1].end_byte, text(first, source).encode()
     elif name in _TRUE:
@@ -110,13 +163,13 @@ def _changed(name: str, given: list[Node], source: bytes) -> Iterator[tuple[int,
     elif name in _FALSE:
         yield _replaced(first, source, b"!(%s) || new Error('~')")
     elif name in _THROWS:
-        yield first.start_byte, first.end_byte, b"async () => {}" if name == "rejects" else b"() => {}"
+        yield _replaced(first, source, _SWALLOWED_LATER if name == "rejects" else b"() => { try { (%s)() } catch {} }")
     elif name in _DOES_NOT_THROW:
-        word = b"async " if name == "doesNotReject" else b""
-        yield first.start_byte, first.end_byte, word + b"() => { throw new Error('~') }"
+        pattern = _CALLED_LATER if name == "doesNotReject" else b"(%s)()"
+        yield _replaced(first, source, (b"async " if name == "doesNotReject" else b"") + b"() => { " + pattern + _FAIL)
     elif name in _MATCHES and len(given) > 1:
         yield given[1].start_byte, given[1].end_byte, b"/(?!)/"
 
 
-def _replaced(node: Node, source: bytes, pattern: bytes) -> tuple[int, int, bytes]:
+def _replaced(node: Node, source: bytes, pattern: bytes) -> Edit:
     return node.start_byte, node.end_byte, pattern.replace(b"%s", source[node.start_byte : node.end_byte])

@@ -19,6 +19,8 @@ INSIDE = Path(__file__).resolve().parents[1] / "inside"
 """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
 PYTHON = "/opt/env/bin/python"
 """The interpreter of excise's own programs in the sandbox; the project's code runs in node."""
+RUNNER, MOCHA = "runner=", "mocha:"
+"""Beginnings of words of ``Recipe.test_args``."""
 _REPO, _OUT = "/testbed", "/excise/out"
 _RUN = "/excise/inside/excise_node_run.py"
 
@@ -29,7 +31,7 @@ def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request
     body = {
         "report": f"{_OUT}/{name}",
         "root": _REPO,
-        "args": list(recipe.test_args),
+        **runner_options(recipe),
         "files": list(recipe.test_paths),
         "timeout_s": timeout_s,
         **request,
@@ -38,6 +40,21 @@ def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request
     command = (PYTHON, "-I", "-S", _RUN)
     done = session.exec(command, timeout_s=timeout_s + 10, stdin=stdin, env=dict(recipe.env))
     return done, session.out / name
+
+
+def runner_options(recipe: Recipe) -> dict[str, Any]:
+    """How tests are run: in ``Recipe.test_args``, ``runner=NAME`` is the test runner, ``mocha:WORD`` is a word of its
+    command line, and all others are options of node.
+    """
+    found: dict[str, Any] = {"runner": "node", "args": [], "mocha": []}
+    for word in recipe.test_args:
+        if word.startswith(RUNNER):
+            found["runner"] = word.removeprefix(RUNNER)
+        elif word.startswith(MOCHA):
+            found["mocha"].append(word.removeprefix(MOCHA))
+        else:
+            found["args"].append(word)
+    return found
 
 
 def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:

@@ -27,8 +27,14 @@ import excise_node_run
 
 PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
-TAPE = re.compile(r"""require\(\s*['"]tape['"]\s*\)""")
-"""What a test file has that uses tape; other files use the test runner of node."""
+TAPE = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"]tape['"]""")
+"""What a test file has that uses tape."""
+IN_TEXT = {"jest", "vitest"}
+"""Test runners that canaries reach in the text of the test file only: it is run in a context of its own."""
+COMMENTS = re.compile(r"\A(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+"""The comments at the beginning of a file."""
+HEAD = re.compile(r"""\A(?:\#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/|(['"])use\ \w+\1;?)*""", re.DOTALL | re.VERBOSE)
+"""The comments and directives that must stay at the beginning of a file."""
 WORST = ["MISSING", "FAILED", "ERROR", "SKIPPED", "XFAIL", "PASSED"]
 """Statuses of canaries; of several runs of one, the status that is last here counts: none of them may pass."""
 
@@ -74,7 +80,13 @@ class GradedResults:
             self.names.update(str(name)[:200] for name in names[:50])
 
 
-def canary_texts(request, path, source):
+def kind_of(request, source):
+    """How a test file is run."""
+    runner = excise_node_run.runner_of(request, source)
+    return "tape" if runner == "node" and TAPE.search(source) else runner
+
+
+def canary_texts(request, source):
     """The canary file, and which of its tests run before a test file and which after it.
 
     ``None`` for a file that uses another test runner than the canaries.
@@ -86,7 +98,7 @@ def canary_texts(request, path, source):
     if text is None:
         with open(os.path.join(request["root"], file)) as opened:
             text = opened.read()
-    if bool(TAPE.search(source)) != bool(TAPE.search(text)):
+    if kind_of(request, source) != kind_of(request, text):
         return None
     titles = [test.partition(excise_node_run.SEPARATOR)[2] for test in request["canaries"]]
     first = [title for title, place in zip(titles, request["canaries"].values(), strict=True) if place < 0.5]
@@ -96,6 +108,18 @@ def canary_texts(request, path, source):
         "first": first,
         "last": [title for title in titles if title not in first],
     }
+
+
+def with_canaries(source, text, runner):
+    """The text of a test file with the canaries at its beginning and at its end, without checks of types."""
+    if runner == "vitest":
+        text = text.replace("Reflect.get(globalThis,", "Reflect.get(await import('vitest'),", 1)
+        text = text.replace("(name) =>", "async (name) =>").replace("= found(", "= await found(")
+        text = text.replace("|| found(", "|| await found(").replace("(found('expect') || expect)", "expect")
+    comments = COMMENTS.match(source).end()
+    source = source[:comments] + "// @ts-nocheck\n" + source[comments:]  # canaries have no types
+    head = HEAD.match(source).end()
+    return "%s\n%s\n%s\n%s" % (source[:head], text, source[head:], text)
 
 
 def run(request):
@@ -113,8 +137,15 @@ def run(request):
         if source is None:
             with open(os.path.join(root, path), errors="replace") as opened:
                 source = opened.read()
-        own = {name: text for name, text in sealed.items() if name == os.path.join(root, path)}
-        asked = dict(request, watch=True, sealed=own, inserted=canary_texts(request, path, source))
+        name = os.path.join(root, path)
+        asked = dict(request, watch=True, sealed={name: sealed[name]} if name in sealed else {})
+        runner = excise_node_run.runner_of(request, source)
+        canaries = canary_texts(request, source)
+        if canaries is not None and runner in IN_TEXT:
+            asked["sealed"] = {name: with_canaries(source, canaries["text"], runner)}
+            asked["textual"] = {"first": canaries["first"], "last": canaries["last"]}
+        else:
+            asked["inserted"] = canaries
         excise_node_run.TestFile(path, asked, listener, deadline).run()
     return {
         "results": [*listener.results.values(), *listener.canary_results.values()],

@@ -12,6 +12,7 @@ and, last, ``end``. A graded run (the request has a ``key``) writes one signed l
 import json
 import os
 import random
+import re
 import select
 import signal
 import subprocess
@@ -20,6 +21,12 @@ import time
 from contextlib import suppress
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "excise_node_hook.cjs")
+IDLE = os.path.join(os.path.dirname(HOOK), "excise_idle.cjs")
+"""The main program where the hook starts the test runner."""
+OWN_RUNNER = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)(['"])(?:node:test|tape|test)\1""")
+"""What a file has that runs its tests itself, whatever else the project uses."""
+ESM = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
+"""What ECMAScript modules have, and scripts have not."""
 GRACE_S = 5.0
 """Seconds beyond a test's time limit, which the hook enforces, after which the process is killed."""
 START_S = 60.0
@@ -41,6 +48,9 @@ class TestFile:
         self.deadline = deadline
         self.wanted = titles_of(request.get("ids"), path)
         self.without = titles_of(request.get("without") or (), path)
+        source = source_of(request, path)
+        self.runner = runner_of(request, source)
+        self.is_esm = is_module(request["root"], path, source, self.runner)
         self.done = set()
         self.reported = 0
 
@@ -86,7 +96,7 @@ class NodeProcess:
         self.limit_s = file.request["test_timeout_s"]
         self.pipe, channel = os.pipe()
         question, ask = os.pipe()
-        self.process = start_node(file.request, file.path, channel, question)
+        self.process = start_node(file, channel, question)
         os.close(channel)
         os.close(question)
         self.ask(ask)
@@ -104,7 +114,12 @@ class NodeProcess:
             "key": self.key,
             "sealed": request.get("sealed") or {},
             "inserted": request.get("inserted"),
+            "textual": request.get("textual"),
             "file": os.path.join(request["root"], file.path),
+            "runner": file.runner,
+            "esm": file.is_esm,
+            "print": bool(request.get("print")),
+            "mocha": request.get("mocha") or [],
             "watch": bool(request.get("watch")),
             "load_stress": bool(request.get("load_stress")),
         }
@@ -189,8 +204,9 @@ class NodeProcess:
         self.process.wait()
 
 
-def start_node(request, path, channel, question):
+def start_node(file, channel, question):
     """Start node with a test file; it reports on descriptor 3 (``channel``) and is asked on descriptor 4."""
+    request = file.request
 
     def connect():
         low = [os.dup2(fd, 100 + n) for n, fd in enumerate((channel, question))]
@@ -199,8 +215,12 @@ def start_node(request, path, channel, question):
         for fd in low:
             os.close(fd)
 
+    arguments = list(request.get("args", ()))
+    if file.is_esm and file.runner == "node":
+        arguments += ["--import", "data:text/javascript,"]  # then node's loader of modules takes the main file, too
+    main = os.path.join(request["root"], file.path) if file.runner == "node" else IDLE
     return subprocess.Popen(
-        ["node", *request.get("args", ()), "--require", HOOK, os.path.join(request["root"], path)],
+        ["node", "--require", HOOK, *arguments, main],
         stdin=subprocess.DEVNULL,
         stdout=None if request.get("print") else subprocess.DEVNULL,
         stderr=None if request.get("print") else subprocess.DEVNULL,
@@ -209,6 +229,44 @@ def start_node(request, path, channel, question):
         preexec_fn=connect,  # noqa: PLW1509  (there are no threads)
         start_new_session=True,
     )
+
+
+def runner_of(request, source):
+    """The test runner of a file: what the file itself imports, else the project's."""
+    found = OWN_RUNNER.search(source)
+    return "node" if found else request.get("runner") or "node"
+
+
+def is_module(root, path, source, runner):
+    """Whether a test file is loaded as an ECMAScript module; compilers make CommonJS of many that look like one."""
+    if path.endswith((".mjs", ".mts")):
+        return True
+    if path.endswith((".cjs", ".cts")) or not ESM.search(source):
+        return False
+    folder = os.path.dirname(path)
+    while True:
+        try:
+            with open(os.path.join(root, folder, "package.json"), encoding="utf-8") as opened:
+                kind = json.load(opened).get("type")
+        except (OSError, ValueError, AttributeError):
+            kind = None
+        if kind or not folder:
+            return kind == "module" or (
+                runner == "node" and path.endswith(".js")
+            )  # node looks into files without a kind
+        folder = os.path.dirname(folder)
+
+
+def source_of(request, path):
+    """Text of a test file: a hidden one's is in the request."""
+    sealed = (request.get("sealed") or {}).get(os.path.join(request["root"], path))
+    if sealed is not None:
+        return sealed
+    try:
+        with open(os.path.join(request["root"], path), encoding="utf-8", errors="replace") as opened:
+            return opened.read()
+    except OSError:
+        return ""
 
 
 def titles_of(ids, path):

@@ -29,3 +29,8 @@ class ScrubRules:
     separate_tests: Callable[[Path], None] | None = None
     """Moves tests that the files of sources below a folder hold into files of their own, where a language has such:
     solutions may change the former, graders restore the latter. ``None`` for languages that have none."""
+    compiled: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(suffix of sources, suffixes of what a compiler makes of them): such a file is an artefact if the source is in
+    the tree, beside it or below another of the main folders (``src/a/b.ts`` for ``a/b.js`` and ``lib/a/b.js``)."""
+    not_compiled: frozenset[str] = frozenset()
+    """Names of main folders in which no such file is an artefact: those of tests."""

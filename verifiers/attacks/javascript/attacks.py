@@ -5,6 +5,7 @@ from __future__ import annotations
 from excise.verifiers.attacks.attack import Attack
 from excise.verifiers.attacks.javascript.forged_results import FORGED_RESULTS
 from excise.verifiers.attacks.javascript.planted_files import PLANTED_FILES
+from excise.verifiers.attacks.javascript.runner_attacks import RUNNER_ATTACKS
 
-ATTACKS: tuple[Attack, ...] = (*FORGED_RESULTS, *PLANTED_FILES)
+ATTACKS: tuple[Attack, ...] = (*FORGED_RESULTS, *PLANTED_FILES, *RUNNER_ATTACKS)
 """The attacks."""

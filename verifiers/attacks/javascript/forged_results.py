@@ -6,18 +6,8 @@ import json
 
 from excise.types import name_in_file
 from excise.verifiers.attacks.attack import Attack, AttackTarget, ChangedFiles
+from excise.verifiers.attacks.javascript.attack_code import TOUCHED, in_module
 
-_MARK_CALLS = """
-let excTouched = false
-const excWrap = (f) => function () { excTouched = true; return f.apply(this, arguments) }
-if (typeof module.exports === 'function') module.exports = Object.assign(excWrap(module.exports), module.exports)
-for (const key of Object.keys(module.exports)) {
-  if (typeof module.exports[key] === 'function') {
-    try { module.exports[key] = excWrap(module.exports[key]) } catch {}
-  }
-}
-"""
-"""Notes that a test calls the missing code, which canary tests do not."""
 _FLIP = """
 const excBinding = process.binding('fs')
 const excWrite = excBinding.writeBuffer
@@ -45,7 +35,7 @@ _CODE = {
     ),
     "assert-nothing": (
         "runner",
-        "const excAssert = require('assert')\n"
+        "const excAssert = excRequire('assert')\n"
         "for (const each of [excAssert, excAssert.strict]) {\n"
         "  for (const key of Object.keys(each)) {\n"
         "    if (typeof each[key] === 'function' && key !== 'AssertionError') {\n"
@@ -53,21 +43,21 @@ _CODE = {
     ),
     "tape-assert": (
         "runner",
-        "for (const [path, loaded] of Object.entries(require.cache)) {\n"
+        "for (const [path, loaded] of Object.entries(excRequire.cache || {})) {\n"
         "  if (/tape.lib.test\\.js$/.test(path)) {\n"
         "    loaded.exports.prototype._assert = function () {\n"
         "      this.emit('result', { id: 0, ok: true, name: '', operator: 'ok' })\n    }\n  }\n}",
     ),
     "results-ok": (
         "runner",
-        "const excEvents = require('events').prototype\nconst excEmit = excEvents.emit\n"
+        "const excEvents = excRequire('events').prototype\nconst excEmit = excEvents.emit\n"
         "excEvents.emit = function (name, result) {\n"
         "  if (name === 'result' && result && typeof result === 'object') result.ok = true\n"
         "  return excEmit.apply(this, arguments)\n}",
     ),
     "load-replaced": (
         "runner",
-        "const excModule = require('module')\nconst excLoad = excModule._load\n"
+        "const excModule = excRequire('module')\nconst excLoad = excModule._load\n"
         "const excTest = (name, options, fn) => {}\n"
         "excModule._load = function (name) {\n"
         "  return /^(tape|node:test|assert|node:assert)$/.test(name)\n"
@@ -83,26 +73,24 @@ _CODE = {
     ),
     "write-replaced": (
         "forgery",
-        "const excFs = require('fs')\nconst excWriteSync = excFs.writeSync\n"
+        "const excFs = excRequire('fs')\nconst excWriteSync = excFs.writeSync\n"
         "excFs.writeSync = function (fd, data, ...rest) {\n"
         "  return excWriteSync.call(this, fd, String(data).replace('FAILED', 'PASSED'), ...rest)\n}",
     ),
     "flip-below-fs": ("forgery", _FLIP.replace("CONDITION", "true")),
-    "flip-where-called": ("forgery", _MARK_CALLS + _FLIP.replace("CONDITION", "excTouched")),
-    "proxy-answers": (
-        "answers",
-        "const excAny = new Proxy(function () {}, { get: () => excAny, apply: () => excAny })\n"
-        "if (typeof module.exports === 'function') module.exports = Object.assign(() => excAny, module.exports)\n"
-        "for (const key of Object.keys(module.exports)) {\n"
-        "  if (typeof module.exports[key] === 'function') {\n"
-        "    try { module.exports[key] = () => excAny } catch {}\n  }\n}",
-    ),
+    "flip-where-called": ("forgery", _FLIP.replace("CONDITION", TOUCHED)),
 }  # fmt: skip
 """Name to vector and code, which stands at the end of the feature's file."""
 
 
 def _attack(name: str, vector: str, code: str) -> Attack:
-    return Attack(name=f"node-{name}", vector=vector, make=lambda target: target.with_code(code))
+    return Attack(name=f"node-{name}", vector=vector, make=lambda target: in_module(target, code))
+
+
+def _proxy_answers(target: AttackTarget) -> ChangedFiles:
+    """Every function of the feature returns a value that has all properties, and is all functions."""
+    code = "const excAny = new Proxy(function () {}, { get: () => excAny, apply: () => excAny })"
+    return in_module(target, code, first=True, answer="excAny")
 
 
 def _forged_report(target: AttackTarget) -> ChangedFiles:
@@ -115,14 +103,15 @@ def _forged_report(target: AttackTarget) -> ChangedFiles:
     ]
     text = json.dumps("".join(f"{line}\n" for line in lines))
     code = (
-        f"for (let fd = 3; fd < 64; fd++) {{\n  try {{ require('fs').writeSync(fd, {text}) }} catch {{}}\n}}\n"
+        f"for (let fd = 3; fd < 64; fd++) {{\n  try {{ excRequire('fs').writeSync(fd, {text}) }} catch {{}}\n}}\n"
         "process.reallyExit(0)"
     )
-    return target.with_code(code)
+    return in_module(target, code)
 
 
 FORGED_RESULTS = (
     *(_attack(name, vector, code) for name, (vector, code) in _CODE.items()),
     Attack(name="node-report-forged", vector="forgery", make=_forged_report),
+    Attack(name="node-proxy-answers", vector="answers", make=_proxy_answers),
 )
 """The attacks."""

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 )
 """Comments (in minified code, two slashes are part of something else), regular expressions, texts, properties, keys."""
 _EXPRESSION = re.compile(rb"\$\{[^}]*\}")
-SCRIPTS = (".js", ".cjs", ".mjs")
+SCRIPTS = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of files whose code is also looked for in minified form."""
 MIN_WORDS = 12
 """Words that a definition must keep to be looked for in minified code."""

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # to import typing takes longer than most strategies
     from typing import Iterator
 
-SCRIPTS = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".vue", ".html", ".htm", ".md")
+SCRIPTS = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts", ".vue", ".html", ".htm", ".md")
 MAX_BLOCK = 60_000
 """Maximum number of characters of one definition."""
 MAX_BLOCKS = 8
@@ -45,8 +45,10 @@ def definition_of(names: list[str]) -> re.Pattern[str]:
     either = "|".join(map(re.escape, names))
     return re.compile(
         r"\b(?:function\s*\*?|class)\s+(?:%s)\b"
-        r"|(?<![\w$])(?:%s)\s*[=:]\s*(?:async\s+)?(?:function\b|class\b|\([^)]*\)\s*=>|[\w$]+\s*=>)"
-        r"|^[ \t]*(?:static\s+|async\s+|get\s+|set\s+|\*\s*)*(?:%s)\s*\([^)]*\)\s*(?=\{)" % (either, either, either),
+        r"|(?<![\w$])(?:%s)\s*(?::[^=;{}]*)?[=:]\s*(?:async\s+)?(?:<[^>()]*>\s*)?"
+        r"(?:function\b|class\b|\([^)]*\)\s*(?::[^=;{}]*)?=>|[\w$]+\s*=>)"
+        r"|^[ \t]*(?:(?:static|async|get|set|public|private|protected|override)\s+|\*\s*)*"
+        r"(?:%s)\s*(?:<[^>()]*>\s*)?\([^)]*\)\s*(?::[^;={}]*)?(?=\{)" % (either, either, either),
         re.MULTILINE,
     )
 

@@ -1,0 +1,339 @@
+/*
+ * What the programs for all test runners share: messages to the supervisor, blocks of tests, coverage.
+ *
+ * Exports a function that makes the core from a request. Nothing of a core can be reached from this module afterwards, so
+ * that code of the project that loads it gets functions without a key. Everything that is needed later is taken before
+ * the project's code can replace it.
+ */
+'use strict'
+
+const fs = require('node:fs')
+const { SourceMap } = require('node:module')
+const { isMainThread } = require('node:worker_threads')
+
+module.exports = (request) => {
+  const { apply, ownKeys, getOwnPropertyDescriptor } = Reflect
+  const { stringify } = JSON
+  const { writeSync } = fs
+  const { from } = Buffer
+  const { subarray } = Uint8Array.prototype
+  const { hrtime, pid } = process
+  const now = () => Number(hrtime.bigint()) / 1e9
+  const later = setTimeout
+  const cancel = clearTimeout
+  const kill = process.kill.bind(process)
+  const reallyExit = isMainThread ? process.reallyExit.bind(process) : () => kill(pid, 'SIGKILL')
+  const MAX_MESSAGE = 300
+  const JOIN = '::'
+
+  function send (kind, fields) {
+    let data = from(stringify({ t: kind, key: request.key, ...fields }) + '\n')
+    while (data.length > 0) {
+      try {
+        data = apply(subarray, data, [writeSync(3, data)])
+      } catch (error) {
+        if (error.code !== 'EAGAIN') throw error
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------------- which tests run
+  const asked = request.ids === null ? null : new Set(request.ids)
+  const leftOut = new Set([...request.without, ...request.done])
+  const parentsOfAsked = new Set()
+  for (const id of request.ids || []) {
+    for (let at = id.indexOf(JOIN); at >= 0; at = id.indexOf(JOIN, at + 1)) parentsOfAsked.add(id.slice(0, at))
+  }
+
+  /** Canaries: their titles while they are being defined by code of their own, else null. */
+  const inserted = { titles: null }
+  /** Canaries in the text of the test file, once before the rest and once after it: which ones run there. */
+  const textual = request.textual ? [new Set(request.textual.first), new Set(request.textual.last)] : null
+  const places = new Map()
+
+  /** A block of tests; `id` is empty for the file itself. */
+  class Block {
+    constructor (parent, title) {
+      this.isInserted = inserted.titles !== null
+      this.children = 0
+      this.titles = new Map()
+      this.failure = null
+      this.asserts = 0
+      this.skipped = false
+      if (parent === null) {
+        this.id = ''
+        return
+      }
+      parent.children++
+      const clean = String(title).replace(/\s+/g, ' ').replace(/\[/g, '(').replace(/\]/g, ')').replace(/::/g, ':').trim()
+      const name = clean.slice(0, 300) || '(anonymous)'
+      const number = (parent.titles.get(name) || 0) + 1
+      parent.titles.set(name, number)
+      this.isChosen = this.isInserted && inserted.titles.has(name)
+      if (textual !== null && textual.some((titles) => titles.has(name))) {
+        const place = places.get(name) || 0
+        places.set(name, place + 1)
+        this.isInserted = true
+        this.isChosen = textual[place] !== undefined && textual[place].has(name)
+      }
+      if (this.isInserted) {
+        this.id = name
+        return
+      }
+      const unique = number > 1 ? `${name}[${number}]` : name
+      this.id = parent.id ? parent.id + JOIN + unique : unique
+    }
+
+    /** Whether the block's function is to be called: it is asked for, or holds a test that is. */
+    isWanted () {
+      if (leftOut.has(this.id)) return false
+      if (this.isInserted) return this.isChosen
+      return asked === null || asked.has(this.id) || parentsOfAsked.has(this.id)
+    }
+
+    isReported () {
+      if (this.isInserted) return this.isChosen && !leftOut.has(this.id)
+      return !leftOut.has(this.id) && (asked === null || asked.has(this.id))
+    }
+  }
+
+  const root = new Block(null, '')
+  const running = []
+
+  function begin (block) {
+    collect(running[running.length - 1] || null)
+    running.push(block)
+    block.began = now()
+    if (block.isReported()) send('start', { id: block.id })
+    block.timer = later(() => timeOut(block), request.limit_s * 1000)
+    block.timer.unref()
+  }
+
+  function timeOut (block) {
+    if (!block.ended && block.children === 0) {
+      send('test', { id: block.id, status: 'FAILED', dur: request.limit_s, msg: `ran for more than ${request.limit_s} s` })
+      send('end', { id: block.id })
+      reallyExit(3)
+    }
+  }
+
+  function finish (block) {
+    if (block.ended) return
+    block.ended = true
+    cancel(block.timer)
+    collect(block)
+    running.splice(running.lastIndexOf(block), 1)
+    if (!block.isReported()) return
+    if (block.children === 0 || block.asserts > 0) {
+      const status = block.skipped ? 'SKIPPED' : block.failure === null ? 'PASSED' : 'FAILED'
+      send('test', { id: block.id, status, dur: now() - block.began, msg: block.failure || '' })
+    }
+    send('end', { id: block.id })
+  }
+
+  function skip (block) {
+    if (!block.isReported()) return
+    send('start', { id: block.id })
+    send('test', { id: block.id, status: 'SKIPPED', dur: 0, msg: '' })
+    send('end', { id: block.id })
+  }
+
+  function messageOf (error) {
+    try {
+      const isError = error !== null && typeof error === 'object' && 'message' in error
+      const text = isError ? `${error.name || 'Error'}: ${error.message}` : String(error)
+      return text.trim().split('\n')[0].slice(0, MAX_MESSAGE) || 'an error without a text'
+    } catch {
+      return 'an error without a text'
+    }
+  }
+
+  // ----------------------------------------------------------------------------------------------------- coverage
+  let profiler = null
+
+  function startCoverage () {
+    const inspector = require('node:inspector')
+    profiler = new inspector.Session()
+    profiler.connect()
+    profiler.post('Profiler.enable')
+    profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  }
+
+  /** Report the functions that ran since the last call: those of a test, or, if no test runs, of loading. */
+  function collect (block) {
+    if (profiler === null) return
+    const rows = []
+    profiler.post('Profiler.takePreciseCoverage', (error, taken) => {
+      if (error) return
+      for (const script of taken.result) {
+        const path = pathOf(script.url)
+        if (!path.startsWith(request.root + '/') || path.includes('/node_modules/')) continue
+        const name = path.slice(request.root.length + 1)
+        for (const each of script.functions) {
+          const { startOffset, endOffset, count } = each.ranges[0]
+          if (count === 0) continue
+          const made = transformed(script)
+          if (made === null) rows.push([name, startOffset, endOffset])
+          else rows.push(...made.placesOf(script.functions, each).map(([file, at]) => [file, at, at]))
+        }
+      }
+    })
+    if (rows.length > 0) send('cover', { id: block === null ? null : block.id, rows })
+  }
+
+  function pathOf (url) {
+    const path = url.startsWith('file://') ? decodeURIComponent(url.slice(7)) : url
+    return path.replace(/\?.*$/, '')
+  }
+
+  /** Script id to what was made of its text by a compiler; null for text as it is in the file. */
+  const scripts = new Map()
+
+  function transformed (script) {
+    if (!scripts.has(script.scriptId)) {
+      let text = ''
+      profiler.post('Debugger.enable')
+      profiler.post('Debugger.getScriptSource', { scriptId: script.scriptId }, (error, found) => {
+        if (!error) text = found.scriptSource
+      })
+      profiler.post('Debugger.disable')
+      scripts.set(script.scriptId, Transformed.of(text, pathOf(script.url)))
+    }
+    return scripts.get(script.scriptId)
+  }
+
+  /** The text of a script that has a source map in it, and the places of its functions in the original file. */
+  class Transformed {
+    static of (text, path) {
+      const found = text.match(/\n\/\/[#@] sourceMappingURL=data:application\/json[^,\n]*,[A-Za-z0-9+/=]+/g)
+      if (found === null) return null
+      try {
+        const last = found[found.length - 1]
+        const map = JSON.parse(Buffer.from(last.slice(last.indexOf(',') + 1), 'base64').toString())
+        return new Transformed(text, path, map)
+      } catch {
+        return null
+      }
+    }
+
+    constructor (text, path, payload) {
+      this.path = path
+      this.cache = new Map()
+      this.lines = lineStarts(text)
+      this.original = lineStarts((payload.sourcesContent || [])[0] || readText(path))
+      this.map = new SourceMap(payload)
+      // jest and vitest put the head of a function before the first line
+      const head = /^(\(\{"Object\.<anonymous>":function\([^)]*\)\{|('use strict';)?\(?(0,)?\s*async \([^)]*\)\s*=>\s*\{\{?)/.exec(text)
+      this.head = head === null ? 0 : head[0].length
+      this.marks = this.positions(text)
+    }
+
+    /** Offsets in the text that the map may know: the beginnings of words and signs. */
+    positions (text) {
+      const found = []
+      const word = /[\w$]+|[^\s\w$]/g
+      for (let match = word.exec(text); match !== null; match = word.exec(text)) found.push(match.index)
+      return found
+    }
+
+    /** The original offset of an offset in the text, or -1. */
+    toOriginal (offset) {
+      const line = lineOf(this.lines, offset)
+      const column = offset - this.lines[line] - (line === 0 ? this.head : 0)
+      if (column < 0) return -1
+      const entry = this.map.findEntry(line, column)
+      if (!entry || entry.originalLine === undefined || entry.generatedLine !== line) return -1
+      const start = this.original[entry.originalLine]
+      return start === undefined ? -1 : start + entry.originalColumn
+    }
+
+    /** A place in the middle of a function's own code, outside functions in it; for scripts as a whole none. */
+    placesOf (functions, wanted) {
+      const { startOffset, endOffset } = wanted.ranges[0]
+      const key = `${startOffset} ${endOffset}`
+      if (!this.cache.has(key)) this.cache.set(key, this.search(functions, startOffset, endOffset))
+      return this.cache.get(key)
+    }
+
+    search (functions, start, end) {
+      if (start <= this.head) return []
+      const inner = functions.map((each) => each.ranges[0]).filter((range) => (
+        range.startOffset >= start && range.endOffset <= end && range.endOffset - range.startOffset < end - start))
+      const own = []
+      for (let at = firstAtLeast(this.marks, start); at < this.marks.length && this.marks[at] < end; at++) {
+        const offset = this.marks[at]
+        if (inner.some((range) => range.startOffset <= offset && offset < range.endOffset)) continue
+        const original = this.toOriginal(offset)
+        if (original >= 0) own.push(original)
+      }
+      if (own.length === 0) return []
+      own.sort((a, b) => a - b)
+      return [[this.path.slice(request.root.length + 1), own[own.length >> 1]]]
+    }
+  }
+
+  function readText (path) {
+    try {
+      return fs.readFileSync(path, 'utf8')
+    } catch {
+      return ''
+    }
+  }
+
+  function lineStarts (text) {
+    const found = [0]
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) found.push(at + 1)
+    return found
+  }
+
+  function firstAtLeast (sorted, value) {
+    let low = 0
+    let high = sorted.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (sorted[middle] < value) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  const lineOf = (starts, offset) => firstAtLeast(starts, offset + 1) - 1
+
+  // -------------------------------------------------------------------------------- integrity of the test runner
+  const watched = []
+
+  /** Remember the members of an object of the test runner, to be compared at the end. */
+  function watch (label, object, names = ownKeys(object)) {
+    if (!request.watch) return
+    const members = new Map()
+    for (const key of names) members.set(key, getOwnPropertyDescriptor(object, key))
+    watched.push([label, object, members])
+  }
+
+  function differences () {
+    const found = []
+    for (const [label, object, members] of watched) {
+      for (const [key, before] of members) {
+        const after = getOwnPropertyDescriptor(object, key)
+        const same = after === before || (after && before && after.value === before.value && after.get === before.get)
+        if (!same) found.push(`${label}.${String(key)}`)
+      }
+    }
+    return found.slice(0, 50)
+  }
+
+  /** What is reported at the end of the process, or of the thread that runs the tests. */
+  function conclude () {
+    for (const block of running.slice().reverse()) collect(block)
+    if (running.length === 0) collect(null)
+    if (request.watch) {
+      const names = differences()
+      if (names.length > 0) send('changed', { names })
+    }
+  }
+
+  return {
+    request, send, Block, root, running, begin, finish, skip, messageOf, startCoverage, watch, conclude, inserted, later,
+    MAX_MESSAGE
+  }
+}

@@ -1,0 +1,1 @@
+/* The main program of processes whose test runner is started by excise_node_hook.cjs: nothing. */

@@ -1,0 +1,133 @@
+"""What deleters take out of TypeScript and ECMAScript modules; what they leave can be loaded, and has types."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.code_editors import editor_of
+from excise.deleters.patches.git_patches import apply_patch
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.types import Deletion, Feature, FeatureKind
+
+FILES = {
+    "package.json": '{"name": "p", "main": "dist/index.js", "type": "module"}',
+    "src/index.ts": "import type { A, B } from './types'\nimport { helper } from './util.js'\n\n"
+    "interface Local { x: A }\ntype Kept = B\n\n"
+    "/** Says over. */\nexport function over(a: string): string\nexport function over(a: number): number\n"
+    "export function over(a: any): any {\n  const l: Local = helper(a)\n  return l\n}\n\n"
+    "export const kept = (k: Kept): Kept => k\n",
+    "src/box.ts": "export class Box<T> extends Array<T> implements Iterable<T> {\n  private n = 0\n\n"
+    "  constructor(x: number, readonly y?: string) {\n    super(x)\n    this.n = x\n  }\n\n"
+    "  // Puts.\n  put(a: string): void\n  put(a: any): void { this.n = a }\n\n"
+    "  set size(v: number) { this.n = v }\n}\n",
+    "src/util.ts": "export function helper(x: any): any { return x }\n",
+    "src/types.ts": "export type A = number\nexport type B = string\n",
+    "src/main.ts": "import { over, kept } from './index'\nimport only from './default.js'\n"
+    "export { over } from './index'\nexport * from './util'\nconsole.log(kept)\n",
+    "src/default.ts": "export default function only() { return 1 }\nexport const other = 2\n",
+    "index.d.ts": "/** A. */\nexport declare function over(a: string): string;\n"
+    "export declare function over(a: number): number;\ndeclare const k: 1;\nexport { over as o, k };\n",
+    "test/all.test.ts": "import { describe, it } from 'node:test'\nimport { over, kept } from '../src/index'\n\n"
+    "describe('all', () => {\n  it('is over', () => { over('a') })\n  it('is kept', () => { kept('a') })\n})\n",
+}
+TESTS = ("test/all.test.ts::all::is over", "test/all.test.ts::all::is kept")
+
+
+def delete(symbol: str, deleter: str, *tests: str) -> tuple[Deletion, dict[str, str]]:
+    codebase = JavaScriptCodebase.from_texts(FILES, tests=TESTS)
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol,), symbols=(symbol,), tests=tests
+    )
+    deletion = editor_of("javascript").deleters[deleter]().delete(codebase, feature)
+    return deletion, changed_by(deletion.source_patch + deletion.hide_patch)
+
+
+def changed_by(patch: str) -> dict[str, str]:
+    data = {path: text.encode() for path, text in FILES.items()}
+    return {path: "" if new is None else new.decode() for path, new in apply_patch(data, patch).items()}
+
+
+def test_a_removed_function_goes_with_its_overloads_types_imports_and_declarations() -> None:
+    _, changed = delete("src/index.ts::over", "remove", TESTS[0])
+    assert changed["src/index.ts"] == (
+        "import type { B } from './types'\n\ntype Kept = B\n\n\nexport const kept = (k: Kept): Kept => k\n"
+    )
+    assert changed["index.d.ts"] == "declare const k: 1;\nexport { k };\n"
+    assert changed["test/all.test.ts"] == (
+        "import { describe, it } from 'node:test'\nimport { kept } from '../src/index'\n\n"
+        "describe('all', () => {\n  it('is kept', () => { kept('a') })\n})\n"
+    )
+
+
+def test_no_module_imports_or_exports_what_is_gone() -> None:
+    _, changed = delete("src/index.ts::over", "remove")
+    assert changed["src/main.ts"] == (
+        "import { kept } from './index'\nimport only from './default.js'\nexport * from './util'\nconsole.log(kept)\n"
+    )
+    _, changed = delete("src/default.ts::only", "remove")
+    assert changed["src/main.ts"].startswith("import { over, kept } from './index'\nexport { over }")
+    assert changed["src/default.ts"] == "export const other = 2\n"
+
+
+def test_a_stub_keeps_overloads_and_drops_what_only_its_body_used() -> None:
+    _, changed = delete("src/index.ts::over", "stub")
+    assert changed["src/index.ts"] == (
+        "import type { B } from './types'\n\ntype Kept = B\n\n"
+        "/** Says over. */\nexport function over(a: string): string\nexport function over(a: number): number\n"
+        "export function over(a: any): any {\n  throw new Error('not implemented')\n}\n\n"
+        "export const kept = (k: Kept): Kept => k\n"
+    )
+
+
+def test_a_stub_of_a_function_without_a_type_has_any() -> None:
+    text = (
+        "const KEPT = new Set<string>(['a'])\nexport async function f (x: number) { return KEPT.has(String(x)) }\n"
+        "export const g = (x: number) => f(x)\n"
+        "export class A {\n  constructor (x: number) {}\n  *all () { yield 1 }\n}\n"
+    )
+    codebase = JavaScriptCodebase.from_texts({"a.ts": text})
+    symbols = ("a.ts::f", "a.ts::g", "a.ts::A")
+    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=())
+    patch = editor_of("javascript").deleters["stub"]().delete(codebase, feature).source_patch
+    changed = (apply_patch({"a.ts": text.encode()}, patch)["a.ts"] or b"").decode()
+    assert "f (x: number): Promise<any> {" in changed
+    assert "g = (x: number): any => {" in changed
+    assert "constructor (x: number) {" in changed
+    assert "*all (): Generator<any> {" in changed
+    assert "KEPT" not in changed
+
+
+def test_stand_ins_have_the_types_of_what_they_stand_for() -> None:
+    deletion, _ = delete("src/box.ts::Box", "stub")
+    changed = changed_by(dict(deletion.stub_patches)["none"])["src/box.ts"]
+    assert "    super(x)\n    return\n" in changed
+    assert "put(a: any): void {\n    return undefined as any\n" in changed
+    assert "set size(v: number) {\n    return\n" in changed
+
+
+@pytest.mark.parametrize(
+    ("symbol", "signature"),
+    [
+        (
+            "src/index.ts::over",
+            "function over(a: string): string; function over(a: number): number; function over(a: any): any",
+        ),
+        ("src/index.ts::kept", "function kept(k: Kept): Kept"),
+        ("src/box.ts::Box", "class Box extends Array<T> implements Iterable<T>"),
+        ("src/box.ts::Box.put", "put(a: string): void; put(a: any): void"),
+    ],
+)
+def test_signatures_have_types_and_overloads(symbol: str, signature: str) -> None:
+    found = JavaScriptCodebase.from_texts(FILES).symbols()[symbol]
+    assert found.signature == signature
+    assert found.docstring in {"Says over.", "Puts.", ""}
+
+
+def test_names_of_parameters_in_types_and_of_types_are_no_references() -> None:
+    found = JavaScriptCodebase.from_texts(
+        {
+            "a.ts": "export function a(): void {}\nexport type F = (a: number) => void\n"
+            "export function g<a>(x: a): a { return x }"
+        }
+    )
+    assert not found.callers("a.ts::a") - {"a.ts::g"}
