@@ -19,7 +19,7 @@ from typing import Any
 
 from excise.errors import ConfigError
 
-LANGUAGES = ("python", "go", "javascript")
+LANGUAGES = ("python", "go", "javascript", "java")
 """Names of the languages; where files of several are found, the first of those that fit equally well is chosen."""
 
 

@@ -1,0 +1,190 @@
+"""Runs in the sandbox: compiles a Java project and its tests; the other programs import it.
+
+Everything is compiled anew in each run, into a folder that goes with the sandbox. Annotation processors never run, and
+javac never looks for sources by itself. Standard library only; Python 3.8.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+PROJECT = "/opt/env/java/project.json"
+"""How the project is laid out and compiled; written when the environment was installed."""
+LIBRARIES = "/opt/env/lib"
+OUTPUTS = "/excise/outputs"
+"""Compiled launcher, and the agent that measures coverage; read-only."""
+WORK = "/tmp/excise-java"
+"""Where this run compiles."""
+FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+"""Options of virtual machines that live for seconds: compiled code is not worth optimising."""
+TEST_FILE = re.compile(r"(?:Test[A-Z]\w*|\w+Tests?|\w+TestCase|\w+IT)\.java")
+_IGNORED = frozenset({"module-info.java"})
+_PACKAGE = re.compile(rb"(?m)^\s*package\s+([\w.]+)\s*;")
+_TYPE = re.compile(rb"(?m)^(?:(?:public|final|abstract|strictfp|sealed|non-sealed)\s+)*(?:class|interface|enum|record)\s+(\w+)")
+_ERROR = re.compile(r"(?m)^(\S[^:\n]*\.java):(\d+): error: (.*)$")
+
+
+class Project:
+    """The layout of a project: folders of sources, tests and resources, relative to the checkout."""
+
+    def __init__(self, root, found=None):
+        if found is None:
+            with open(PROJECT) as file:
+                found = json.load(file)
+        self.root = os.path.realpath(root)
+        self.roots, self.test_roots = found["roots"], found["test_roots"]
+        self.resources, self.test_resources = found["resources"], found["test_resources"]
+        self.options = found["options"]
+        self.left_out = frozenset(found["left_out"])
+
+    def sources(self):
+        """(paths of the sources, paths of the test files), sorted."""
+        main, tests = [], []
+        for path in sorted(self._files(".java", [*self.roots, *self.test_roots])):
+            if path.rpartition("/")[2] not in _IGNORED and path not in self.left_out:
+                (tests if self.is_test(path) else main).append(path)
+        return main, tests
+
+    def is_test(self, path):
+        """Whether a file belongs to the tests: by the folder that it is in, or, where both are in one, by its name."""
+        main = max((len(each) for each in self.roots if _is_below(path, each)), default=-1)
+        test = max((len(each) for each in self.test_roots if _is_below(path, each)), default=-1)
+        return test > main or (test == main and bool(TEST_FILE.fullmatch(path.rpartition("/")[2])))
+
+    def _files(self, suffix, folders):
+        found = set()
+        for base in folders:
+            for folder, _, names in os.walk(os.path.join(self.root, base)):
+                for name in names:
+                    full = os.path.join(folder, name)
+                    if name.endswith(suffix) and os.path.isfile(full) and not os.path.islink(full):
+                        found.add(os.path.relpath(full, self.root))
+        return found
+
+    def copy_resources(self, folders, into):
+        """Copy what is no source, as build tools do before tests."""
+        for base in folders:
+            top = os.path.join(self.root, base)
+            for folder, _, names in os.walk(top):
+                for name in names:
+                    full = os.path.join(folder, name)
+                    if name.endswith((".java", ".class")) or not os.path.isfile(full):
+                        continue
+                    target = os.path.join(into, os.path.relpath(full, top))
+                    os.makedirs(os.path.dirname(target), exist_ok=True)
+                    if not os.path.exists(target):
+                        shutil.copyfile(full, target)
+
+
+def _is_below(path, folder):
+    return folder == "." or path.startswith(folder + "/")
+
+
+def libraries():
+    """The jars of the class path, in a fixed order."""
+    names = sorted(os.listdir(LIBRARIES)) if os.path.isdir(LIBRARIES) else []
+    return [os.path.join(LIBRARIES, name) for name in names if name.endswith(".jar")]
+
+
+def class_path(covered=False):
+    """The class path of a run: what may decide results comes before what the project brings."""
+    agent = [OUTPUTS + "/agent.jar"] if covered else []
+    return ":".join([OUTPUTS + "/launcher", *agent, *libraries(), WORK + "/tests", WORK + "/main"])
+
+
+def prepare():
+    """Make the folder of this run."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    for name in ("main", "tests", "none"):
+        os.makedirs(os.path.join(WORK, name), mode=0o755)
+
+
+def javac(project, files, into, path, timeout_s=900):
+    """Compile files; return what the compiler says, empty if it succeeds."""
+    if not files:
+        return ""
+    listing = WORK + "/files.txt"
+    with open(listing, "w") as file:
+        file.writelines('"%s"\n' % name.replace("\\", "\\\\").replace('"', '\\"') for name in files)
+    flags = ["-J" + flag for flag in FLAGS]
+    fixed = ["-g", "-nowarn", "-proc:none", "-implicit:none", "-Xmaxerrs", "10000", "-sourcepath", WORK + "/none"]
+    command = ["javac", *flags, *fixed, *project.options, "-cp", ":".join(path), "-d", into, "@" + listing]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=project.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "javac did not end"
+    output = done.stdout.decode("utf-8", "replace")
+    return "" if done.returncode == 0 else output.strip() or "javac ended with %d" % done.returncode
+
+
+def errors_by_file(output):
+    """Path to the first error in each file that the compiler complains about."""
+    found = {}
+    for match in _ERROR.finditer(output):
+        found.setdefault(match.group(1), "line %s: %s" % (match.group(2), match.group(3)))
+    return found
+
+
+def build(project, tests=None):
+    """Compile sources, then tests against them; return (what failed: "sources" or "tests", output), or ("", "").
+
+    Sources are compiled without the tests, so that they cannot name them.
+    """
+    main, found = project.sources()
+    jars = libraries()
+    output = javac(project, main, WORK + "/main", jars)
+    if output:
+        return "sources", output
+    project.copy_resources([*project.roots, *project.resources], WORK + "/main")
+    output = javac(project, found if tests is None else tests, WORK + "/tests", [*jars, WORK + "/main"])
+    if output:
+        return "tests", output
+    project.copy_resources([*project.test_roots, *project.test_resources], WORK + "/tests")
+    return "", ""
+
+
+def paths_of_types(project, files):
+    """Qualified name of each type of a file, without those nested in it, to the file's path."""
+    found = {}
+    for path in files:
+        with open(os.path.join(project.root, path), "rb") as file:
+            source = file.read()
+        package = _PACKAGE.search(source)
+        prefix = package.group(1).decode() + "." if package else ""
+        names = [name.decode() for name in _TYPE.findall(source)]
+        for name in [path.rpartition("/")[2][:-5], *names]:
+            found.setdefault(prefix + name, path)
+    return found
+
+
+def paths_by_package(project, files):
+    """``package/File.java``, as class files tell their source, to the file's path."""
+    found = {}
+    for path in files:
+        with open(os.path.join(project.root, path), "rb") as file:
+            package = _PACKAGE.search(file.read())
+        folder = package.group(1).decode().replace(".", "/") + "/" if package else ""
+        found.setdefault(folder + path.rpartition("/")[2], path)
+    return found
+
+
+def lower_versions(folder, highest=60):
+    """Lower the format version of class files, for the agent that measures coverage; these do not need a higher one."""
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".class"):
+                with open(os.path.join(where, name), "r+b") as file:
+                    head = file.read(8)
+                    if len(head) == 8 and int.from_bytes(head[6:8], "big") > highest:
+                        file.seek(6)
+                        file.write(highest.to_bytes(2, "big"))
