@@ -95,8 +95,9 @@ def find_libraries(layout: ProjectLayout, packages: DebianPackages) -> Libraries
             reason="missing_dependency",
         )
     left_out = _choose(layout.tests, usable, present, packages_here, layout.artifacts, chosen)
-    wanted = {jar.package for jar in chosen.values()}
-    closure = {package.name for package in packages.closure(sorted(wanted))} if wanted else set()
+    junit = {known[name].package for name in JUNIT if name in known}
+    wanted = {jar.package for jar in chosen.values()} - junit
+    closure = {package.name for package in packages.closure(sorted(wanted))} - junit if wanted else set()
     for name, jar in usable.items():
         if name in JUNIT or (jar.package in closure and jar.package not in wanted):
             chosen.setdefault(name, jar)

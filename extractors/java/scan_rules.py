@@ -15,7 +15,11 @@ SCAN_RULES = ScanRules(
     comments=(b"//", b"/*"),
     keywords=frozenset(word.encode() for word in _KEYWORDS.split()),
     parameter=r"(?s:.*?)([^\W\d]\w*)\s*$",
-    definitions=("class", "interface", "enum", "record", r"[\w<>\[\]]+(?=[ \t]+\w+\()"),
+    definitions=(
+        "class", "interface", "enum", "record",
+        *(word + r"(?:[ \t]+[\w<>\[\],.?]+)*" for word in ("public", "protected", "private", "static", "final")),
+        "void", "boolean", "int", "long", "String",
+    ),
     derived=r"/usr/lib/jvm/[^/]+/(?:lib/(?:modules|ct\.sym|server/classes[^/]*\.jsa|jrt-fs\.jar)$|jmods/)",
     copies=r"/usr/share/(?:java|maven-repo)/",
 )

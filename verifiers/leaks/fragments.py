@@ -11,6 +11,8 @@ MAX_TOTAL = 256 << 20
 """Maximum number of bytes decoded from one file, all parts together."""
 MAX_PARTS = 50_000
 """Maximum number of parts (archive members, streams, strings) decoded from one file."""
+COMPILED = "compiled code"
+"""The word of every code object of a compiled function that is known by its name; see ``Target.compiled``."""
 MAX_DEPTH = 6
 """Maximum number of nested decoders: a base64 string in a JSON file in a zip in a tar.gz takes five."""
 

@@ -13,9 +13,9 @@ from excise.extractors.languages import scan_rules_of
 from excise.protocols import Codebase, ScanRules
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, name_in_file, path_of
-from excise.verifiers.leaks.decoders.go_objects import COMPILED
 from excise.verifiers.leaks.decoders.minified_js import MIN_WORDS, SCRIPTS, kept_words
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
+from excise.verifiers.leaks.fragments import COMPILED
 
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
+from excise.verifiers.leaks.fragments import COMPILED, CodeShape, DecodingLimits
 
-COMPILED = "compiled go"
-"""The word of every code object of a compiled function; see ``Target.compiled``."""
 _PROGRAM, _PACKAGE = b"\xff Go buildinf:", b"go object "
 _HEAD = 4096
 _FUNCTION = re.compile(rb"((?:[\w~%-][\w.~%-]*/)+)([\w~%-][\w~%-]*)\.((?:\(\*?\w+\)\.)?\w+(?:\.\w+)?)")
