@@ -87,7 +87,7 @@ def _without(codebase: JavaCodebase, module: JavaModule, gone: list[Member]) -> 
         for reference in other.references
         for name in [reference.name]
     }
-    gone = list(gone)
+    gone = [*gone, *_emptied(module, gone)]
     while True:
         left = [member for member in module.members if member not in gone]
         dropped = {name for member in gone for name in member.uses}
@@ -98,6 +98,14 @@ def _without(codebase: JavaCodebase, module: JavaModule, gone: list[Member]) -> 
     outer = [m for m in gone if not any(o is not m and o.start <= m.start and m.end <= o.end for o in gone)]
     edits = [Edit(each.start, _with_blank_line(module.source, each.end), b"") for each in outer]
     return without_unused_imports(module, apply_edits(module.source, edits))
+
+
+def _emptied(module: JavaModule, gone: list[Member]) -> list[Member]:
+    """The types inside others that had tests, and have none left in them."""
+    had = [member for member in module.members if is_test(module, member)]
+    inner = [member for member in module.members if member.kind in TYPES and member.holder]
+    inside = {id(each): [m for m in had if each.start <= m.start and m.end <= each.end] for each in inner}
+    return [each for each in inner if inside[id(each)] and all(member in gone for member in inside[id(each)])]
 
 
 def _may_go(module: JavaModule, member: Member, dropped: set[str], others: set[str]) -> bool:

@@ -7,6 +7,8 @@ import re
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.extractors.java.analysis.parsed_file import JavaModule, parse_file
 
+_WORD = re.compile(rb"[A-Za-z_$\x80-\xff][\w$]*")
+
 
 def without_unused_imports(before: JavaModule, after: bytes) -> bytes:
     """The edited file ``after`` without the imports that it no longer uses, but did use ``before``.
@@ -27,4 +29,4 @@ def _words(source: bytes, module: JavaModule) -> frozenset[str]:
         rest.append(source[place : each.start])
         place = each.end
     rest.append(source[place:])
-    return frozenset(word.decode("utf-8", "replace") for word in re.findall(rb"[A-Za-z_$\x80-\xff][\w$]*", b"\n".join(rest)))
+    return frozenset(word.decode("utf-8", "replace") for word in _WORD.findall(b"\n".join(rest)))

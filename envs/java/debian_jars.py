@@ -30,8 +30,11 @@ JUNIT = (
 """Jars that tests of every project have."""
 AGENT = ("org.jacoco.agent.rt", "org.jacoco.core", "asm", "asm-commons", "asm-tree", "asm-analysis")
 """Jars that the agent for coverage is made of."""
-_JAVA = re.compile(r"(?:java|jdk|sun|com\.sun|org\.w3c|org\.xml\.sax|org\.ietf|netscape)\.|javax\.(?!annotation\.(?!processing)"
-                   r"|inject|servlet|ws\.|persistence|validation|xml\.bind|jms|mail|ejb|enterprise|el\.|json|cache)")  # fmt: skip
+_JAVA = re.compile(
+    r"(?:java|jdk|sun|com\.sun|org\.w3c|org\.xml\.sax|org\.ietf|netscape)\."
+    r"|javax\.(?!annotation\.(?!processing)|inject|servlet|ws\.|persistence|validation|xml\.bind|jms|mail|ejb"
+    r"|enterprise|el\.|json|cache)"
+)
 """Names of the types of Java itself."""
 _SHADED_SHARE, _SHADED_LEAST = 0.5, 4
 """A jar with this share of the project's type names, and at least so many, holds a renamed copy of it."""

@@ -1,4 +1,4 @@
-"""Where a Java project keeps sources, tests and resources, and for which version of the language, without running it."""
+"""Where a Java project keeps sources, tests and resources, and its version of the language; nothing of it is run."""
 
 from __future__ import annotations
 

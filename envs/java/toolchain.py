@@ -157,9 +157,7 @@ def _own_interpreter() -> Interpreter:
     return (ours or list(found))[-1]
 
 
-def _install(
-    request: InstallRequest, recipe: Recipe, layout: ProjectLayout, libraries: Libraries, final: Path
-) -> None:
+def _install(request: InstallRequest, recipe: Recipe, layout: ProjectLayout, libraries: Libraries, final: Path) -> None:
     """Fill the folder of an environment: ``env``, ``built``, ``outputs``, ``tools`` and its record."""
     began, packages = time.monotonic(), debian_packages()
     interpreter = interpreter_of(recipe.python)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from tree_sitter import Node
 
+from excise.extractors.expected_texts import Text, find_expected_texts
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.go.analysis.grammar import descendants, parse_tree, text
-from excise.types import FILLED_IN, Need, NeedKind, Symbol, TestId
+from excise.types import Need, NeedKind, Symbol, TestId
 
-MIN_CHARS = 4
-"""Minimum length of a text that is a detail."""
-MAX_CHARS = 200
-"""Maximum length of one; to give a longer one would be to give the code."""
 _VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
 _ERRORS = frozenset({"New", "Errorf", "Error", "Wrap", "Wrapf"})
 _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal"})
@@ -29,43 +25,12 @@ def find_needs(codebase: GoCodebase, removed: Sequence[str], tests: Sequence[str
     Read by syntax: a text of the code that a test's literal holds, or the other way round.
     """
     expected = {test: tuple(_literals_of_test(codebase, test)) for test in tests}
-    found: dict[tuple[str, NeedKind, str], set[str]] = defaultdict(set)
-    templates: dict[tuple[str, NeedKind, str], tuple[str, bool]] = {}
     symbols = codebase.symbols()
-    for symbol in (symbols[s] for s in removed if s in symbols and symbols[s].is_callable):
-        for whole, kind, is_all in _texts_of(codebase, symbol):
-            for part in _fixed_parts(whole):
-                for test, literals in expected.items():
-                    for word in {_common(part, literal) for literal in literals} - {""}:
-                        key = symbol.symbol_id, kind, word
-                        found[key].add(test)
-                        filled = _VERB.sub(FILLED_IN, whole)
-                        templates[key] = (filled if filled != word else "", is_all or len(whole) > MAX_CHARS)
-    return tuple(
-        Need(
-            kind=kind,
-            word=word,
-            owner=owner,
-            tests=tuple(sorted(wanted)),
-            template=templates[owner, kind, word][0],
-            is_answer=templates[owner, kind, word][1],
-        )
-        for (owner, kind, word), wanted in sorted(found.items())
-    )
+    chosen = [symbols[symbol] for symbol in removed if symbol in symbols]
+    return find_expected_texts(chosen, lambda symbol: _texts_of(codebase, symbol), expected, _VERB)
 
 
-def _common(part: str, literal: str) -> str:
-    """The shorter one of a part of the code's text and a test's literal, if the other holds it."""
-    shorter, longer = sorted((part, literal), key=len)
-    is_telling = len(shorter.strip()) >= MIN_CHARS and any(letter.isalpha() for letter in shorter)
-    return shorter if is_telling and shorter in longer else ""
-
-
-def _fixed_parts(whole: str) -> list[str]:
-    return [part for part in _VERB.split(whole) if len(part.strip()) >= MIN_CHARS]
-
-
-def _texts_of(codebase: GoCodebase, symbol: Symbol) -> Iterator[tuple[str, NeedKind, bool]]:
+def _texts_of(codebase: GoCodebase, symbol: Symbol) -> Iterator[Text]:
     """(text, kind, whether the function is no more than it) of the literals in a function."""
     source = codebase.modules[symbol.path].source
     body = " ".join(source[symbol.code_start : symbol.end].decode("utf-8", "replace").split())

@@ -11,12 +11,12 @@ from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.extractors.java.analysis.suite_files import SUFFIX
 from excise.extractors.java.execution import java_runner
 from excise.extractors.java.execution.java_grading import JavaGrading
+from excise.extractors.java.needs import find_needs
 from excise.extractors.java.scan_rules import SCAN_RULES
 from excise.extractors.java.scrub_rules import SCRUB_RULES
 from excise.extractors.test_reports import executed_symbols
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
-
 
 _MANIFESTS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
 
@@ -66,13 +66,13 @@ class Java:
 
     def find_needs(
         self,
-        codebase: Codebase,  # noqa: ARG002
-        removed: Sequence[str],  # noqa: ARG002
-        tests: Sequence[str],  # noqa: ARG002
+        codebase: Codebase,
+        removed: Sequence[str],
+        tests: Sequence[str],
         watched: Watched | None = None,  # noqa: ARG002
     ) -> tuple[Need, ...]:
-        """None: statements give names and signatures."""
-        return ()
+        """Texts that the tests expect; see :meth:`excise.protocols.Language.find_needs`."""
+        return find_needs(_own(codebase), removed, tests)
 
 
 def _own(codebase: Codebase) -> JavaCodebase:

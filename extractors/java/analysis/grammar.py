@@ -18,8 +18,6 @@ FUNCTIONS = frozenset({"method_declaration", "constructor_declaration", "compact
 CONSTRUCTORS = frozenset({"constructor_declaration", "compact_constructor_declaration"})
 MEMBERS = TYPES | FUNCTIONS | {"field_declaration", "constant_declaration", "static_initializer", "block"}
 """What the body of a type holds."""
-BODIES = frozenset({"class_body", "interface_body", "enum_body", "enum_body_declarations", "annotation_type_body"})
-"""Bodies of types; those of an enum are in two parts."""
 NAMES = frozenset({"identifier", "type_identifier"})
 """Leaves that are names."""
 COMMENTS = frozenset({"line_comment", "block_comment"})

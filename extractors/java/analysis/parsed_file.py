@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from excise.extractors.java.analysis.grammar import (
-    BODIES,
     BRANCHES,
     COMMENTS,
     CONSTRUCTORS,
@@ -274,9 +273,8 @@ def _comments_above(node: Node) -> list[Node]:
         if above.end_point[0] < line - 1 or above.end_point[0] == line:
             break
         before = above.prev_sibling
-        if before is not None and before.end_point[0] == above.start_point[0] and before.type not in BODIES:
-            if before.is_named or before.type not in {"{"}:
-                break  # it stands behind code
+        if before is not None and before.end_point[0] == above.start_point[0] and before.type != "{":
+            break  # it stands behind code
         found.insert(0, above)
         line = above.start_point[0]
         above = before

@@ -71,12 +71,10 @@ class JavaGrading(GradingWithoutCalls):
 
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:  # noqa: ARG002
         """Whether a new file is in a package of a test library, or of Java itself."""
-        return any(
-            path.removeprefix(f"{root}/" if root != "." else "").startswith(_RUNNERS) for root in (".", *roots)
-        )
+        return any(path.removeprefix(f"{root}/" if root != "." else "").startswith(_RUNNERS) for root in (".", *roots))
 
     def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:
-        """Five tests that must fail in different ways, in the package of the test file ``beside`` and with its JUnit."""
+        """Five tests that must fail in different ways, in the package and with the JUnit of the test file ``beside``."""
         rng = random.Random(seed)
         words = rng.sample(_WORDS, 6)
         number, mark = rng.randrange(1000, 10**6), hashlib.sha256(seed.encode()).hexdigest()[:6]

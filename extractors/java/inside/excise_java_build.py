@@ -22,7 +22,9 @@ FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 TEST_FILE = re.compile(r"(?:Test[A-Z]\w*|\w+Tests?|\w+TestCase|\w+IT)\.java")
 _IGNORED = frozenset({"module-info.java"})
 _PACKAGE = re.compile(rb"(?m)^\s*package\s+([\w.]+)\s*;")
-_TYPE = re.compile(rb"(?m)^(?:(?:public|final|abstract|strictfp|sealed|non-sealed)\s+)*(?:class|interface|enum|record)\s+(\w+)")
+_TYPE = re.compile(
+    rb"(?m)^(?:(?:public|final|abstract|strictfp|sealed|non-sealed)\s+)*(?:class|interface|enum|record)\s+(\w+)"
+)
 _ERROR = re.compile(r"(?m)^(\S[^:\n]*\.java):(\d+): error: (.*)$")
 
 

@@ -28,7 +28,7 @@ def compile_launcher(jars):
 
 
 def ways(release, encoding):
-    """Options of the compiler, the strictest first: without the interface of one version, internal types are visible."""
+    """Options of the compiler, the strictest first: without ``--release``, internal types are visible."""
     fixed = ["-encoding", encoding]
     numbers = [number for number in (8, 11, 17) if number > release]
     yield ["--release", str(release), *fixed]
@@ -58,7 +58,9 @@ def check(request):
         _, tests = project.sources()
         if not tests:
             return found, "no test compiles"
-        output = building.javac(project, tests, building.WORK + "/tests", [*building.libraries(), building.WORK + "/main"])
+        output = building.javac(
+            project, tests, building.WORK + "/tests", [*building.libraries(), building.WORK + "/main"]
+        )
         if not output:
             found["left_out"] = sorted(left_out)
             found["reasons"] = reasons

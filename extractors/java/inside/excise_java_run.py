@@ -1,7 +1,7 @@
 """Runs in the sandbox: compiles a Java project, runs its tests one after the other, and writes a report.
 
-A request comes on stdin. All tests run in one virtual machine, a new one after a test that ends it or hangs. Trusted runs
-only: a solution's results are those of ``excise_java_grade.py``. Standard library only; Python 3.8.
+A request comes on stdin. All tests run in one virtual machine, a new one after a test that ends it or hangs. Trusted
+runs only: a solution's results are those of ``excise_java_grade.py``. Standard library only; Python 3.8.
 """
 
 import json

@@ -121,8 +121,10 @@ _MEMORY = """            String found = "";
                     } catch (java.io.IOException error) {
                         continue;
                     }
-                    java.util.regex.Matcher matcher = java.util.regex.Pattern.compile("run\\t[\\\\w+/=]+\\t([0-9a-f]{64})")
-                        .matcher(new String(data, java.nio.charset.StandardCharsets.ISO_8859_1));
+                    java.util.regex.Pattern command =
+                        java.util.regex.Pattern.compile("run\\t[\\\\w+/=]+\\t([0-9a-f]{64})");
+                    java.util.regex.Matcher matcher = command.matcher(
+                        new String(data, java.nio.charset.StandardCharsets.ISO_8859_1));
                     while (matcher.find()) {
                         found = matcher.group(1);
                     }
@@ -282,8 +284,7 @@ def _tests_among_sources(target: AttackTarget) -> ChangedFiles:
 def _names_of_tests(target: AttackTarget) -> ChangedFiles:
     """Code that names a hidden test's class, as only code that is compiled together with it can."""
     name = name_in_file(target.tests[0]).partition("::")[0]
-    made = {**target.stubbed, **_helper(target, f"            System.out.println({name}.class);\n            {_HALT}")}
-    return made
+    return {**target.stubbed, **_helper(target, f"            System.out.println({name}.class);\n            {_HALT}")}
 
 
 _SERVICES = "{resources}META-INF/services/"
@@ -345,7 +346,9 @@ ATTACKS: tuple[Attack, ...] = (
             f"{_SERVICES}javax.annotation.processing.Processor": "org.planted.Planted\n",
         },
     ),
-    _files("pom", "manifest", {"pom.xml": "<project><build><sourceDirectory>other</sourceDirectory></build></project>\n"}),
+    _files(
+        "pom", "manifest", {"pom.xml": "<project><build><sourceDirectory>other</sourceDirectory></build></project>\n"}
+    ),
     _files("module", "manifest", {"{root}module-info.java": "module other { }\n"}),
 )
 """The attacks."""

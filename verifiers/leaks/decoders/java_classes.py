@@ -1,4 +1,4 @@
-"""Compiled Java: class files, also inside other data. Their methods are found by what they refer to, and by their names.
+"""Compiled Java: class files, also inside other data. Their methods are found by what they refer to, and by name.
 
 A class file names in its constant pool every method, field and type that its code uses, and with debug information its
 local variables: nearly all names of the source. So a method is a code object as one of Python is, and is known again in
@@ -24,12 +24,11 @@ _SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 
 """Tag of a constant to the bytes that follow it; those of texts (tag 1) have a length."""
 _WIDE = (5, 6)
 """Tags of constants that take two numbers."""
-_OPERANDS = (
-    {code: 1 for code in (0x10, 0x12, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9, 0xBC)}
-    | {code: 2 for code in (0x11, 0x13, 0x14, 0x84, *range(0x99, 0xA9), *range(0xB2, 0xB9), 0xBB, 0xBD, 0xC0, 0xC1)}
-    | {code: 2 for code in (0xC6, 0xC7)}
-    | {0xB9: 4, 0xBA: 4, 0xC5: 3, 0xC8: 4, 0xC9: 4}
-)  # fmt: skip
+_OPERANDS = {
+    **dict.fromkeys((0x10, 0x12, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9, 0xBC), 1),
+    **dict.fromkeys((0x11, 0x13, 0x14, 0x84, *range(0x99, 0xA9), *range(0xB2, 0xB9), 0xBB, 0xBD, 0xC0, 0xC1), 2),
+    **{0xC6: 2, 0xC7: 2, 0xB9: 4, 0xBA: 4, 0xC5: 3, 0xC8: 4, 0xC9: 4},
+}
 """Instruction to the bytes of its operands; 0 for others."""
 _TABLESWITCH, _LOOKUPSWITCH, _WIDE_PREFIX, _IINC, _LDC = 0xAA, 0xAB, 0xC4, 0x84, 0x12
 _WITH_CONSTANT = frozenset({0x13, 0x14, *range(0xB2, 0xBB), 0xBB, 0xBD, 0xC0, 0xC1, 0xC5})
