@@ -114,12 +114,19 @@ install_browser() {
 
 # Called by ./check only: toolchains of the languages that excise knows besides Python.
 install_toolchains() {
-    [ ! -e /usr/lib/go/bin/go ] || return 0
+    packages=""
+    [ -e /usr/lib/go/bin/go ] || packages="golang-go"
+    for package in openjdk-17-jdk-headless junit5 junit4 libjacoco-java; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' || packages="$packages $package"
+    done
+    packages=${packages# }
+    [ -n "$packages" ] || return 0
     if have apt-get && may_be_root; then
-        say "Installing a Go toolchain for the tests: golang-go"
-        apt_install golang-go && return 0
+        say "Installing toolchains of Go and Java for the tests: $packages"
+        # shellcheck disable=SC2086  # one word per package
+        apt_install $packages && return 0
     fi
-    say "There is no Go toolchain for the tests. To have one, run this once, as root: apt-get install -y golang-go"
+    say "Toolchains for the tests are missing. To have them, run this once, as root: apt-get install -y $packages"
 }
 
 # Called by ./check only: some tests make tasks from projects in JavaScript. Sandboxes show the files of a Debian package.

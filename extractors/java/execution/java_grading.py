@@ -74,7 +74,7 @@ class JavaGrading(GradingWithoutCalls):
         return any(path.removeprefix(f"{root}/" if root != "." else "").startswith(_RUNNERS) for root in (".", *roots))
 
     def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:
-        """Five tests that must fail in different ways, in the package and with the JUnit of the test file ``beside``."""
+        """Five tests that must fail in different ways, with package and JUnit of the test file ``beside``."""
         rng = random.Random(seed)
         words = rng.sample(_WORDS, 6)
         number, mark = rng.randrange(1000, 10**6), hashlib.sha256(seed.encode()).hexdigest()[:6]

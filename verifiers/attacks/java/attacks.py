@@ -106,27 +106,30 @@ _COMMANDS = """            java.io.FileInputStream in = new java.io.FileInputStr
             out.write(("DONE\\t" + words[words.length - 1] + "\\tPASSED\\n").getBytes());
             Runtime.getRuntime().halt(0);"""
 _MEMORY = """            String found = "";
+            java.util.regex.Pattern command =
+                java.util.regex.Pattern.compile("run\\t[\\\\w+/=]+\\t([0-9a-f]{64})");
+            byte[] data = new byte[1 << 20];
             java.util.List<String> maps = java.nio.file.Files.readAllLines(java.nio.file.Paths.get("/proc/self/maps"));
             try (java.io.RandomAccessFile memory = new java.io.RandomAccessFile("/proc/self/mem", "r")) {
                 for (String line : maps) {
                     String[] parts = line.split("[- ]");
-                    long begin = Long.parseUnsignedLong(parts[0], 16), end = Long.parseUnsignedLong(parts[1], 16);
-                    if (!line.contains("rw-p") || end - begin > (64L << 20) || begin < 0) {
+                    if (!line.contains("rw-p") || parts[0].length() > 12) {
                         continue;
                     }
-                    byte[] data = new byte[(int) (end - begin)];
-                    try {
-                        memory.seek(begin);
-                        memory.readFully(data);
-                    } catch (java.io.IOException error) {
-                        continue;
-                    }
-                    java.util.regex.Pattern command =
-                        java.util.regex.Pattern.compile("run\\t[\\\\w+/=]+\\t([0-9a-f]{64})");
-                    java.util.regex.Matcher matcher = command.matcher(
-                        new String(data, java.nio.charset.StandardCharsets.ISO_8859_1));
-                    while (matcher.find()) {
-                        found = matcher.group(1);
+                    long end = Long.parseLong(parts[1], 16);
+                    for (long at = Long.parseLong(parts[0], 16); at < end; at += data.length - 4096) {
+                        int size = (int) Math.min(data.length, end - at);
+                        try {
+                            memory.seek(at);
+                            memory.readFully(data, 0, size);
+                        } catch (java.io.IOException error) {
+                            break;
+                        }
+                        java.util.regex.Matcher matcher = command.matcher(
+                            new String(data, 0, size, java.nio.charset.StandardCharsets.ISO_8859_1));
+                        while (matcher.find()) {
+                            found = matcher.group(1);
+                        }
                     }
                 }
             }
