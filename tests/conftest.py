@@ -99,7 +99,9 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
 
 
-MARKS = {"shapes": "slow", "spans": "slow", "parcels": "slow", "ranks": "slow", "docker_host": "docker"}
+MARKS = {
+    "shapes": "slow", "spans": "slow", "ledger": "slow", "parcels": "slow", "ranks": "slow", "docker_host": "docker",
+}  # fmt: skip
 """Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""
 
 
@@ -275,6 +277,12 @@ def shapes(shapes_run: Run, prepared: Prepared) -> Run:
 def spans(shared: Path) -> Run:
     """A finished run of ``excise generate`` on ``spans``, a tiny project in Go: two tasks."""
     return finish(run_folder(shared, "spans", CONFIG), "spans", "--limit", "2", "--workers", "1")
+
+
+@pytest.fixture(scope="session")
+def ledger(shared: Path) -> Run:
+    """A finished run of ``excise generate`` on ``ledger``, a tiny project in Java: two tasks."""
+    return finish(run_folder(shared, "ledger", CONFIG), "ledger", "--limit", "2", "--workers", "1")
 
 
 @pytest.fixture(scope="session")

@@ -170,7 +170,10 @@ public class BoxTest {
 
 @pytest.mark.parametrize(
     ("beside", "library"),
-    [("import org.junit.jupiter.api.Test;", "org.junit.jupiter.api.Test"), ("import org.junit.Test;", "org.junit.Test")],
+    [
+        ("import org.junit.jupiter.api.Test;", "org.junit.jupiter.api.Test"),
+        ("import org.junit.Test;", "org.junit.Test"),
+    ],
 )
 def test_canaries_are_of_the_package_and_with_the_library_of_the_tests(beside: str, library: str) -> None:
     data = f"/* x */\npackage a.b;\n\n{beside}\n".encode()
