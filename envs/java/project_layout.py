@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from excise.errors import EnvironmentFailure
-from excise.extractors.fetch.trees import list_files
-from excise.extractors.java.analysis.suite_files import is_test_file
 
 LOWEST, HIGHEST = 8, 17
 """Versions of the language that the compiler of Java 17 takes without complaints."""
@@ -29,6 +27,8 @@ _VERSIONS = (
 )
 """Regular expressions for the version of the language in manifests, the most telling first."""
 _ENCODING = re.compile(r"<(?:project\.build\.sourceEncoding|encoding)>\s*([\w-]+)|encoding=\"([\w-]+)\"")
+_TEST_FOLDERS = frozenset({"test", "tests"})
+_TEST_LIBRARIES = ("org.junit.", "junit.framework.", "org.testng.")
 MANIFESTS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml", "gradle.properties")
 
 
@@ -86,7 +86,10 @@ def read_layout(root: Path) -> ProjectLayout:
 
     Raises :class:`EnvironmentFailure` (``no_manifest``) if there are no sources of Java, ``no_tests`` without tests.
     """
-    files = [path for path in list_files(root) if path.endswith(".java")]
+    found = (
+        path.relative_to(root) for path in sorted(root.rglob("*.java")) if path.is_file() and not path.is_symlink()
+    )
+    files = [path.as_posix() for path in found if not path.parts[0].startswith(".")]
     manifest = _text(root / "pom.xml")
     base, evidence = _module(files)
     roots, test_roots = _standard(files, base)
@@ -147,12 +150,13 @@ def _by_packages(root: Path, files: Iterable[str]) -> tuple[list[str], list[str]
     tests: Counter[str] = Counter()
     for path in files:
         folder = path.rpartition("/")[0]
-        package = _PACKAGE.search(_text(root / path))
+        text = _text(root / path)
+        package = _PACKAGE.search(text)
         inside = package[1].replace(".", "/") if package else ""
         if inside and folder != inside and not folder.endswith(f"/{inside}"):
             continue
         top = (folder[: len(folder) - len(inside)].rstrip("/") if inside else folder) or "."
-        (tests if is_test_file(path) else main)[top] += 1
+        (tests if _is_test(path, text) else main)[top] += 1
     best = max(sorted(main), key=lambda top: main[top], default="")
     return [best] if best else [], sorted(tests)
 
@@ -167,9 +171,16 @@ def _read(
         test = max((len(top) for top in test_roots if _is_below(path, top)), default=-1)
         if max(main, test) < 0 or path.rpartition("/")[2] == "module-info.java":
             continue
-        belongs_to_tests = test > main or (test == main and is_test_file(path))
-        (tests if belongs_to_tests else sources)[path] = read_file(_text(root / path), path)
+        text = _text(root / path)
+        belongs_to_tests = test > main or (test == main and _is_test(path, text))
+        (tests if belongs_to_tests else sources)[path] = read_file(text, path)
     return sources, tests
+
+
+def _is_test(path: str, text: str) -> bool:
+    """Whether a file that lies beside sources is one of tests: by a folder, or since it uses a library for tests."""
+    in_folder = not _TEST_FOLDERS.isdisjoint(path.lower().split("/")[:-1])
+    return in_folder or any(name.startswith(_TEST_LIBRARIES) for _, name, _ in _IMPORT.findall(text))
 
 
 def read_file(text: str, path: str) -> JavaFile:

@@ -8,6 +8,7 @@ Maven and Gradle are not used: a single module needs a class path and a compiler
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -26,10 +27,18 @@ from excise.envs.java.debian_jars import Libraries, agent_jars, find_libraries
 from excise.envs.java.project_layout import HIGHEST, ProjectLayout, read_layout
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.envs.sandbox.host_identity import system_identity
-from excise.envs.sandbox.mount_points import OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
+from excise.envs.sandbox.mount_points import (
+    ENV,
+    INSIDE,
+    OUTPUTS,
+    REPO,
+    base_env,
+    open_to_all,
+    project_mounts,
+    system_request,
+)
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
-from excise.extractors.java.execution.java_runner import INSIDE, PYTHON
 from excise.protocols import Mount
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
@@ -41,6 +50,8 @@ PACKAGE = "openjdk-17-jdk-headless"
 """The Debian package with the compiler."""
 VARIABLES = {"CLASSPATH": "/opt/env/lib/*"}
 """What agents need to compile by hand."""
+_INSIDE = Path(__file__).parents[2] / "extractors" / "java" / "inside"
+"""The programs that run in the sandbox."""
 _MAX_LEFT_OUT = 0.5
 """Share of a project's test files that may be left out."""
 
@@ -88,7 +99,8 @@ class JavaToolchain:
         layout = read_layout(request.sources)
         libraries = find_libraries(layout, packages)
         versions = [f"{jar.package}=={packages.installed[jar.package].version}" for jar in libraries.jars]
-        parts = (VERSION, request.repo.tree, to_dict(recipe), versions, *system_identity(request.sandbox))
+        programs = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_INSIDE.glob("*.java")))).hexdigest()
+        parts = (VERSION, programs, request.repo.tree, to_dict(recipe), versions, *system_identity(request.sandbox))
         folder = request.cache / "envs" / content_id("install java", *parts)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with folder_lock(folder):
@@ -230,12 +242,12 @@ def _check(
         "left_out": sorted(libraries.left_out),
         "reasons": {},
     }
-    mounts = project_mounts(interpreter, [final / "built", request.sources], [final / "env"], inside=INSIDE)
+    mounts = project_mounts(interpreter, [final / "built", request.sources], [final / "env"], inside=_INSIDE)
     mounts.append(Mount(target=OUTPUTS, layers=(str(final / "outputs"),), writable=True))
     variables = base_env({}) | dict(recipe.env)
     system = system_request(interpreter, recipe.system_packages)
     with request.sandbox.open(mounts, request.policy, env=variables, system=system) as session:
-        command = [PYTHON, "/excise/inside/excise_java_check.py"]
+        command = [f"{ENV}/bin/python", f"{INSIDE}/excise_java_check.py"]
         done = session.exec(command, timeout_s=request.timeout_s, stdin=json.dumps(body).encode())
         if done.worker is not WorkerOutcome.OK or done.rc != 0:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-1500:]

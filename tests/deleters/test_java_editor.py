@@ -96,7 +96,8 @@ def test_calls_of_other_constructors_stay_and_thrown_types_are_tried() -> None:
     files = {
         "a/Wrong.java": "package a;\n\nclass Wrong extends Exception {\n    Wrong(String text) { super(text); }\n}\n",
         "a/Box.java": (
-            "package a;\n\nclass Box extends Base {\n\tfinal int n;\n\tBox(int n) {\n\t\tsuper(n);\n\t\tthis.n = n;\n\t}\n"
+            "package a;\n\nclass Box extends Base {\n\tfinal int n;\n"
+            "\tBox(int n) {\n\t\tsuper(n);\n\t\tthis.n = n;\n\t}\n"
             "\tBox() { this(3); }\n\tlong[] open() throws Wrong { return new long[n]; }\n}\n"
         ),
     }

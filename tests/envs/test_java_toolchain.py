@@ -43,7 +43,8 @@ def written(folder: Path, files: dict[str, str]) -> Path:
             ("src/main/java",), ("src/test/java",), 8,
         ),
         (
-            {"pom.xml": "<sourceDirectory>src/java</sourceDirectory><testSourceDirectory>src/test</testSourceDirectory>",
+            {"pom.xml": "<sourceDirectory>src/java</sourceDirectory>"
+             "<testSourceDirectory>src/test</testSourceDirectory>",
              "src/java/a/Box.java": CLASS, "src/test/a/BoxTest.java": TEST},
             ("src/java",), ("src/test",), 8,
         ),

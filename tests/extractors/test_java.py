@@ -124,7 +124,8 @@ def test_lines_belong_to_methods(codebase: JavaCodebase) -> None:
     ("path", "expected"),
     [
         ("src/test/java/a/Helper.java", True), ("src/main/java/a/test/Box.java", False), ("test/a/Box.java", True),
-        ("a/BoxTest.java", True), ("a/TestBox.java", True), ("a/Testament.java", False), ("src/main/java/a/FooTest.java", False),
+        ("a/BoxTest.java", True), ("a/TestBox.java", True), ("a/Testament.java", False),
+        ("src/main/java/a/FooTest.java", False),
     ],
 )  # fmt: skip
 def test_tests_are_told_by_their_paths(path: str, expected: bool) -> None:

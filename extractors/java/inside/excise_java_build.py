@@ -17,7 +17,7 @@ OUTPUTS = "/excise/outputs"
 """Compiled launcher, and the agent that measures coverage; read-only."""
 WORK = "/tmp/excise-java"
 """Where this run compiles."""
-FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx1g")
 """Options of virtual machines that live for seconds: compiled code is not worth optimising."""
 TEST_FILE = re.compile(r"(?:Test[A-Z]\w*|\w+Tests?|\w+TestCase|\w+IT)\.java")
 _IGNORED = frozenset({"module-info.java"})
@@ -103,16 +103,22 @@ def prepare():
         os.makedirs(os.path.join(WORK, name), mode=0o755)
 
 
-def javac(project, files, into, path, timeout_s=900):
-    """Compile files; return what the compiler says, empty if it succeeds."""
-    if not files:
-        return ""
-    listing = WORK + "/files.txt"
-    with open(listing, "w") as file:
-        file.writelines('"%s"\n' % name.replace("\\", "\\\\").replace('"', '\\"') for name in files)
-    flags = ["-J" + flag for flag in FLAGS]
-    fixed = ["-g", "-nowarn", "-proc:none", "-implicit:none", "-Xmaxerrs", "10000", "-sourcepath", WORK + "/none"]
-    command = ["javac", *flags, *fixed, *project.options, "-cp", ":".join(path), "-d", into, "@" + listing]
+def compile_steps(project, steps, timeout_s=900):
+    """Compile (files, folder of the classes, class path) one after the other, in one virtual machine.
+
+    Returns (number of the step that failed, from 0; what the compiler says), or (-1, "").
+    """
+    listings = []
+    for number, (files, into, path) in enumerate(steps):
+        if files:
+            fixed = ["-g", "-nowarn", "-proc:none", "-implicit:none", "-Xmaxerrs", "10000"]
+            options = [*fixed, "-sourcepath", WORK + "/none", *project.options, "-cp", ":".join(path), "-d", into]
+            listings.append((number, "%s/step-%d" % (WORK, number)))
+            with open(listings[-1][1], "w") as listing:
+                listing.writelines(_quoted(word) for word in [*options, *files])
+    if not listings:
+        return -1, ""
+    command = ["java", *FLAGS, "-cp", OUTPUTS + "/launcher", "excise.Compiler", *(name for _, name in listings)]
     try:
         done = subprocess.run(
             command,
@@ -124,9 +130,17 @@ def javac(project, files, into, path, timeout_s=900):
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "javac did not end"
-    output = done.stdout.decode("utf-8", "replace")
-    return "" if done.returncode == 0 else output.strip() or "javac ended with %d" % done.returncode
+        return 0, "the compiler did not end"
+    if done.returncode == 0:
+        return -1, ""
+    failed = done.returncode - 10 if 10 <= done.returncode < 10 + len(listings) else 0
+    output = done.stdout.decode("utf-8", "replace").strip()
+    return listings[failed][0], output or "the compiler ended with %d" % done.returncode
+
+
+def _quoted(word):
+    """A line of a file of arguments."""
+    return '"%s"\n' % word.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def errors_by_file(output):
@@ -143,16 +157,23 @@ def build(project, tests=None):
     Sources are compiled without the tests, so that they cannot name them.
     """
     main, found = project.sources()
-    jars = libraries()
-    output = javac(project, main, WORK + "/main", jars)
-    if output:
-        return "sources", output
+    steps = [main_step(main), tests_step(found if tests is None else tests)]
+    failed, output = compile_steps(project, steps)
+    if failed >= 0:
+        return ("sources", "tests")[failed], output
     project.copy_resources([*project.roots, *project.resources], WORK + "/main")
-    output = javac(project, found if tests is None else tests, WORK + "/tests", [*jars, WORK + "/main"])
-    if output:
-        return "tests", output
     project.copy_resources([*project.test_roots, *project.test_resources], WORK + "/tests")
     return "", ""
+
+
+def main_step(files):
+    """How sources are compiled: without the tests."""
+    return files, WORK + "/main", libraries()
+
+
+def tests_step(files):
+    """How tests are compiled: against the classes of the sources."""
+    return files, WORK + "/tests", [*libraries(), WORK + "/main"]
 
 
 def paths_of_types(project, files):

@@ -21,7 +21,7 @@ def compile_launcher(jars):
     target = building.OUTPUTS + "/launcher"
     os.makedirs(target, exist_ok=True)
     path = ":".join([*jars, building.OUTPUTS + "/agent.jar"])
-    files = [os.path.join(here, name) for name in ("Launcher.java", "Coverage.java")]
+    files = [os.path.join(here, name) for name in ("Launcher.java", "Compiler.java", "Coverage.java")]
     command = ["javac", *["-J" + flag for flag in building.FLAGS], "-nowarn", "-proc:none", "-cp", path, "-d", target]
     done = subprocess.run([*command, *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return "" if done.returncode == 0 else done.stdout.decode("utf-8", "replace")
@@ -46,7 +46,7 @@ def check(request):
         project = building.Project(request["root"], found)
         building.prepare()
         main, _ = project.sources()
-        output = building.javac(project, main, building.WORK + "/main", building.libraries())
+        _, output = building.compile_steps(project, [building.main_step(main)])
         if not output:
             break
         main_problem = main_problem or output
@@ -58,9 +58,7 @@ def check(request):
         _, tests = project.sources()
         if not tests:
             return found, "no test compiles"
-        output = building.javac(
-            project, tests, building.WORK + "/tests", [*building.libraries(), building.WORK + "/main"]
-        )
+        _, output = building.compile_steps(project, [building.tests_step(tests)])
         if not output:
             found["left_out"] = sorted(left_out)
             found["reasons"] = reasons
