@@ -63,7 +63,7 @@ final class Coverage {
 
     private static Methods read(String name) {
         Methods methods = new Methods();
-        try (InputStream file = ClassLoader.getSystemResourceAsStream(name + ".class")) {
+        try (InputStream file = Thread.currentThread().getContextClassLoader().getResourceAsStream(name + ".class")) {
             if (file != null) {
                 InstrSupport.classReaderFor(file.readAllBytes()).accept(new ClassProbesAdapter(methods, false), 0);
             }

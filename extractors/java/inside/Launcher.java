@@ -38,7 +38,10 @@ import org.junit.vintage.engine.VintageTestEngine;
  *
  * Commands and answers are lines with fields that are separated by tabs; texts that may hold anything are in base64.
  *
- *   list FOLDER            TEST UNIQUE_ID CLASS NAMES PARAMETER, for each test that is known before it runs
+ *   class NAME BYTES       nothing; the class is loaded from memory
+ *   define                 nothing; no more classes come
+ *   list FOLDER            TEST UNIQUE_ID CLASS NAMES PARAMETER, for each test that is known before it runs: of the
+ *                          classes from memory, if there are any, else of the folder; at the end DONE
  *   run UNIQUE_ID TOKEN    RESULT UNIQUE_ID CLASS NAMES PARAMETER STATUS SECONDS MESSAGE, for each test below it, with
  *                          coverage: COVERED CLASS SOURCE_FILE LINES before it; at the end DONE TOKEN STATUS
  *
@@ -64,16 +67,23 @@ public final class Launcher {
             .build());
     }
 
+    /** Arguments: paths of both pipes, folders of the project's classes, and "covered" if coverage is measured. */
     public static void main(String[] arguments) throws IOException {
+        ProjectLoader loader = new ProjectLoader(arguments[2]);
+        Thread.currentThread().setContextClassLoader(loader);
         BufferedReader commands = new BufferedReader(
             new InputStreamReader(new FileInputStream(arguments[0]), StandardCharsets.UTF_8));
-        Launcher launcher = new Launcher(new FileOutputStream(arguments[1]), arguments.length > 2);
+        Launcher launcher = new Launcher(new FileOutputStream(arguments[1]), arguments.length > 3);
         System.setIn(new ByteArrayInputStream(new byte[0]));
         launcher.send("READY");
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             String[] words = line.split("\t", -1);
-            if (words[0].equals("list")) {
-                launcher.list(words[1]);
+            if (words[0].equals("class")) {
+                loader.add(words[1], Base64.getDecoder().decode(words[2]));
+            } else if (words[0].equals("define")) {
+                loader.define();
+            } else if (words[0].equals("list")) {
+                launcher.list(words[1], loader.names());
             } else if (words[0].equals("run")) {
                 launcher.run(decoded(words[1]), words[2]);
             }
@@ -81,9 +91,16 @@ public final class Launcher {
         Runtime.getRuntime().halt(0);
     }
 
-    private void list(String folder) {
-        TestPlan plan = launcher.discover(
-            request(DiscoverySelectors.selectClasspathRoots(Collections.singleton(Paths.get(folder)))));
+    private void list(String folder, List<String> classes) {
+        List<DiscoverySelector> selectors = new ArrayList<>();
+        for (String name : classes) {
+            selectors.add(DiscoverySelectors.selectClass(name));
+        }
+        if (classes.isEmpty()) {
+            selectors.addAll(
+                DiscoverySelectors.selectClasspathRoots(Collections.singleton(Paths.get(folder))));
+        }
+        TestPlan plan = launcher.discover(request(selectors));
         for (TestIdentifier root : plan.getRoots()) {
             for (TestIdentifier each : plan.getDescendants(root)) {
                 String[] names = namesOf(each);

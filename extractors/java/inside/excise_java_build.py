@@ -91,9 +91,14 @@ def libraries():
 
 
 def class_path(covered=False):
-    """The class path of a run: what may decide results comes before what the project brings."""
+    """The class path of the launcher: nothing of the project, whose classes are loaded by a loader below it."""
     agent = [OUTPUTS + "/agent.jar"] if covered else []
-    return ":".join([OUTPUTS + "/launcher", *agent, *libraries(), WORK + "/tests", WORK + "/main"])
+    return ":".join([OUTPUTS + "/launcher", *agent, *libraries()])
+
+
+def project_folders():
+    """The folders of the project's classes, tests first."""
+    return ":".join([WORK + "/tests", WORK + "/main"])
 
 
 def prepare():

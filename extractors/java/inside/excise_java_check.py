@@ -21,7 +21,7 @@ def compile_launcher(jars):
     target = building.OUTPUTS + "/launcher"
     os.makedirs(target, exist_ok=True)
     path = ":".join([*jars, building.OUTPUTS + "/agent.jar"])
-    files = [os.path.join(here, name) for name in ("Launcher.java", "Compiler.java", "Coverage.java")]
+    files = sorted(os.path.join(here, name) for name in os.listdir(here) if name.endswith(".java"))
     command = ["javac", *["-J" + flag for flag in building.FLAGS], "-nowarn", "-proc:none", "-cp", path, "-d", target]
     done = subprocess.run([*command, *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return "" if done.returncode == 0 else done.stdout.decode("utf-8", "replace")

@@ -6,8 +6,9 @@ read from stdin before anything of the project runs.
 
 What the virtual machine prints, and how it ends, is no evidence. A test has passed if the launcher, after the test has
 returned, sends the random token of this one run of this one test. Sources are compiled without the tests, with
-annotation processors off, so that nothing of a solution runs meanwhile; the launcher and all libraries come before the
-solution on the class path. While tests run, no sources are there. Standard library only; Python 3.8.
+annotation processors off, so that nothing of a solution runs meanwhile; the launcher and all libraries have a class
+loader of their own. While tests run, neither their sources nor their class files are there: the launcher gets them
+through its pipe, and defines them before the first test. Standard library only; Python 3.8.
 """
 
 import base64
@@ -44,6 +45,19 @@ def hide_sources(project, tests):
             os.unlink(os.path.join(project.root, path))
 
 
+def take_classes(folder):
+    """(name, bytes) of the classes in a folder, which are deleted there."""
+    found = []
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".class"):
+                full = os.path.join(where, name)
+                with open(full, "rb") as file:
+                    found.append((os.path.relpath(full, folder)[: -len(".class")].replace("/", "."), file.read()))
+                os.unlink(full)
+    return found
+
+
 def ordered(request):
     """The ids of all tests, with the canaries at their places."""
     ids = list(request["ids"])
@@ -57,8 +71,9 @@ class Tests:
     """Runs tests in a virtual machine, a new one after a test that ends it."""
 
     def __init__(self, project, paths):
-        self.project, self.machine = project, jvm.Machine(project.root)
-        # Listing loads test classes, and so perhaps code of the solution: that machine runs no tests.
+        self.project, self.classes = project, take_classes(building.WORK + "/tests")
+        self.machine = jvm.Machine(project.root, classes=self.classes)
+        # Listing initialises some test classes, and so perhaps code of the solution: that machine runs no tests.
         try:
             self.known = jvm.KnownTests(self.machine, paths)
         finally:
@@ -73,7 +88,7 @@ class Tests:
         token, began = secrets.token_hex(32), time.time()
         try:
             if self.machine is None:
-                self.machine = jvm.Machine(self.project.root)
+                self.machine = jvm.Machine(self.project.root, classes=self.classes)
                 began = time.time()
             self.machine.send("run", jvm.encoded(unique), token)
             message = ""

@@ -48,7 +48,9 @@ def decoded(text):
 class Machine:
     """One virtual machine; it runs many tests, until one ends it."""
 
-    def __init__(self, root, covered="", options=()):
+    def __init__(self, root, covered="", options=(), classes=()):
+        """``covered``: patterns of names of classes that are measured; ``classes``: (name, bytes) of those that are not
+        in a folder."""
         commands_read, self.commands = os.pipe()
         self.answers, answers_write = os.pipe()
         os.dup2(commands_read, COMMANDS)
@@ -59,7 +61,7 @@ class Machine:
         ends = ["/proc/self/fd/%d" % COMMANDS, "/proc/self/fd/%d" % ANSWERS]
         command = ["java", *building.FLAGS, *OPTIONS, *options, *agent, "-cp", building.class_path(bool(covered))]
         self.process = subprocess.Popen(
-            [*command, "excise.Launcher", *ends, *(["covered"] if covered else [])],
+            [*command, "excise.Launcher", *ends, building.project_folders(), *(["covered"] if covered else [])],
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -71,12 +73,17 @@ class Machine:
             os.close(fd)
         self.buffer = b""
         self.read_line(time.time() + START_S)
+        for name, data in classes:
+            self.send("class", name, base64.b64encode(data).decode())
+        if classes:
+            self.send("define")
 
     def send(self, *fields):
         """Send a command. Raises :class:`Ended`."""
         data = ("\t".join(fields) + "\n").encode()
         with suppress_pipe():
-            os.write(self.commands, data)
+            while data:
+                data = data[os.write(self.commands, data) :]
 
     def read_line(self, deadline):
         """The fields of the next answer. Raises :class:`Ended`, with the reason as its text."""
