@@ -139,7 +139,8 @@ public final class Launcher {
         List<UniqueId.Segment> segments = UniqueId.parse(test.getUniqueId()).getSegments();
         UniqueId.Segment last = segments.get(segments.size() - 1);
         if (segments.get(0).getValue().equals("junit-vintage")) {
-            return test.isTest() && segments.size() > 2 ? vintageNames(segments.get(1).getValue(), last.getValue()) : null;
+            boolean known = test.isTest() && segments.size() > 2;
+            return known ? vintageNames(segments.get(1).getValue(), last.getValue()) : null;
         }
         StringBuilder type = new StringBuilder();
         String method = null;
