@@ -68,11 +68,6 @@ def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult
     assert (total["attacks"], total["honest_passed"]) == (len(CHOSEN), 1)
 
 
-def test_a_token_from_memory_is_told_by_tests_that_must_fail(results: list[AttackResult]) -> None:
-    (found,) = [r for r in results if r.name == "java-call-memory"]
-    assert "mirror_passed" in found.reasons
-
-
 def test_there_are_attacks_of_every_kind() -> None:
     assert len({attack.vector for attack in attacks_of("java").values()}) >= 12
 
