@@ -97,13 +97,13 @@ is_installed() {
 }
 
 # Debian packages with the programs that the tests need and that are missing: a Docker engine, which the tests start if none
-# answers; a browser for the viewer; the toolchains of other languages, whose
-# packages sandboxes show.
+# answers; a browser for the viewer; the toolchains of other languages,
+# whose packages sandboxes show.
 programs_of_tests() {
     [ -n "${DOCKER_HOST:-}" ] || [ -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || have dockerd ||
         [ -x "${SBIN:-/usr/sbin}/dockerd" ] || printf ' docker.io'
     have chromium || have chromium-browser || have google-chrome || printf ' chromium'
-    for package in golang-go cargo rustc nodejs; do
+    for package in golang-go cargo rustc openjdk-17-jdk-headless junit5 junit4 libjacoco-java nodejs; do
         is_installed "$package" || printf ' %s' "$package"
     done
     have npm || printf ' npm'

@@ -103,6 +103,7 @@ MARKS = {
     "shapes": "slow",
     "spans": "slow",
     "lengths": "slow",
+    "ledger": "slow",
     "parcels": "slow",
     "ranks": "slow",
     "docker_host": "docker",
@@ -288,6 +289,12 @@ def spans(shared: Path) -> Run:
 def lengths(shared: Path) -> Run:
     """A finished run of ``excise generate`` on ``lengths``, a tiny project in Rust: two tasks."""
     return finish(run_folder(shared, "lengths", CONFIG), "lengths", "--limit", "2", "--workers", "1")
+
+
+@pytest.fixture(scope="session")
+def ledger(shared: Path) -> Run:
+    """A finished run of ``excise generate`` on ``ledger``, a tiny project in Java: two tasks."""
+    return finish(run_folder(shared, "ledger", CONFIG), "ledger", "--limit", "2", "--workers", "1")
 
 
 @pytest.fixture(scope="session")

@@ -86,8 +86,18 @@ def _is_made(folder: str, present: frozenset[str], rules: ScrubRules) -> bool:
     name = folder.rpartition("/")[2]
     if marks := [mark for marked, mark in rules.marked_folders if marked == name]:
         return any(f"{folder}/{mark}" in present for mark in marks)
-    is_package = name.isidentifier() and any(f"{folder}/{mark}" in present for mark in rules.package_marks)
-    return name in rules.caches or (name in SCRUBBED_FOLDERS | rules.folders and not is_package)
+    if name in rules.caches:
+        return True
+    return name in SCRUBBED_FOLDERS | rules.folders and not _is_package(folder, name, present, rules)
+
+
+def _is_package(folder: str, name: str, present: frozenset[str], rules: ScrubRules) -> bool:
+    """Whether a folder with a name of artefacts is a package of the sources."""
+    if name.isidentifier() and any(f"{folder}/{mark}" in present for mark in rules.package_marks):
+        return True
+    return bool(rules.source_suffix) and any(
+        path.endswith(rules.source_suffix) and path.rpartition("/")[0] == folder for path in present
+    )
 
 
 def scrub(root: Path, language: str) -> None:

@@ -17,6 +17,7 @@ _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl", "ca-certificates", "ca-certificates.conf", "alternatives",
     "localtime", "timezone", "mime.types", "services", "protocols", "nsswitch.conf", "terminfo",
 )  # fmt: skip
+"""Names in ``/etc``; besides them, the folders of Java, whose virtual machine does not start without its settings."""
 _NETWORK = ("resolv.conf", "hosts", "gai.conf", "host.conf")
 _TEXTS = {
     "passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n",
@@ -44,7 +45,7 @@ def rootfs_plan() -> dict[str, Any]:
     return {
         "links": links,
         "folders": folders,
-        "etc": _ETC,
+        "etc": (*_ETC, *sorted(path.name for path in Path("/etc").glob("java-*-openjdk"))),
         "network": _NETWORK,
         "texts": _TEXTS,
     }

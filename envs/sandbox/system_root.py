@@ -40,12 +40,13 @@ _LEFT_OUT = re.compile(
     r"|^/usr/(lib/node_modules|include/node)/"
     r"|/(site-packages|dist-packages|ensurepip/_bundled|test/wheeldata)/"
     r"|/usr/share/go-[\d.]+/(api|misc|test|src/cmd)/|/usr/share/go-[\d.]+/src/.*/testdata/"
+    r"|/usr/lib/jvm/[^/]+/(jmods|man|legal|demo)/|^/usr/share/(java|maven-repo|maven)/"
 )
-"""Documentation, translations, and third-party Python and JavaScript code, whichever package it belongs to; and of
-Go's sources, its own tools and data of its tests, which leak scans would have to read."""
+"""Documentation, translations, and third-party code of Python, JavaScript and Java, whichever package it belongs to; of
+Go's sources, its own tools and data of its tests, and of Java what is for linking: leak scans would have to read it."""
 _LINK_FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib/*-linux-gnu*", "/usr/local/bin")
 """Folders whose links into the root are kept: maintainer scripts make them, so that dpkg does not list them."""
-_VERSION = 1
+_VERSION = 2
 _MAX_AGE_S = 30 * 86_400
 """Seconds without use after which a root is removed."""
 

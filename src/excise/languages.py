@@ -19,7 +19,7 @@ from typing import Any
 
 from excise.errors import ConfigError
 
-LANGUAGES = ("python", "go", "javascript", "rust")
+LANGUAGES = ("python", "go", "javascript", "rust", "java")
 """Names of the languages; where files of several are found, the first of those that fit equally well is chosen."""
 
 

@@ -51,3 +51,5 @@ def test_ids_are_taken_apart_in_one_place() -> None:
 def test_every_language_has_its_rooms(language: str) -> None:
     assert get_language(language).name == language
     assert "stub" in editor_of(language).deleters
+    heads = get_language(language).scan_rules.definitions
+    assert all(re.match(r"\w+", head) for head in heads), "the recovery agent searches for their first words"

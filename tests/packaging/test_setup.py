@@ -113,7 +113,8 @@ def test_another_system_is_told_what_to_install(machine: Machine) -> None:
 
 
 PROGRAMS = 'SBIN="$BIN"; DOCKER_SOCKET="$BIN/socket"; DOCKER_HOST=""; install_programs_of_tests'
-TOOLCHAINS = ["golang-go", "cargo", "rustc", "nodejs"]
+JAVA = ["openjdk-17-jdk-headless", "junit5", "junit4", "libjacoco-java"]
+TOOLCHAINS = ["golang-go", "cargo", "rustc", *JAVA, "nodejs"]
 """Debian packages that sandboxes show."""
 ALL_PROGRAMS = " ".join(["docker.io", "chromium", *TOOLCHAINS, "npm"])
 

@@ -176,7 +176,8 @@ def parameters_of(symbol: Symbol) -> list[str]:
     """Names of a function's parameters, read from its signature."""
     if not symbol.is_callable:
         return []
-    before = scan_rules_of(symbol.path).before_name
+    rules = scan_rules_of(symbol.path)
+    before = rules.before_name
     signature = re.sub(before, "", symbol.signature) if before else symbol.signature
     opened = signature.partition("(")[2]
     depth, top = 1, []
@@ -186,7 +187,7 @@ def parameters_of(symbol: Symbol) -> list[str]:
             break
         top.append(letter if depth == 1 else " " if letter in ")]}" else "")
     parts = "".join(top).split(",")
-    return [found[1] for part in parts if (found := re.match(r"\s*\*{0,2}([^\W\d]\w*)", part))]
+    return [found[1] for part in parts if (found := re.match(rules.parameter, part))]
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,8 @@ class ScanRules:
     """Words of code that are no names."""
     before_name: str = ""
     """A regular expression for what stands in a signature before the name, and may hold parentheses."""
+    parameter: str = r"\s*\*{0,2}([^\W\d]\w*)"
+    """A regular expression for a parameter in a signature, whose only group is the name."""
     definitions: tuple[str, ...]
     """Regular expressions for what stands before the name of a definition; each begins with a word."""
     derived: str = ""

@@ -17,6 +17,9 @@ class ScrubRules:
     """Names of folders of caches and outputs, where these are no packages."""
     package_marks: tuple[str, ...] = ()
     """Names of files that make a folder with a name of ``folders`` part of the sources."""
+    source_suffix: str = ""
+    """Suffix of source files: a folder with a name of ``folders`` is a part of the sources if one lies directly in it.
+    Empty for languages whose packages are told by ``package_marks``."""
     marked_folders: tuple[tuple[str, str], ...] = ()
     """(name of a folder, file in it): folders that are artefacts only with that file in them."""
     suffixes: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from excise.verifiers.leaks.decoders.escapes import Escapes
 from excise.verifiers.leaks.decoders.git_objects import LooseObject, Pack
 from excise.verifiers.leaks.decoders.go_objects import GoObjects
 from excise.verifiers.leaks.decoders.html import Html
+from excise.verifiers.leaks.decoders.java_classes import JavaClasses
 from excise.verifiers.leaks.decoders.minified_js import MinifiedJavaScript
 from excise.verifiers.leaks.decoders.pickles import Pickle
 from excise.verifiers.leaks.decoders.pyc import ByteCode, EmbeddedByteCode
@@ -40,7 +41,7 @@ class Decoder(Protocol):
 
 CONTAINERS: tuple[Decoder, ...] = (
     Zip(), Compressed(), Tar(), ByteCode(), EmbeddedByteCode(), Sqlite(), LooseObject(), Pack(), Pickle(), VimSwap(),
-    GoObjects(), RustObjects(),
+    GoObjects(), RustObjects(), JavaClasses(),
 )  # fmt: skip
 """Decoders of binary files, and of files that may be binary."""
 WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump(), MinifiedJavaScript())

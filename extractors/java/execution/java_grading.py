@@ -1,0 +1,126 @@
+"""Grading of Java projects: files that solutions may not change, how tests are run, canaries and mirrored tests.
+
+Tests are neither lifted nor their calls recorded: a FAIL_TO_PASS test counts if it can be mirrored; mirrored tests
+and canaries guard the results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import secrets
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from excise.extractors.grading_without_calls import GradingWithoutCalls
+from excise.extractors.java.analysis.suite_files import is_test_file
+from excise.extractors.java.execution.java_runner import PYTHON, REPO
+from excise.extractors.java.execution.mirrored_tests import mirrored
+from excise.extractors.test_reports.signed_report import graded_results, signed_report
+from excise.protocols import (
+    Canaries,
+    ForkServer,
+    GradedRun,
+    GradedRunRequest,
+    GradingMode,
+    LiftedTests,
+    Session,
+)
+from excise.types import Recipe
+
+_MANIFESTS = frozenset(
+    {"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties",
+     "build.xml", "ivy.xml", "module-info.java", "junit-platform.properties", "manifest.mf"}
+)  # fmt: skip
+"""Files that decide how the project is built, or how JUnit runs."""
+_FOLDERS = frozenset({"meta-inf", ".mvn", ".gradle", "gradle", "buildsrc"})
+_COMPILED = frozenset({".class", ".jar", ".war", ".jmod", ".so", ".dll", ".jnilib", ".ser", ".zip"})
+_RUNNERS = ("org/junit/", "junit/", "org/hamcrest/", "org/opentest4j/", "org/apiguardian/", "org/assertj/",
+            "org/mockito/", "excise/", "java/", "javax/")  # fmt: skip
+"""Folders of packages that decide the results of tests."""
+_PACKAGE = re.compile(rb"(?m)^\s*package\s+([\w.]+)\s*;")
+_WORDS = ("Empty", "Basic", "Order", "Bounds", "Types", "Values", "Repeat", "Limits", "Simple", "Nested", "Default")
+_IMPORTS = {
+    True: "import org.junit.jupiter.api.Assertions;\nimport org.junit.jupiter.api.Test;\n",
+    False: "import org.junit.Assert;\nimport org.junit.Test;\n",
+}
+"""Whether JUnit is Jupiter, to the imports of a test; classes of JUnit 3 lie beside tests of JUnit 4."""
+
+
+class JavaGrading(GradingWithoutCalls):
+    """Implements :class:`excise.protocols.Grading` for Java."""
+
+    def mode(self, root: Path, environment: Path) -> GradingMode:  # noqa: ARG002
+        """The only mode: tests are compiled, and only their results are believed."""
+        return GradingMode(strict=False, sealed=False)
+
+    def forbidden(self, path: str, *, ours: bool) -> str:
+        """Forbids tests and their data, manifests, services, and everything that is compiled."""
+        *folders, name = path.split("/")
+        low = name.lower()
+        parts = {part.lower() for part in (*folders, name)}
+        rules = {
+            "version_control": bool({".git", ".hg", ".svn"} & parts) or low.startswith(".git"),
+            "manifest": low in _MANIFESTS or bool(_FOLDERS & {folder.lower() for folder in folders}),
+            "compiled": Path(low).suffix in _COMPILED,
+            "test": not ours and is_test_file(path),
+        }
+        return next((reason for reason, holds in rules.items() if holds), "")
+
+    def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:  # noqa: ARG002
+        """Whether a new file is in a package of a test library, or of Java itself."""
+        return any(path.removeprefix(f"{root}/" if root != "." else "").startswith(_RUNNERS) for root in (".", *roots))
+
+    def canaries(self, seed: str, beside: bytes) -> tuple[str, Canaries]:
+        """Five tests that must fail in different ways, with package and JUnit of the test file ``beside``."""
+        rng = random.Random(seed)
+        words = rng.sample(_WORDS, 6)
+        number, mark = rng.randrange(1000, 10**6), hashlib.sha256(seed.encode()).hexdigest()[:6]
+        names = [f"test{word}{rng.randrange(100, 1000)}" for word in words[:5]]
+        is_jupiter = b"org.junit.jupiter" in beside
+        asserts = "Assertions" if is_jupiter else "Assert"
+        bodies = (
+            f"        int sum = {number} + 1;\n        {asserts}.assertEquals({number}, sum);\n",
+            f'        {asserts}.assertTrue("{mark}".length() == {number});\n',
+            f'        throw new IllegalStateException("{mark}");\n',
+            f"        int[] values = new int[1];\n        values[{number}] = 1;\n",
+            f'        {asserts}.fail("{mark}");\n',
+        )
+        tests = "\n".join(
+            f"    @Test\n    public void {name}() {{\n{body}    }}\n" for name, body in zip(names, bodies, strict=True)
+        )
+        package = f"package {found[1].decode()};\n\n" if (found := _PACKAGE.search(beside)) else ""
+        name = f"{words[5]}{mark.upper()}Test"
+        text = f"{package}{_IMPORTS[is_jupiter]}\npublic class {name} {{\n{tests}}}\n"
+        return f"{name}.java", Canaries(text=text, tests=tuple(f"{name}::{each}" for each in names))
+
+    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+        """The test file with its checks turned round."""
+        return mirrored(source, functions)
+
+    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:  # noqa: ARG002
+        """None is divided."""
+        return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, "compiled test"))
+
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:  # noqa: ARG002
+        """The command of a graded run; it is never forked."""
+        return ForkServer(argv=(PYTHON, "-I", "-S", "/excise/inside/excise_java_grade.py"), env=dict(recipe.env))
+
+    def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
+        """Start the supervisor in the sandbox and accept only its signed report."""
+        key = secrets.token_hex(32)
+        body = {
+            "key": key,
+            "root": REPO,
+            "ids": list(request.ids),
+            "canaries": dict(request.canaries),
+            "timeout_s": request.timeout_s,
+            "test_timeout_s": request.test_timeout_s,
+        }
+        server = self.run_server(recipe, request)
+        stdin = json.dumps(body).encode()
+        done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
+        report = signed_report(done.stdout, key)
+        return GradedRun(run=graded_results(done, report, (*request.ids, *request.canaries)))

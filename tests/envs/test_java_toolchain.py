@@ -1,0 +1,166 @@
+"""Java's environments: layout of projects, choice of libraries, and what is said where something is missing."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from excise.envs.java import debian_jars
+from excise.envs.java.debian_jars import JUNIT, find_libraries
+from excise.envs.java.project_layout import read_layout
+from excise.envs.java.toolchain import TOOLCHAIN, installed_version, write_agent
+from excise.envs.sandbox.debian_packages import DebianPackages
+from excise.envs.sandbox.system_root import debian_packages
+from excise.errors import EnvironmentFailure
+from excise.types import Repo, SourceSpec
+
+REPO = Repo(repo="r", base_commit="c", tree="t", language="java", source="dir:/r")
+STATUS = """Package: {name}
+Status: install ok installed
+Architecture: all
+Version: {version}
+Depends: {depends}
+
+"""
+CLASS, TEST = "package a;\n\nclass Box { }\n", "package a;\n\nimport org.junit.Test;\n\nclass BoxTest { }\n"
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("files", "roots", "test_roots", "release"),
+    [
+        (
+            {"pom.xml": "<maven.compiler.source>1.7</maven.compiler.source>", "src/main/java/a/Box.java": CLASS,
+             "src/test/java/a/BoxTest.java": TEST},
+            ("src/main/java",), ("src/test/java",), 8,
+        ),
+        (
+            {"pom.xml": "<sourceDirectory>src/java</sourceDirectory>"
+             "<testSourceDirectory>src/test</testSourceDirectory>",
+             "src/java/a/Box.java": CLASS, "src/test/a/BoxTest.java": TEST},
+            ("src/java",), ("src/test",), 8,
+        ),
+        (
+            {"build.gradle": "sourceCompatibility = JavaVersion.VERSION_11", "core/build.gradle": "",
+             "core/src/main/java/a/Box.java": CLASS, "core/src/test/java/a/BoxTest.java": TEST,
+             "demo/src/main/java/a/Demo.java": CLASS},
+            ("core/src/main/java",), ("core/src/test/java",), 8,
+        ),
+        (
+            {"build.xml": '<javac source="11"/>', "source/a/Box.java": CLASS, "tests/a/BoxTest.java": TEST},
+            ("source",), ("tests",), 11,
+        ),
+        ({"a/Box.java": CLASS, "a/BoxTest.java": TEST}, (".",), (".",), 8),
+    ],
+    ids=["maven", "declared", "modules", "ant", "plain"],
+)  # fmt: skip
+def test_folders_are_found(
+    tmp_path: Path, files: dict[str, str], roots: tuple[str, ...], test_roots: tuple[str, ...], release: int
+) -> None:
+    layout = read_layout(written(tmp_path, files))
+    assert (layout.roots, layout.test_roots, layout.release) == (roots, test_roots, release)
+    assert [path.rpartition("/")[2] for path in layout.sources] == ["Box.java"]
+    assert [path.rpartition("/")[2] for path in layout.tests] == ["BoxTest.java"]
+    assert layout.packages == ("a",)
+
+
+def jar(folder: Path, name: str, *types: str) -> None:
+    with zipfile.ZipFile(folder / f"{name}.jar", "w") as archive:
+        for each in types:
+            archive.writestr(f"{each.replace('.', '/')}.class", b"")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DebianPackages:
+    """A machine with JUnit, two libraries, and copies of the project."""
+    jars, database = tmp_path / "java", tmp_path / "dpkg"
+    (database / "info").mkdir(parents=True)
+    jars.mkdir()
+    for name in JUNIT:
+        jar(jars, name, f"org.junit.{name.replace('-', '_')}.Test", *(["org.junit.Test"] if name == "junit4" else []))
+    jar(jars, "words", "org.words.Word", "org.words.more.Other")
+    jar(jars, "base", "org.base.Base")
+    jar(jars, "box-1.0", "a.Box", "a.Lid")
+    jar(jars, "shaded", *(f"hidden.a.{name}" for name in ("Box", "Lid", "Nail", "Wood", "Glue")))
+    (jars / "words-2.jar").symlink_to("words.jar")
+    owners = {"junit4": list(JUNIT), "junit5": [], "libwords-java": ["words", "words-2"], "libbase-java": ["base"],
+              "libbox-java": ["box-1.0", "shaded"]}  # fmt: skip
+    status = ""
+    for package, names in owners.items():
+        depends = "libbase-java" if package == "libwords-java" else ""
+        status += STATUS.format(name=package, version="1-1", depends=depends)
+        (database / "info" / f"{package}.list").write_text("".join(f"{jars}/{name}.jar\n" for name in names))
+    (database / "status").write_text(status)
+    monkeypatch.setattr(debian_jars, "JARS", f"{jars}/")
+    return DebianPackages(database)
+
+
+def project(folder: Path, main: str, *tests: str) -> Path:
+    files = {"src/main/java/a/Box.java": f"package a;\n\n{main}\nclass Box {{ }}\n"}
+    for name in ("Lid", "Nail", "Wood", "Glue"):
+        files[f"src/main/java/a/{name}.java"] = f"package a;\n\nclass {name} {{ }}\n"
+    for number, imports in enumerate(tests):
+        files[f"src/test/java/a/Box{number}Test.java"] = f"package a;\n\n{imports}\nclass Box{number}Test {{ }}\n"
+    return written(folder / "project", files)
+
+
+def test_libraries_are_those_that_are_imported_and_none_holds_the_project(
+    tmp_path: Path, machine: DebianPackages
+) -> None:
+    layout = read_layout(
+        project(
+            tmp_path, "import org.words.Word;\nimport a.Lid;\nimport java.util.List;",
+            "import org.junit.Test;", "import org.junit.Test;\nimport static org.mock.Mock.made;",
+        )
+    )  # fmt: skip
+    libraries = find_libraries(layout, machine)
+    assert [jar.name for jar in libraries.jars] == sorted(["base", "words", *JUNIT])
+    assert libraries.left_out == {"src/test/java/a/Box1Test.java": "org.mock.Mock"}
+    assert "left out, since they hold the project's own types: box-1.0, shaded" in libraries.evidence
+
+
+@pytest.mark.parametrize(
+    ("main", "test", "reason", "message"),
+    [
+        ("import org.gone.Thing;", "import org.junit.Test;", "missing_dependency", "org.gone.Thing"),
+        ("import org.words.*;", "import org.testng.annotations.Test;", "unknown_test_runner", "TestNG"),
+    ],
+)
+def test_what_is_missing_is_named(
+    tmp_path: Path, machine: DebianPackages, main: str, test: str, reason: str, message: str
+) -> None:
+    with pytest.raises(EnvironmentFailure, match=message) as failure:
+        find_libraries(read_layout(project(tmp_path, main, test)), machine)
+    assert failure.value.reason == reason
+
+
+def test_a_machine_without_the_packages_is_told_which(tmp_path: Path) -> None:
+    (tmp_path / "status").write_text(STATUS.format(name="bash", version="1", depends=""))
+    empty = DebianPackages(tmp_path)
+    with pytest.raises(EnvironmentFailure, match="openjdk-17-jdk-headless") as failure:
+        installed_version(empty)
+    assert failure.value.reason == "toolchain_unavailable"
+    layout = read_layout(project(tmp_path, "", "import org.junit.Test;"))
+    with pytest.raises(EnvironmentFailure, match="junit5 junit4"):
+        find_libraries(layout, empty)
+
+
+def test_newer_versions_of_the_language_are_refused(tmp_path: Path) -> None:
+    files = {"pom.xml": "<maven.compiler.release>21</maven.compiler.release>", "src/main/java/a/Box.java": CLASS}
+    with pytest.raises(EnvironmentFailure, match="Java 21"):
+        TOOLCHAIN.plan(written(tmp_path, files), REPO, SourceSpec(spec="r"), "")
+
+
+def test_the_agent_has_the_entry_that_virtual_machines_look_for(tmp_path: Path) -> None:
+    write_agent(debian_packages(), tmp_path / "agent.jar")
+    with zipfile.ZipFile(tmp_path / "agent.jar") as archive:
+        assert b"Premain-Class: org.jacoco.agent.rt.internal.PreMain\n" in archive.read("META-INF/MANIFEST.MF")
+        assert "org/objectweb/asm/ClassReader.class" in archive.namelist()

@@ -1,0 +1,229 @@
+"""Java: symbols and references, tests by path, mirrored tests, canaries, details, artefacts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excise.extractors.fetch.trees import list_files
+from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.java.analysis.suite_files import is_test_file
+from excise.extractors.java.execution.java_grading import JavaGrading
+from excise.extractors.java.execution.mirrored_tests import mirrored
+from excise.extractors.java.needs import find_needs
+from excise.extractors.languages import detect_language
+from excise.types import NeedKind, Symbol, SymbolKind
+from excise.verifiers.leaks.targets import parameters_of
+from excise.verifiers.shipped_tree import scrubbed
+
+REPO = Path(__file__).parents[1] / "repos" / "ledger"
+FILES = {
+    "src/main/java/a/Box.java": """package a;
+
+import a.more.Lid;
+import java.util.*;
+
+/**
+ * Holds {@code things}.
+ */
+public class Box<T> extends Base implements Comparable<Box<T>> {
+    private final Lid lid = new Lid();
+
+    public Box(int size) { super(size); }
+
+    /** Says how many, or {@link Lid none}. */
+    @Deprecated
+    public int size(Map<String, List<T>> by, final int... more) throws IllegalStateException {
+        if (by == null && more.length > 0) {
+            return lid.weight();
+        }
+        return helper();
+    }
+
+    public int size() { return 1; }
+
+    int helper() { return inherited(); }
+
+    @Override
+    public int compareTo(Box<T> other) { return 0; }
+
+    static class Inner {
+        void open() { Lid.make().weight(); }
+    }
+
+    interface Shape {
+        int area();
+        default int twice() { return 2 * area(); }
+    }
+}
+""",
+    "src/main/java/a/Base.java": (
+        "package a;\n\nclass Base {\n    Base(int n) { }\n    int inherited() { return 3; }\n}\n"
+    ),
+    "src/main/java/a/more/Lid.java": (
+        "package a.more;\n\npublic class Lid {\n    public static Lid make() { return new Lid(); }\n"
+        "    public int weight() { return 1; }\n}\n"
+    ),
+    "src/test/java/a/BoxTest.java": (
+        "package a;\n\nclass BoxTest {\n    @Test void sizes() { new Box(1).size(null); }\n}\n"
+    ),
+}
+BOX = "src/main/java/a/Box.java"
+
+
+@pytest.fixture
+def codebase() -> JavaCodebase:
+    return JavaCodebase.from_texts(FILES)
+
+
+def symbol(codebase: JavaCodebase, name: str) -> Symbol:
+    return codebase.symbols()[f"{BOX}::{name}"]
+
+
+def test_symbols_have_spans_signatures_and_comments(codebase: JavaCodebase) -> None:
+    size = symbol(codebase, "Box.size")
+    assert size.signature == (
+        "public int size(Map<String, List<T>> by, final int... more) throws IllegalStateException"
+    )
+    assert (size.kind, size.docstring, size.decorators) == (
+        SymbolKind.METHOD, "Says how many, or Lid none.", ("Deprecated",),
+    )  # fmt: skip
+    assert (size.complexity, size.is_public) == (3, True)
+    assert parameters_of(size)[-1] == "more"
+    source = codebase.modules[BOX].source
+    assert source[size.code_start :].startswith(b"if (by == null")
+    assert symbol(codebase, "Box.size#2").signature == "public int size()"
+    assert symbol(codebase, "Box").signature == "public class Box<T> extends Base implements Comparable<Box<T>>"
+    assert symbol(codebase, "Box").docstring == "Holds things."
+    assert {s.qualname for s in codebase.modules[BOX].symbols} >= {"Box.Box", "Box.Inner.open", "Box.Shape.twice"}
+    assert f"{BOX}::Box.Shape.area" not in codebase.symbols(), "it has no body"
+    assert not symbol(codebase, "Box.helper").is_public
+
+
+def test_names_are_resolved_by_types_imports_and_inheritance(codebase: JavaCodebase) -> None:
+    lid = "src/main/java/a/more/Lid.java::Lid"
+    assert codebase.callees(f"{BOX}::Box.size") >= {f"{lid}.weight", f"{BOX}::Box.helper"}
+    assert codebase.callees(f"{BOX}::Box.helper") == {"src/main/java/a/Base.java::Base.inherited"}
+    assert codebase.callees(f"{BOX}::Box.Inner.open") >= {lid, f"{lid}.make", f"{lid}.weight"}
+    assert "src/test/java/a/BoxTest.java::BoxTest.sizes" in codebase.callers(f"{BOX}::Box.Box")
+
+
+def test_methods_are_known_by_the_names_that_class_files_have(codebase: JavaCodebase) -> None:
+    assert codebase.compiled_name(f"{BOX}::Box.Inner.open") == "a/Box$Inner.open"
+    assert codebase.compiled_name(f"{BOX}::Box.size#2") == "a/Box.size"
+    assert codebase.compiled_name(f"{BOX}::Box") == ""
+
+
+def test_lines_belong_to_methods(codebase: JavaCodebase) -> None:
+    assert codebase.symbols_of_lines(BOX, [18, 25]) == {f"{BOX}::Box.size", f"{BOX}::Box.helper"}
+    assert codebase.symbols_of_lines(BOX, [1, 11]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/test/java/a/Helper.java", True), ("src/main/java/a/test/Box.java", False), ("test/a/Box.java", True),
+        ("a/BoxTest.java", True), ("a/TestBox.java", True), ("a/Testament.java", False),
+        ("src/main/java/a/FooTest.java", False),
+    ],
+)  # fmt: skip
+def test_tests_are_told_by_their_paths(path: str, expected: bool) -> None:
+    assert is_test_file(path) is expected
+
+
+def test_a_mirrored_test_fails_where_the_test_passes() -> None:
+    source = b"""package a;
+
+public class BoxTest {
+    @Test(expected = IllegalStateException.class)
+    public void refuses() { new Box(-1); }
+
+    @Test
+    public void sizes() {
+        for (int n : all()) { assertEquals(n, new Box(n).size()); }
+        check(3);
+        assertThat(f()).isNotNull();
+        try {
+            g();
+            fail();
+        } catch (IllegalArgumentException error) {
+            log(error);
+        }
+    }
+
+    @Test
+    public void plain() { new Box(1).open(); }
+
+    private void check(int n) { Assert.assertTrue(n > 0); }
+}
+"""
+    text = (mirrored(source, ["BoxTest::refuses", "BoxTest::sizes", "BoxTest::plain"]) or b"").decode()
+    assert "@Test()\n    public void refuses()" in text
+    assert text.count("catch (AssertionError") == 3
+    assert "try { check(3); " in text
+    assert "try { assertThat(f()).isNotNull(); " in text
+    assert "catch (IllegalArgumentException error) { if (true) throw new AssertionError();" in text
+    assert "{ new Box(1).open(); }" in text
+    assert mirrored(source, ["BoxTest::plain"]) is None
+    assert mirrored(source, ["BoxTest::missing"]) is None
+
+
+@pytest.mark.parametrize(
+    ("beside", "library"),
+    [
+        ("import org.junit.jupiter.api.Test;", "org.junit.jupiter.api.Test"),
+        ("import org.junit.Test;", "org.junit.Test"),
+    ],
+)
+def test_canaries_are_of_the_package_and_with_the_library_of_the_tests(beside: str, library: str) -> None:
+    data = f"/* x */\npackage a.b;\n\n{beside}\n".encode()
+    name, canaries = JavaGrading().canaries("seed", data)
+    assert canaries.text.startswith("package a.b;\n")
+    assert f"import {library};" in canaries.text
+    assert len(set(canaries.tests)) == 5
+    assert all(test.startswith(f"{name.removesuffix('.java')}::") for test in canaries.tests)
+    assert (name, canaries) == JavaGrading().canaries("seed", data)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("pom.xml", "manifest"), ("src/main/resources/META-INF/services/x.Y", "manifest"), ("build.gradle", "manifest"),
+        ("src/main/resources/junit-platform.properties", "manifest"), ("src/main/java/module-info.java", "manifest"),
+        ("src/test/java/a/BTest.java", "test"), ("src/test/resources/a.json", "test"), ("lib/a.jar", "compiled"),
+        ("src/main/java/a/B.class", "compiled"), (".git/config", "version_control"), (".mvn/jvm.config", "manifest"),
+        ("src/main/java/a/B.java", ""), ("src/main/resources/a.properties", ""), ("README.md", ""),
+    ],
+)  # fmt: skip
+def test_only_sources_of_a_solution_count(path: str, reason: str) -> None:
+    assert JavaGrading().forbidden(path, ours=False) == reason
+
+
+def test_files_in_packages_of_test_libraries_shadow_them() -> None:
+    grading, roots = JavaGrading(), ["src/main/java"]
+    assert grading.shadows("src/main/java/org/junit/Assert.java", Path(), roots)
+    assert grading.shadows("src/main/java/excise/Launcher.java", Path(), roots)
+    assert not grading.shadows("src/main/java/org/example/Assert.java", Path(), roots)
+
+
+def test_java_is_told_by_manifests_or_files(tmp_path: Path) -> None:
+    assert detect_language(REPO) == "java"
+    (tmp_path / "A.java").write_text("class A { }\n")
+    assert detect_language(tmp_path) == "java"
+
+
+def test_what_builds_make_is_no_source() -> None:
+    paths = ["target/classes/a/B.class", "lib/b.jar", "build/libs/x", "src/a/build/Build.java", "src/a/build/x.txt",
+             ".gradle/x", "out/notes.txt", "target/site/index.html", "pom.xml"]  # fmt: skip
+    assert scrubbed(paths, "java") == {
+        "target/classes/a/B.class", "lib/b.jar", "build/libs/x", ".gradle/x", "out/notes.txt", "target/site/index.html",
+    }  # fmt: skip
+
+
+def test_texts_that_tests_expect_are_details() -> None:
+    codebase = JavaCodebase.parse(REPO, list_files(REPO))
+    ledger, tests = "src/main/java/org/example/ledger/Ledger.java", "src/test/java/org/example/ledger/LedgerTest.java"
+    test = f"{tests}::LedgerTest::otherCurrenciesAreRefused"
+    (need,) = find_needs(codebase, [f"{ledger}::Ledger.book"], [test, f"{tests}::LedgerTest::balancesAreSums"])
+    assert (need.kind, need.word, need.tests) == (NeedKind.MESSAGE, "a ledger in ", (test,))
