@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tree_sitter import Node
 
@@ -57,11 +57,6 @@ def with_bodies(codebase: RustCodebase, functions: Iterable[Symbol], kind: str) 
         if after != module.source:
             changed[path] = (module.source, after)
     return changed
-
-
-def merged(*changes: Changed) -> Mapping[str, tuple[bytes, bytes | None]]:
-    """Changes of different files together."""
-    return {path: change for each in changes for path, change in each.items()}
 
 
 def _edit(root: Node, source: bytes, symbol: Symbol, kind: str) -> Edit:
