@@ -83,8 +83,8 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path
 
 
 def settings_for(folder: Path, **model: object) -> Settings:
-    wanted = {"model": "smollm2", "tool_calls": "text", "max_reply_tokens": 96, "context_chars": 14_000,
-              "max_tokens": 8_000, "max_wall_s": 300, **model}  # fmt: skip
+    wanted = {"model": "smollm2", "tool_calls": "text", "max_reply_tokens": 48, "context_chars": 14_000,
+              "max_tokens": 3_000, "max_wall_s": 300, **model}  # fmt: skip
     overrides = [f"model.{name}={value}" for name, value in wanted.items()]
     return load(overrides=overrides, environ={}, out=folder / "out", cache=folder / "cache")
 
@@ -123,7 +123,7 @@ def test_a_proposal_of_a_real_model_ends_with_its_class_and_replays(
     assert isinstance(found, FoundFeatures)
 
     def proposed(folder: Path, **model: object) -> Rejection:
-        limits = {"propose_features": 1, "propose_steps": 3, "max_reply_tokens": 48, **model}
+        limits = {"propose_features": 1, "propose_steps": 2, "max_reply_tokens": 24, **model}
         settings = settings_for(folder, **limits)
         settings = settings.model_copy(update={"verdict": shapes_run.settings.verdict})
         answer = propose_stage(settings, "shapes", prepared, found)
