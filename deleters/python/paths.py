@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -43,34 +44,52 @@ def longest_path(codebase: PythonCodebase, symbol: Symbol) -> CodePath | None:
     module = codebase.modules[symbol.path]
     if module.has_error or not symbol.is_callable or symbol.loc < MIN_LINES + MIN_LEFT:
         return None
-    node = parse_tree(module.source).root_node.descendant_for_byte_range(symbol.body_start, symbol.end - 1)
+    node = _root(module.source).descendant_for_byte_range(symbol.body_start, symbol.end - 1)
     while node is not None and node.type not in DEFINITIONS:
         node = node.parent
-    found = _paths(module.source, symbol, node) if node is not None else ()
-    return max(found, key=lambda path: (path.loc, path.name), default=None)
+    found = _cuts(module.source, symbol, node) if node is not None else ()
+    for lines, name, cut in sorted(found, key=lambda each: each[:2], reverse=True):
+        text = _text_without(module.source, symbol, cut)
+        if text is not None:
+            return CodePath(name, text.decode("utf-8", "replace"), lines)
+    return None
 
 
-def _paths(source: bytes, symbol: Symbol, function: Node) -> Iterator[CodePath]:
+@lru_cache(maxsize=4)
+def _root(source: bytes) -> Node:
+    """The syntax tree of a file, all functions of which are asked for in turn."""
+    return parse_tree(source).root_node
+
+
+def _cuts(source: bytes, symbol: Symbol, function: Node) -> Iterator[tuple[int, str, Edit]]:
+    """(lines, name, removal) of each path that is neither too short nor nearly all of the function."""
     code_lines = _num_lines(source[symbol.code_start : symbol.end])
     for node, condition in _arms(function):
         cut = _cut(source, node)
         if cut is None:
             continue
-        gone = source[cut.start : cut.end].removesuffix(b"el")  # of the ``elif`` that follows
-        lines = _num_lines(gone)
-        if not MIN_LINES <= lines <= MAX_LINES or code_lines - lines < MIN_LEFT:
-            continue
-        after = apply_edits(source, [cut])
-        end = symbol.end - (cut.end - cut.start) + len(cut.replacement)
-        text = after[symbol.start : end]
-        if _is_clean(source[symbol.code_start : symbol.end], after[symbol.code_start : end], gone):
-            try:
-                check_parses(symbol.path, source, after)
-            except DeletionRefused:
-                continue
+        lines = _num_lines(_gone(source, cut))
+        if MIN_LINES <= lines <= MAX_LINES and code_lines - lines >= MIN_LEFT:
             name = " ".join(source[condition.start_byte : condition.end_byte].decode("utf-8", "replace").split())
-            shown = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
-            yield CodePath(shown, text.decode("utf-8", "replace"), lines)
+            yield lines, name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…", cut
+
+
+def _text_without(source: bytes, symbol: Symbol, cut: Edit) -> bytes | None:
+    """The source text of a function without a path; ``None`` if what is left is not clean, or does not parse."""
+    after = apply_edits(source, [cut])
+    end = symbol.end - (cut.end - cut.start) + len(cut.replacement)
+    if not _is_clean(source[symbol.code_start : symbol.end], after[symbol.code_start : end], _gone(source, cut)):
+        return None
+    try:
+        check_parses(symbol.path, source, after)
+    except DeletionRefused:
+        return None
+    return after[symbol.start : end]
+
+
+def _gone(source: bytes, cut: Edit) -> bytes:
+    """The code of a path, without the beginning of the ``elif`` that takes its place."""
+    return source[cut.start : cut.end].removesuffix(b"el")
 
 
 def _arms(function: Node) -> Iterator[tuple[Node, Node]]:
