@@ -16,17 +16,23 @@ from pathlib import Path
 
 from excise.envs.go.debian_modules import GOCODE, find_modules
 from excise.envs.go.manifests import IMPORT_PATH, GoManifest, read_manifest
+from excise.envs.install.debian_toolchain import (
+    RECORD,
+    DebianToolchain,
+    install_once,
+    own_interpreter,
+    require_done,
+    require_version,
+)
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
-from excise.envs.interpreters import Interpreter, find_interpreters, interpreter_of
+from excise.envs.interpreters import interpreter_of
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
-from excise.protocols import Completed, Mount, Session
-from excise.system.folders import publish_folder, temporary_folder_beside
-from excise.system.locks import folder_lock
-from excise.types import Environment, Recipe, Repo, SourceSpec, WorkerOutcome, content_id, from_json, to_dict, to_json
+from excise.protocols import Mount, Session
+from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
 VERSION = 3
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
@@ -50,7 +56,7 @@ _FOREIGN = (
 _MODULES = "{{with .Module}}{{if not .Main}}{{.Path}}=={{.Version}}{{end}}{{end}}"
 
 
-class GoToolchain:
+class GoToolchain(DebianToolchain):
     """Environments of Go modules."""
 
     def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:  # noqa: ARG002
@@ -69,7 +75,7 @@ class GoToolchain:
         if spec.requirements or spec.extras:
             raise EnvironmentFailure("Go projects take no requirements and no extras.", reason="bad_option")
         return Recipe(
-            python=_own_interpreter().version,
+            python=own_interpreter().version,
             requirements=(f"go=={version}",),
             editable="path",
             packages=(manifest.import_path,),
@@ -87,38 +93,11 @@ class GoToolchain:
     ) -> Installed:
         """Make the layers, or take them from the cache. Raises :class:`EnvironmentFailure`."""
         recipe = request.recipe if previous is None else previous.recipe
-        _require_version(recipe)
+        require_version(f"go=={installed_version()}", recipe.requirements[0])
         open_to_all(request.sources)
         parts = (VERSION, request.repo.tree, to_dict(recipe), *system_identity(request.sandbox))
-        folder = request.cache / "envs" / content_id("install go", *parts)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder_lock(folder):
-            if not (folder / "environment.json").is_file():
-                with temporary_folder_beside(folder) as work:
-                    final = work / "final"
-                    final.mkdir(mode=0o755)
-                    _install(request, recipe, final)
-                    publish_folder(final, folder)
-        environment = from_json(Environment, (folder / "environment.json").read_bytes())
-        if previous is not None and (previous.lock, previous.hashes) != (environment.lock, environment.hashes):
-            raise EnvironmentFailure(
-                f"{request.repo.repo}: Debian's packages on this machine give other modules than the lock names: "
-                f"{', '.join(environment.lock)} instead of {', '.join(previous.lock)}.",
-                reason="unreproducible",
-            )
-        return Installed(environment=environment, env_layer=folder / "env", built_layer=folder / "built")
-
-    def outputs(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
-        """Compiled packages of others."""
-        return installed.env_layer.parent / "outputs"
-
-    def tools(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
-        """None."""
-        return installed.env_layer.parent / "tools"
-
-    def variables(self) -> Mapping[str, str]:
-        """None besides those of the recipe."""
-        return {}
+        key = content_id("install go", *parts)
+        return install_once(request, previous, key, lambda final: _install(request, recipe, final), what="modules")
 
     def versions(self, environment: Environment) -> Mapping[str, str]:
         """Go, and the interpreter of excise's programs."""
@@ -140,23 +119,6 @@ def installed_version(packages: DebianPackages | None = None) -> str:
             reason="toolchain_unavailable",
         )
     return re.sub(r"^\d+:|[-+~].*$", "", packages.installed[max(names)].version)
-
-
-def _require_version(recipe: Recipe) -> None:
-    found, wanted = f"go=={installed_version()}", recipe.requirements[0]
-    if found != wanted:
-        raise EnvironmentFailure(
-            f"The environment needs {wanted}, and this machine has {found}.", reason="toolchain_unavailable"
-        )
-
-
-def _own_interpreter() -> Interpreter:
-    """The interpreter of excise's programs: the system's, which every sandbox has, else the newest."""
-    found = find_interpreters()
-    ours = [each for each in found if each.prefix == Path("/usr")]
-    if not found:
-        raise EnvironmentFailure("No Python for excise's own programs was found.", reason="python_unavailable")
-    return (ours or list(found))[-1]
 
 
 def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
@@ -182,7 +144,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
         foreign, modules = _dependencies(session, request)
         if foreign:
             done = session.exec(["go", "build", *foreign], timeout_s=request.timeout_s, cwd=REPO)
-            _require(done, f"{request.repo.repo}: the packages that it uses do not compile")
+            require_done(done, f"{request.repo.repo}: the packages that it uses do not compile")
         session.snapshot(OUTPUTS, final / "outputs")
     open_to_all(final / "outputs")
     lock = (recipe.requirements[0], *modules)
@@ -200,7 +162,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
         built_files=built,
         install_s=round(time.monotonic() - began, 1),
     )
-    (final / "environment.json").write_bytes(to_json(environment, indent=2))
+    (final / RECORD).write_bytes(to_json(environment, indent=2))
 
 
 def _add_modules(request: InstallRequest, manifest: GoManifest, built: Path) -> str:
@@ -227,18 +189,10 @@ def _dependencies(session: Session, request: InstallRequest) -> tuple[list[str],
     for template in (_FOREIGN, _MODULES):
         words = ["go", "list", "-deps", "-test", "-f", template, "./..."]
         done = session.exec(words, timeout_s=request.timeout_s, cwd=REPO, env={"GOCACHE": "/tmp/go-list"})
-        _require(done, f"{request.repo.repo}: a package that it needs is not there")
+        require_done(done, f"{request.repo.repo}: a package that it needs is not there")
         lines = {line.strip() for line in done.stdout.decode("utf-8", "replace").splitlines()} - {""}
         found.append(sorted(line for line in lines if IMPORT_PATH.match(line)))
     return found[0], found[1]
-
-
-def _require(done: Completed, what: str) -> None:
-    if done.worker is WorkerOutcome.OK and done.rc == 0:
-        return
-    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-1500:]
-    reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "missing_dependency"
-    raise EnvironmentFailure(f"{what}.\n{said}", reason=reason)
 
 
 TOOLCHAIN = GoToolchain()

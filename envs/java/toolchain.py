@@ -21,8 +21,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from excise.envs.install.debian_toolchain import (
+    RECORD,
+    DebianToolchain,
+    install_once,
+    own_interpreter,
+    require_done,
+    require_version,
+)
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
-from excise.envs.interpreters import Interpreter, find_interpreters, interpreter_of
+from excise.envs.interpreters import Interpreter, interpreter_of
 from excise.envs.java.debian_jars import Libraries, agent_jars, find_libraries
 from excise.envs.java.project_layout import HIGHEST, ProjectLayout, read_layout
 from excise.envs.sandbox.debian_packages import DebianPackages
@@ -40,9 +48,7 @@ from excise.envs.sandbox.mount_points import (
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
 from excise.protocols import Mount
-from excise.system.folders import publish_folder, temporary_folder_beside
-from excise.system.locks import folder_lock
-from excise.types import Environment, Recipe, Repo, SourceSpec, WorkerOutcome, content_id, from_json, to_dict, to_json
+from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
 VERSION = 1
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
@@ -56,7 +62,7 @@ _MAX_LEFT_OUT = 0.5
 """Share of a project's test files that may be left out."""
 
 
-class JavaToolchain:
+class JavaToolchain(DebianToolchain):
     """Environments of single-module Java projects."""
 
     def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:  # noqa: ARG002
@@ -73,7 +79,7 @@ class JavaToolchain:
         libraries = find_libraries(layout, packages)
         agent_jars(packages)
         return Recipe(
-            python=_own_interpreter().version,
+            python=own_interpreter().version,
             requirements=(f"java=={version}",),
             editable="path",
             roots=layout.roots,
@@ -94,42 +100,18 @@ class JavaToolchain:
         """Make the layers, or take them from the cache. Raises :class:`EnvironmentFailure`."""
         recipe = request.recipe if previous is None else previous.recipe
         packages = debian_packages()
-        _require_version(recipe, packages)
+        require_version(f"java=={installed_version(packages)}", recipe.requirements[0])
         open_to_all(request.sources)
         layout = read_layout(request.sources)
         libraries = find_libraries(layout, packages)
         versions = [f"{jar.package}=={packages.installed[jar.package].version}" for jar in libraries.jars]
         programs = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_INSIDE.glob("*.java")))).hexdigest()
         parts = (VERSION, programs, request.repo.tree, to_dict(recipe), versions, *system_identity(request.sandbox))
-        folder = request.cache / "envs" / content_id("install java", *parts)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder_lock(folder):
-            if not (folder / "environment.json").is_file():
-                with temporary_folder_beside(folder) as work:
-                    final = work / "final"
-                    final.mkdir(mode=0o755)
-                    _install(request, recipe, layout, libraries, final)
-                    publish_folder(final, folder)
-        environment = from_json(Environment, (folder / "environment.json").read_bytes())
-        if previous is not None and (previous.lock, previous.hashes) != (environment.lock, environment.hashes):
-            raise EnvironmentFailure(
-                f"{request.repo.repo}: Debian's packages on this machine give other libraries than the lock names: "
-                f"{', '.join(environment.lock)} instead of {', '.join(previous.lock)}.",
-                reason="unreproducible",
-            )
-        return Installed(environment=environment, env_layer=folder / "env", built_layer=folder / "built")
 
-    def outputs(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
-        """The launcher and the agent."""
-        return installed.env_layer.parent / "outputs"
+        def fill(final: Path) -> None:
+            _install(request, recipe, layout, libraries, final)
 
-    def tools(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
-        """None."""
-        return installed.env_layer.parent / "tools"
-
-    def variables(self) -> Mapping[str, str]:
-        """None besides those of the recipe."""
-        return {}
+        return install_once(request, previous, content_id("install java", *parts), fill, what="libraries")
 
     def versions(self, environment: Environment) -> Mapping[str, str]:
         """The versions of Java and JUnit."""
@@ -150,23 +132,6 @@ def installed_version(packages: DebianPackages | None = None) -> str:
             reason="toolchain_unavailable",
         )
     return re.sub(r"^\d+:|[-~].*$", "", packages.installed[PACKAGE].version)
-
-
-def _require_version(recipe: Recipe, packages: DebianPackages) -> None:
-    found, wanted = f"java=={installed_version(packages)}", recipe.requirements[0]
-    if found != wanted:
-        raise EnvironmentFailure(
-            f"The environment needs {wanted}, and this machine has {found}.", reason="toolchain_unavailable"
-        )
-
-
-def _own_interpreter() -> Interpreter:
-    """The interpreter of excise's programs: the system's, which every sandbox has, else the newest."""
-    found = find_interpreters()
-    ours = [each for each in found if each.prefix == Path("/usr")]
-    if not found:
-        raise EnvironmentFailure("No Python for excise's own programs was found.", reason="python_unavailable")
-    return (ours or list(found))[-1]
 
 
 def _install(request: InstallRequest, recipe: Recipe, layout: ProjectLayout, libraries: Libraries, final: Path) -> None:
@@ -197,7 +162,7 @@ def _install(request: InstallRequest, recipe: Recipe, layout: ProjectLayout, lib
         shared_id=content_id("java libraries", VERSION, *parts),
         install_s=round(time.monotonic() - began, 1),
     )
-    (final / "environment.json").write_bytes(to_json(environment, indent=2))
+    (final / RECORD).write_bytes(to_json(environment, indent=2))
 
 
 def write_agent(packages: DebianPackages, target: Path) -> None:
@@ -249,10 +214,7 @@ def _check(
     with request.sandbox.open(mounts, request.policy, env=variables, system=system) as session:
         command = [f"{ENV}/bin/python", f"{INSIDE}/excise_java_check.py"]
         done = session.exec(command, timeout_s=request.timeout_s, stdin=json.dumps(body).encode())
-        if done.worker is not WorkerOutcome.OK or done.rc != 0:
-            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-1500:]
-            reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "missing_dependency"
-            raise EnvironmentFailure(f"{request.repo.repo}: it could not be compiled.\n{said}", reason=reason)
+        require_done(done, f"{request.repo.repo}: it could not be compiled")
         answer = json.loads(done.stdout)
         session.snapshot(OUTPUTS, final / "compiled")
     if answer["problem"]:

@@ -16,8 +16,16 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from excise.envs.install.debian_toolchain import (
+    RECORD,
+    DebianToolchain,
+    install_once,
+    own_interpreter,
+    require_done,
+    require_version,
+)
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
-from excise.envs.interpreters import Interpreter, find_interpreters, interpreter_of
+from excise.envs.interpreters import interpreter_of
 from excise.envs.rust.debian_crates import REGISTRY, available_crates, copy_crates, locked_crates
 from excise.envs.rust.manifests import CrateManifest, read_manifest, written
 from excise.envs.sandbox.debian_packages import DebianPackages
@@ -25,10 +33,8 @@ from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
-from excise.protocols import Completed, Mount, Session
-from excise.system.folders import publish_folder, temporary_folder_beside
-from excise.system.locks import folder_lock
-from excise.types import Environment, Recipe, Repo, SourceSpec, WorkerOutcome, content_id, from_json, to_dict, to_json
+from excise.protocols import Mount, Session
+from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
 VERSION = 1
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
@@ -64,7 +70,7 @@ _LOCK = (
 )
 
 
-class RustToolchain:
+class RustToolchain(DebianToolchain):
     """Environments of Rust crates."""
 
     def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:  # noqa: ARG002
@@ -80,7 +86,7 @@ class RustToolchain:
             evidence.append(f"{REGISTRY}: {', '.join(manifest.dependencies)}")
         evidence += [f"{path}: left out, since a crate that it needs is not there" for path in manifest.left_out]
         return Recipe(
-            python=_own_interpreter().version,
+            python=own_interpreter().version,
             requirements=(f"rustc=={version}",),
             editable="path",
             packages=(manifest.library,),
@@ -98,38 +104,11 @@ class RustToolchain:
     ) -> Installed:
         """Make the layers, or take them from the cache. Raises :class:`EnvironmentFailure`."""
         recipe = request.recipe if previous is None else previous.recipe
-        _require_version(recipe)
+        require_version(f"rustc=={installed_version()}", recipe.requirements[0])
         open_to_all(request.sources)
         parts = (VERSION, request.repo.tree, to_dict(recipe), *system_identity(request.sandbox))
-        folder = request.cache / "envs" / content_id("install rust", *parts)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder_lock(folder):
-            if not (folder / "environment.json").is_file():
-                with temporary_folder_beside(folder) as work:
-                    final = work / "final"
-                    final.mkdir(mode=0o755)
-                    _install(request, recipe, final)
-                    publish_folder(final, folder)
-        environment = from_json(Environment, (folder / "environment.json").read_bytes())
-        if previous is not None and (previous.lock, previous.hashes) != (environment.lock, environment.hashes):
-            raise EnvironmentFailure(
-                f"{request.repo.repo}: Debian's packages on this machine give other crates than the lock names: "
-                f"{', '.join(environment.lock)} instead of {', '.join(previous.lock)}.",
-                reason="unreproducible",
-            )
-        return Installed(environment=environment, env_layer=folder / "env", built_layer=folder / "built")
-
-    def outputs(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
-        """Compiled crates of others."""
-        return installed.env_layer.parent / "outputs"
-
-    def tools(self, cache: Path, installed: Installed) -> Path:  # noqa: ARG002
-        """None."""
-        return installed.env_layer.parent / "tools"
-
-    def variables(self) -> Mapping[str, str]:
-        """None besides those of the recipe."""
-        return {}
+        key = content_id("install rust", *parts)
+        return install_once(request, previous, key, lambda final: _install(request, recipe, final), what="crates")
 
     def versions(self, environment: Environment) -> Mapping[str, str]:
         """The compiler, and the interpreter of excise's programs."""
@@ -166,23 +145,6 @@ def _require_new_enough(manifest: CrateManifest, version: str) -> None:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
-
-
-def _require_version(recipe: Recipe) -> None:
-    found, wanted = f"rustc=={installed_version()}", recipe.requirements[0]
-    if found != wanted:
-        raise EnvironmentFailure(
-            f"The environment needs {wanted}, and this machine has {found}.", reason="toolchain_unavailable"
-        )
-
-
-def _own_interpreter() -> Interpreter:
-    """The interpreter of excise's programs: the system's, which every sandbox has, else the newest."""
-    found = find_interpreters()
-    ours = [each for each in found if each.prefix == Path("/usr")]
-    if not found:
-        raise EnvironmentFailure("No Python for excise's own programs was found.", reason="python_unavailable")
-    return (ours or list(found))[-1]
 
 
 def _name(root: Path) -> str:
@@ -244,7 +206,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
         built_files=built,
         install_s=round(time.monotonic() - began, 1),
     )
-    (final / "environment.json").write_bytes(to_json(environment, indent=2))
+    (final / RECORD).write_bytes(to_json(environment, indent=2))
 
 
 def _resolved(session: Session, request: InstallRequest) -> str:
@@ -252,9 +214,9 @@ def _resolved(session: Session, request: InstallRequest) -> str:
     config = (_CONFIG % _MACHINE_REGISTRY).encode()
     variables = {"CARGO_HOME": "/tmp/cargo"}
     done = session.exec(["sh", "-c", _LOCK], timeout_s=request.timeout_s, cwd=REPO, stdin=config, env=variables)
-    _require(done, f"{request.repo.repo}: this machine has not the crates that it needs")
+    require_done(done, f"{request.repo.repo}: this machine has not the crates that it needs")
     done = session.exec(["cat", "Cargo.lock"], timeout_s=60, cwd=REPO)
-    _require(done, f"{request.repo.repo}: cargo wrote no Cargo.lock")
+    require_done(done, f"{request.repo.repo}: cargo wrote no Cargo.lock")
     return done.stdout.decode()
 
 
@@ -267,14 +229,14 @@ def _build_others(session: Session, request: InstallRequest, manifest: CrateMani
     folder = "/tmp/empty"
     for name, text in (("Cargo.toml", written(reduced)), ("Cargo.lock", lock), ("lib.rs", "")):
         words = ["sh", "-c", f"mkdir -p {folder} && cat > {folder}/{name}"]
-        _require(session.exec(words, timeout_s=60, stdin=text.encode()), f"{name} cannot be written")
+        require_done(session.exec(words, timeout_s=60, stdin=text.encode()), f"{name} cannot be written")
     done = session.exec(
         ["cargo", "test", "--offline", "--no-run", "--lib"],
         timeout_s=request.timeout_s,
         cwd=folder,
         env={"CARGO_TARGET_DIR": OUTPUTS},
     )
-    _require(done, f"{request.repo.repo}: the crates that it uses do not compile with Debian's compiler")
+    require_done(done, f"{request.repo.repo}: the crates that it uses do not compile with Debian's compiler")
 
 
 def _remove_own(outputs: Path, manifest: CrateManifest) -> None:
@@ -287,14 +249,6 @@ def _remove_own(outputs: Path, manifest: CrateManifest) -> None:
                     shutil.rmtree(path)
                 else:
                     path.unlink()
-
-
-def _require(done: Completed, what: str) -> None:
-    if done.worker is WorkerOutcome.OK and done.rc == 0:
-        return
-    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-1500:]
-    reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "missing_dependency"
-    raise EnvironmentFailure(f"{what}.\n{said}", reason=reason)
 
 
 TOOLCHAIN = RustToolchain()

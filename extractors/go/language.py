@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from excise.errors import EnvironmentFailure
+from excise.extractors.compiled_language import CompiledLanguage
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.go.analysis.codebase import SUFFIX, GoCodebase
 from excise.extractors.go.execution import go_runner
@@ -13,12 +13,10 @@ from excise.extractors.go.execution.go_grading import GoGrading
 from excise.extractors.go.needs import find_needs
 from excise.extractors.go.scan_rules import SCAN_RULES
 from excise.extractors.go.scrub_rules import SCRUB_RULES
-from excise.extractors.test_reports import executed_symbols
-from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
-from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
+from excise.protocols import Codebase
 
 
-class Go:
+class Go(CompiledLanguage[GoCodebase]):
     """The Go adapter; see :class:`excise.protocols.Language`."""
 
     name = "go"
@@ -26,7 +24,6 @@ class Go:
     inside = go_runner.INSIDE
     scrub_rules = SCRUB_RULES
     scan_rules = SCAN_RULES
-    keeps_outputs = False
     grading = GoGrading()
 
     def detect(self, root: Path) -> float:
@@ -40,41 +37,5 @@ class Go:
         """Parse the Go files among ``paths``; ``names`` are the import paths of the project's modules."""
         return GoCodebase.parse(root, paths, import_paths=names)
 
-    def fork_server(self, recipe: Recipe, start: Start) -> ForkServer | None:  # noqa: ARG002
-        """Every test has a process of its own."""
-        return None
 
-    def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
-        """Build and run the tests; see :meth:`excise.protocols.Language.run_tests`."""
-        return go_runner.run_tests(session, recipe, request)
-
-    def map_coverage(
-        self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest
-    ) -> Sequence[CoveragePass]:
-        """See :meth:`excise.protocols.Language.map_coverage`. Raises :class:`EnvironmentFailure`."""
-        return go_runner.map_coverage(session, recipe, _own(codebase), request)
-
-    def map_executed(
-        self, codebase: Codebase, env_id: str, executed: ExecutedCode, tests: Iterable[str]
-    ) -> CoveragePass:
-        """See :meth:`excise.protocols.Language.map_executed`."""
-        return executed_symbols.map_executed(_own(codebase), env_id, executed, tests)
-
-    def find_needs(
-        self,
-        codebase: Codebase,
-        removed: Sequence[str],
-        tests: Sequence[str],
-        watched: Watched | None = None,  # noqa: ARG002
-    ) -> tuple[Need, ...]:
-        """Texts that the tests expect; see :meth:`excise.protocols.Language.find_needs`."""
-        return find_needs(_own(codebase), removed, tests)
-
-
-def _own(codebase: Codebase) -> GoCodebase:
-    if not isinstance(codebase, GoCodebase):
-        raise EnvironmentFailure("The codebase was not parsed by this adapter.", reason="infra")
-    return codebase
-
-
-LANGUAGE = Go()
+LANGUAGE = Go(GoCodebase, go_runner.RUNNER, find_needs)

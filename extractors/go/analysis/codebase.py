@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
+from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
 from excise.extractors.go.analysis.parsed_file import GoModule, Reference, parse_file
-from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind, joined
+from excise.types import SymbolKind
 
 SUFFIX = ".go"
 TEST_SUFFIX = "_test.go"
-VENDOR_FOLDERS = frozenset({"vendor", "third_party", "_vendor"})
-"""Names of folders in which projects keep copies of other projects."""
 _CALLED_BY_GO = frozenset({"init", "main", "TestMain"})
 
 
-class GoCodebase:
+class GoCodebase(CompiledCodebase[GoModule]):
     """Implements :class:`excise.protocols.Codebase` for Go.
 
     Names are resolved within packages and through imports of the project's own packages. A method of an unknown
     object is a reference only if exactly one method of the repository has this name.
     """
 
+    vendor_folders = frozenset({"vendor", "third_party", "_vendor"})
+
     def __init__(
         self, modules: Mapping[str, GoModule], *, executable: Iterable[str] = (), import_paths: Iterable[str] = ()
     ) -> None:
-        self.modules: Mapping[str, GoModule] = MappingProxyType(dict(modules))
-        self.executable = frozenset(executable)
+        super().__init__(modules, executable)
         self.import_paths = tuple(import_paths)
         """Import paths of the project's modules; the first is that of the main folder."""
 
     @classmethod
     def parse(cls, root: Path, paths: Iterable[str], *, import_paths: Iterable[str] = ()) -> GoCodebase:
         """Parse the Go files among ``paths`` (relative to ``root``); files that cannot be read are left out."""
-        modules: dict[str, GoModule] = {}
-        executable = []
-        for path in sorted(set(paths)):
-            check_deadline()
-            file = root / path
-            if path.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
-                modules[path] = parse_file(path, file.read_bytes())
-                if os.access(file, os.X_OK):
-                    executable.append(path)
+        modules, executable = read_modules(root, paths, SUFFIX, parse_file)
         return cls(modules, executable=executable, import_paths=import_paths)
 
     @classmethod
@@ -57,21 +46,9 @@ class GoCodebase:
         return cls(modules, import_paths=import_paths)
 
     # ------------------------------------------------------------------------------------ symbols
-    @cached_property
-    def _symbols(self) -> Mapping[str, Symbol]:
-        return MappingProxyType({s.symbol_id: s for m in self.modules.values() for s in m.symbols})
-
-    def symbols(self) -> Mapping[str, Symbol]:
-        """Symbol id to symbol, tests included."""
-        return self._symbols
-
     def is_test(self, path: str) -> bool:
         """Whether the file is one of tests, or data of tests."""
         return path.endswith(TEST_SUFFIX) or "testdata" in path.split("/")[:-1]
-
-    def is_vendored(self, path: str) -> bool:
-        """Whether the file belongs to a copy of another project."""
-        return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
 
     def is_removable(self, symbol_id: str) -> bool:
         """Whether a definition can be deleted alone: Go itself calls ``init`` and ``main``."""
@@ -98,47 +75,13 @@ class GoCodebase:
             found[posixpath.dirname(path)].append(path)
         return found
 
-    def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
-        """Ids of the functions and methods that one of the lines belongs to."""
-        module = self.modules.get(path)
-        if module is None:
-            return frozenset()
-        wanted = set(lines)
-        return frozenset(
-            symbol.symbol_id
-            for symbol in module.symbols
-            if symbol.is_callable and any(symbol.start_line <= line <= symbol.end_line for line in wanted)
-        )
-
-    def is_one_liner(self, symbol_id: str) -> bool:  # noqa: ARG002
-        """Importing a package executes no line of a function."""
-        return False
-
     # ------------------------------------------------------------------------------------ references
-    def callees(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that the body of this one refers to, as far as names can be resolved."""
-        return self._graph[0].get(symbol_id, frozenset())
-
-    def callers(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that refer to this one (module ids for references at the level of a file)."""
-        return self._graph[1].get(symbol_id, frozenset())
-
-    @cached_property
-    def _graph(self) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-        callees: dict[str, set[str]] = defaultdict(set)
-        callers: dict[str, set[str]] = defaultdict(set)
-        for path, module in self.modules.items():
-            packages = self._own_packages(module)
-            for reference in module.references:
-                owner = joined(path, reference.owner) if reference.owner else path
-                for found in self._resolve(path, reference, packages):
-                    if found != owner:
-                        callees[owner].add(found)
-                        callers[found].add(owner)
-        return (
-            {symbol: frozenset(found) for symbol, found in callees.items()},
-            {symbol: frozenset(found) for symbol, found in callers.items()},
-        )
+    def references_of(self, module: GoModule) -> Iterator[tuple[str, str]]:
+        """See :meth:`CompiledCodebase.references_of`."""
+        packages = self._own_packages(module)
+        for reference in module.references:
+            for found in self._resolve(module.path, reference, packages):
+                yield reference.owner, found
 
     def _own_packages(self, module: GoModule) -> dict[str, str]:
         """Names under which a file uses packages of the project, to their folders."""

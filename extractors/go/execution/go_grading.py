@@ -14,9 +14,10 @@ import secrets
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from excise.extractors.go.execution.go_runner import PYTHON, root_of
+from excise.extractors.go.execution.go_runner import root_of
 from excise.extractors.go.execution.mirrored_tests import mirrored
 from excise.extractors.grading_without_calls import GradingWithoutCalls
+from excise.extractors.test_reports.runner_program import PYTHON
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,

@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
+from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
 from excise.extractors.java.analysis.parsed_file import JavaModule, Reference, parse_file
 from excise.extractors.java.analysis.suite_files import SUFFIX, is_test_file
-from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, TestId, joined, path_of
 
-VENDOR_FOLDERS = frozenset({"vendor", "third_party", "thirdparty", "shaded"})
-"""Names of folders in which projects keep copies of other projects."""
 _CALLED_BY_JAVA = frozenset({"main", "readObject", "writeObject", "readResolve", "writeReplace", "finalize"})
 
 
-class JavaCodebase:
+class JavaCodebase(CompiledCodebase[JavaModule]):
     """Implements :class:`excise.protocols.Codebase` for Java.
 
     Types are resolved within packages and through imports. A method of an object is resolved by the type that the file
     declares the object with; of an unknown one, it is a reference only if the methods of this name are all of one type.
     """
 
+    vendor_folders = frozenset({"vendor", "third_party", "thirdparty", "shaded"})
+
     def __init__(
         self, modules: Mapping[str, JavaModule], *, executable: Iterable[str] = (), tests: Iterable[str] = ()
     ) -> None:
-        self.modules: Mapping[str, JavaModule] = MappingProxyType(dict(modules))
-        self.executable = frozenset(executable)
+        super().__init__(modules, executable)
         self._test_files = frozenset(path_of(test) for test in tests)
 
     @classmethod
     def parse(cls, root: Path, paths: Iterable[str], tests: Iterable[str] = ()) -> JavaCodebase:
         """Parse the Java files among ``paths`` (relative to ``root``); files that cannot be read are left out."""
-        modules: dict[str, JavaModule] = {}
-        executable = []
-        for path in sorted(set(paths)):
-            check_deadline()
-            file = root / path
-            if path.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
-                modules[path] = parse_file(path, file.read_bytes())
-                if os.access(file, os.X_OK):
-                    executable.append(path)
+        modules, executable = read_modules(root, paths, SUFFIX, parse_file)
         return cls(modules, executable=executable, tests=tests)
 
     @classmethod
@@ -54,21 +43,9 @@ class JavaCodebase:
         return cls(modules, tests=tests)
 
     # ------------------------------------------------------------------------------------ symbols
-    @cached_property
-    def _symbols(self) -> Mapping[str, Symbol]:
-        return MappingProxyType({s.symbol_id: s for m in self.modules.values() for s in m.symbols})
-
-    def symbols(self) -> Mapping[str, Symbol]:
-        """Symbol id to symbol, tests included."""
-        return self._symbols
-
     def is_test(self, path: str) -> bool:
         """Whether a file belongs to the tests, by its path or since it defines a known test."""
         return path in self._test_files or is_test_file(path)
-
-    def is_vendored(self, path: str) -> bool:
-        """Whether a file belongs to a copy of another project."""
-        return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
 
     def is_removable(self, symbol_id: str) -> bool:
         """Whether a definition can be deleted alone: the virtual machine itself calls some methods by name."""
@@ -85,52 +62,18 @@ class JavaCodebase:
         binary = "$".join(holders)
         return f"{package.replace('.', '/')}/{binary}.{name}" if package else f"{binary}.{name}"
 
-    def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
-        """Ids of the methods and constructors that one of the lines belongs to."""
-        module = self.modules.get(path)
-        if module is None:
-            return frozenset()
-        wanted = set(lines)
-        return frozenset(
-            symbol.symbol_id
-            for symbol in module.symbols
-            if symbol.is_callable and any(symbol.start_line <= line <= symbol.end_line for line in wanted)
-        )
-
-    def is_one_liner(self, symbol_id: str) -> bool:  # noqa: ARG002
-        """Loading a class executes no line of a method."""
-        return False
-
     def test_symbol(self, test_id: str) -> Symbol | None:
         """The method of a test; ``None`` if its class inherits it."""
         test = TestId.parse(test_id)
         return self._symbols.get(joined(test.path, test.qualname))
 
     # ------------------------------------------------------------------------------------ references
-    def callees(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that the body of this one refers to, as far as names can be resolved."""
-        return self._graph[0].get(symbol_id, frozenset())
-
-    def callers(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that refer to this one (module ids for references at the level of a file)."""
-        return self._graph[1].get(symbol_id, frozenset())
-
-    @cached_property
-    def _graph(self) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-        callees: dict[str, set[str]] = defaultdict(set)
-        callers: dict[str, set[str]] = defaultdict(set)
-        for path, module in self.modules.items():
-            types = self._types_seen(module)
-            for reference in module.references:
-                owner = joined(path, reference.owner) if reference.owner else path
-                for found in self._resolve(module, reference, types):
-                    if found != owner:
-                        callees[owner].add(found)
-                        callers[found].add(owner)
-        return (
-            {symbol: frozenset(found) for symbol, found in callees.items()},
-            {symbol: frozenset(found) for symbol, found in callers.items()},
-        )
+    def references_of(self, module: JavaModule) -> Iterator[tuple[str, str]]:
+        """See :meth:`CompiledCodebase.references_of`."""
+        types = self._types_seen(module)
+        for reference in module.references:
+            for found in self._resolve(module, reference, types):
+                yield reference.owner, found
 
     @cached_property
     def _types(self) -> dict[str, str]:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.java.analysis.suite_files import is_test_file
-from excise.extractors.java.execution.java_runner import PYTHON, REPO
 from excise.extractors.java.execution.mirrored_tests import mirrored
+from excise.extractors.test_reports.runner_program import PYTHON, REPO
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,

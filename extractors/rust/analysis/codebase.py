@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
+from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
 from excise.extractors.rust.analysis.parsed_file import Reference, RustModule, parse_file
-from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind, joined
+from excise.types import Symbol, SymbolKind
 
 SUFFIX = ".rs"
 TEST_FOLDERS = frozenset({"tests", "benches", "examples"})
 """Folders of the main folder that hold no sources of the crate itself."""
-VENDOR_FOLDERS = frozenset({"vendor", "third_party"})
-"""Names of folders in which projects keep copies of other projects."""
 _CALLED_BY_RUST = frozenset({"main", "drop"})
 
 
-class RustCodebase:
+class RustCodebase(CompiledCodebase[RustModule]):
     """Implements :class:`excise.protocols.Codebase` for Rust.
 
     Names are resolved by the name alone, within the file first; of several definitions elsewhere, by the type or
     module before ``::``. A method of an unknown value is a reference if at most three methods have its name.
     """
+
+    vendor_folders = frozenset({"vendor", "third_party"})
 
     def __init__(
         self,
@@ -37,8 +35,7 @@ class RustCodebase:
         tests: Iterable[str] = (),
         names: Iterable[str] = (),
     ) -> None:
-        self.modules: Mapping[str, RustModule] = MappingProxyType(dict(modules))
-        self.executable = frozenset(executable)
+        super().__init__(modules, executable)
         self.tests = frozenset(tests)
         """Ids of tests that were run, those which macros define included."""
         self.crate = next(iter(names), "").replace("-", "_")
@@ -49,15 +46,7 @@ class RustCodebase:
         cls, root: Path, paths: Iterable[str], *, tests: Iterable[str] = (), names: Iterable[str] = ()
     ) -> RustCodebase:
         """Parse the Rust files among ``paths`` (relative to ``root``); files that cannot be read are left out."""
-        modules: dict[str, RustModule] = {}
-        executable = []
-        for path in sorted(set(paths)):
-            check_deadline()
-            file = root / path
-            if path.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
-                modules[path] = parse_file(path, file.read_bytes())
-                if os.access(file, os.X_OK):
-                    executable.append(path)
+        modules, executable = read_modules(root, paths, SUFFIX, parse_file)
         return cls(modules, executable=executable, tests=tests, names=names)
 
     @classmethod
@@ -67,14 +56,6 @@ class RustCodebase:
         return cls(modules, names=names)
 
     # ------------------------------------------------------------------------------------ symbols
-    @cached_property
-    def _symbols(self) -> Mapping[str, Symbol]:
-        return MappingProxyType({s.symbol_id: s for m in self.modules.values() for s in m.symbols})
-
-    def symbols(self) -> Mapping[str, Symbol]:
-        """Symbol id to symbol, tests included."""
-        return self._symbols
-
     def is_test(self, path: str) -> bool:
         """Whether the file is in a folder of tests, or a module that only tests have."""
         return path.partition("/")[0] in TEST_FOLDERS or path in self._test_files
@@ -90,10 +71,6 @@ class RustCodebase:
                     found.update(new)
                     pending += new
         return frozenset(found)
-
-    def is_vendored(self, path: str) -> bool:
-        """Whether the file belongs to a copy of another project."""
-        return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
 
     def is_removable(self, symbol_id: str) -> bool:
         """Whether a definition can be emptied: Rust itself calls some, and runs others while it compiles."""
@@ -111,46 +88,12 @@ class RustCodebase:
         parts = symbol.qualname.partition("#")[0].split(".")
         return "::".join((self.crate, *parts[-2:]))
 
-    def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
-        """Ids of the functions and methods that one of the lines belongs to."""
-        module = self.modules.get(path)
-        if module is None:
-            return frozenset()
-        wanted = set(lines)
-        return frozenset(
-            symbol.symbol_id
-            for symbol in module.symbols
-            if symbol.is_callable and any(symbol.start_line <= line <= symbol.end_line for line in wanted)
-        )
-
-    def is_one_liner(self, symbol_id: str) -> bool:  # noqa: ARG002
-        """Nothing of a function runs before it is called."""
-        return False
-
     # ------------------------------------------------------------------------------------ references
-    def callees(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that the body of this one refers to, as far as names can be resolved."""
-        return self._graph[0].get(symbol_id, frozenset())
-
-    def callers(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that refer to this one (module ids for references at the level of a file)."""
-        return self._graph[1].get(symbol_id, frozenset())
-
-    @cached_property
-    def _graph(self) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-        callees: dict[str, set[str]] = defaultdict(set)
-        callers: dict[str, set[str]] = defaultdict(set)
-        for path, module in self.modules.items():
-            for reference in module.references:
-                owner = joined(path, reference.owner) if reference.owner else path
-                for found in self._resolve(path, reference):
-                    if found != owner:
-                        callees[owner].add(found)
-                        callers[found].add(owner)
-        return (
-            {symbol: frozenset(found) for symbol, found in callees.items()},
-            {symbol: frozenset(found) for symbol, found in callers.items()},
-        )
+    def references_of(self, module: RustModule) -> Iterator[tuple[str, str]]:
+        """See :meth:`CompiledCodebase.references_of`."""
+        for reference in module.references:
+            for found in self._resolve(module.path, reference):
+                yield reference.owner, found
 
     def _resolve(self, path: str, reference: Reference) -> Iterator[str]:
         found = self._by_name.get(reference.name, ())

@@ -16,7 +16,7 @@ from pathlib import Path
 from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.rust.analysis.codebase import SUFFIX, TEST_FOLDERS
 from excise.extractors.rust.execution.mirrored_tests import mirrored
-from excise.extractors.rust.execution.rust_runner import PYTHON, ROOT
+from excise.extractors.test_reports.runner_program import PYTHON, REPO
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import Canaries, ForkServer, GradedRun, GradedRunRequest, GradingMode, LiftedTests, Session
 from excise.types import Recipe
@@ -82,7 +82,7 @@ class RustGrading(GradingWithoutCalls):
         key = secrets.token_hex(32)
         body = {
             "key": key,
-            "root": ROOT,
+            "root": REPO,
             "ids": list(request.ids),
             "canaries": dict(request.canaries),
             "timeout_s": request.timeout_s,

@@ -1,0 +1,117 @@
+"""What the codebases of compiled languages share: symbols by id, by lines, and by who refers to whom."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, Generic, TypeVar
+
+from excise.protocols import Module
+from excise.system.deadline import check_deadline
+from excise.types import Symbol, joined
+
+M = TypeVar("M", bound=Module)
+
+
+class CompiledCodebase(ABC, Generic[M]):
+    """A part of :class:`excise.protocols.Codebase`; a language resolves names and knows its tests."""
+
+    vendor_folders: ClassVar[frozenset[str]] = frozenset()
+    """Names of folders in which projects keep copies of other projects."""
+
+    def __init__(self, modules: Mapping[str, M], executable: Iterable[str]) -> None:
+        self.modules: Mapping[str, M] = MappingProxyType(dict(modules))
+        self.executable = frozenset(executable)
+
+    # ------------------------------------------------------------------------------------ symbols
+    @cached_property
+    def _symbols(self) -> Mapping[str, Symbol]:
+        return MappingProxyType({s.symbol_id: s for m in self.modules.values() for s in m.symbols})
+
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Symbol id to symbol, tests included."""
+        return self._symbols
+
+    @abstractmethod
+    def is_test(self, path: str) -> bool:
+        """See :meth:`excise.protocols.Codebase.is_test`."""
+
+    @abstractmethod
+    def is_removable(self, symbol_id: str) -> bool:
+        """See :meth:`excise.protocols.Codebase.is_removable`."""
+
+    @abstractmethod
+    def compiled_name(self, symbol_id: str) -> str:
+        """See :meth:`excise.protocols.Codebase.compiled_name`."""
+
+    def is_vendored(self, path: str) -> bool:
+        """Whether the file belongs to a copy of another project."""
+        return not self.vendor_folders.isdisjoint(path.split("/")[:-1])
+
+    def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
+        """Ids of the functions and methods that one of the lines belongs to."""
+        module = self.modules.get(path)
+        if module is None:
+            return frozenset()
+        wanted = set(lines)
+        return frozenset(
+            symbol.symbol_id
+            for symbol in module.symbols
+            if symbol.is_callable and any(symbol.start_line <= line <= symbol.end_line for line in wanted)
+        )
+
+    def is_one_liner(self, symbol_id: str) -> bool:  # noqa: ARG002
+        """Nothing of a function runs before it is called."""
+        return False
+
+    # ------------------------------------------------------------------------------------ references
+    @abstractmethod
+    def references_of(self, module: M) -> Iterator[tuple[str, str]]:
+        """(name of the definition in the file, or ``""``; id of the symbol that it refers to) of all references."""
+
+    def callees(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that the body of this one refers to, as far as names can be resolved."""
+        return self._graph[0].get(symbol_id, frozenset())
+
+    def callers(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that refer to this one (module ids for references at the level of a file)."""
+        return self._graph[1].get(symbol_id, frozenset())
+
+    @cached_property
+    def _graph(self) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+        callees: dict[str, set[str]] = defaultdict(set)
+        callers: dict[str, set[str]] = defaultdict(set)
+        for path, module in self.modules.items():
+            for name, found in self.references_of(module):
+                owner = joined(path, name) if name else path
+                if found != owner:
+                    callees[owner].add(found)
+                    callers[found].add(owner)
+        return (
+            {symbol: frozenset(found) for symbol, found in callees.items()},
+            {symbol: frozenset(found) for symbol, found in callers.items()},
+        )
+
+
+def read_modules(
+    root: Path, paths: Iterable[str], suffix: str, parse_file: Callable[[str, bytes], M]
+) -> tuple[dict[str, M], list[str]]:
+    """The parsed files among ``paths`` (relative to ``root``) with a suffix, and the paths of executable ones.
+
+    Files that cannot be read, and links, are left out.
+    """
+    modules: dict[str, M] = {}
+    executable = []
+    for path in sorted(set(paths)):
+        check_deadline()
+        file = root / path
+        if path.endswith(suffix) and file.is_file() and not file.is_symlink():
+            modules[path] = parse_file(path, file.read_bytes())
+            if os.access(file, os.X_OK):
+                executable.append(path)
+    return modules, executable
