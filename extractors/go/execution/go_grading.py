@@ -7,28 +7,17 @@ and canaries guard the results.
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import re
-import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from excise.extractors.compiled_grading import CompiledGrading, Supervisor
 from excise.extractors.go.execution.go_runner import root_of
 from excise.extractors.go.execution.mirrored_tests import mirrored
-from excise.extractors.grading_without_calls import GradingWithoutCalls
-from excise.extractors.test_reports.runner_program import PYTHON
-from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,
-    ForkServer,
-    GradedRun,
-    GradedRunRequest,
-    GradingMode,
-    LiftedTests,
-    Session,
 )
-from excise.types import Recipe
 
 _MANIFESTS = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum", "go.env"})
 _COMPILED = frozenset({".s", ".c", ".h", ".cc", ".cpp", ".syso", ".a", ".o", ".so", ".test", ".exe", ".swig", ".f"})
@@ -37,12 +26,10 @@ _PACKAGE = re.compile(rb"(?m)^package[ \t]+(\w+)")
 _WORDS = ("Empty", "Basic", "Order", "Bounds", "Types", "Values", "Repeat", "Limits", "Simple", "Nested", "Default")
 
 
-class GoGrading(GradingWithoutCalls):
+class GoGrading(CompiledGrading):
     """Implements :class:`excise.protocols.Grading` for Go."""
 
-    def mode(self, root: Path, environment: Path) -> GradingMode:  # noqa: ARG002
-        """The only mode: tests are compiled, and only their results are believed."""
-        return GradingMode(strict=False, sealed=False)
+    supervisor = Supervisor("excise_go_grade.py", root_of)
 
     def forbidden(self, path: str, *, ours: bool) -> str:
         """Forbids tests and their data, manifests, copies of other modules, and everything that is no Go source."""
@@ -84,28 +71,3 @@ class GoGrading(GradingWithoutCalls):
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
         """The test file with its checks turned round."""
         return mirrored(source, functions)
-
-    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:  # noqa: ARG002
-        """None is divided."""
-        return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, "compiled test"))
-
-    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:  # noqa: ARG002
-        """The command of a graded run; it is never forked."""
-        return ForkServer(argv=(PYTHON, "-I", "-S", "/excise/inside/excise_go_grade.py"), env=dict(recipe.env))
-
-    def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
-        """Start the supervisor in the sandbox and accept only its signed report."""
-        key = secrets.token_hex(32)
-        body = {
-            "key": key,
-            "root": root_of(recipe),
-            "ids": list(request.ids),
-            "canaries": dict(request.canaries),
-            "timeout_s": request.timeout_s,
-            "test_timeout_s": request.test_timeout_s,
-        }
-        server = self.run_server(recipe, request)
-        stdin = json.dumps(body).encode()
-        done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
-        report = signed_report(done.stdout, key)
-        return GradedRun(run=graded_results(done, report, (*request.ids, *request.canaries)))

@@ -7,30 +7,23 @@ and canaries guard the results.
 from __future__ import annotations
 
 import hashlib
-import json
 import random
-import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from excise.extractors.grading_without_calls import GradingWithoutCalls
+from excise.extractors.compiled_grading import CompiledGrading, Supervisor
 from excise.extractors.rust.analysis.codebase import SUFFIX, TEST_FOLDERS
 from excise.extractors.rust.execution.mirrored_tests import mirrored
-from excise.extractors.test_reports.runner_program import PYTHON, REPO
-from excise.extractors.test_reports.signed_report import graded_results, signed_report
-from excise.protocols import Canaries, ForkServer, GradedRun, GradedRunRequest, GradingMode, LiftedTests, Session
-from excise.types import Recipe
+from excise.protocols import Canaries
 
 _MANIFESTS = frozenset({"cargo.toml", "cargo.lock", "rust-toolchain", "rust-toolchain.toml", "build.rs", ".cargo"})
 _WORDS = ("empty", "basic", "order", "bounds", "types", "values", "repeat", "limits", "simple", "nested", "default")
 
 
-class RustGrading(GradingWithoutCalls):
+class RustGrading(CompiledGrading):
     """Implements :class:`excise.protocols.Grading` for Rust."""
 
-    def mode(self, root: Path, environment: Path) -> GradingMode:  # noqa: ARG002
-        """The only mode: tests are compiled, and only their results are believed."""
-        return GradingMode(strict=False, sealed=False)
+    supervisor = Supervisor("excise_rust_grade.py")
 
     def forbidden(self, path: str, *, ours: bool) -> str:
         """Forbids tests, manifests, build scripts, settings of cargo, and everything that is no Rust source."""
@@ -68,28 +61,3 @@ class RustGrading(GradingWithoutCalls):
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
         """The test file with wrong expectations."""
         return mirrored(source, functions)
-
-    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:  # noqa: ARG002
-        """None is divided."""
-        return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, "compiled test"))
-
-    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:  # noqa: ARG002
-        """The command of a graded run; it is never forked."""
-        return ForkServer(argv=(PYTHON, "-I", "-S", "/excise/inside/excise_rust_grade.py"), env=dict(recipe.env))
-
-    def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
-        """Start the supervisor in the sandbox and accept only its signed report."""
-        key = secrets.token_hex(32)
-        body = {
-            "key": key,
-            "root": REPO,
-            "ids": list(request.ids),
-            "canaries": dict(request.canaries),
-            "timeout_s": request.timeout_s,
-            "test_timeout_s": request.test_timeout_s,
-        }
-        server = self.run_server(recipe, request)
-        stdin = json.dumps(body).encode()
-        done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
-        report = signed_report(done.stdout, key)
-        return GradedRun(run=graded_results(done, report, (*request.ids, *request.canaries)))
