@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ MISSING = "JavaScript needs node and npm: install the Debian packages nodejs and
 _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error")
 _ALIAS = "npm:"
 """Beginning of the version of a package that is installed under another name than its own."""
+_CPUS = {"x86_64": "x64", "aarch64": "arm64", "armv7l": "arm", "i686": "ia32"}
+"""Names of the kernel to node's."""
 _ATTEMPTS = 8
 """Maximum number of packages whose versions are loosened, because no package has the wanted one."""
 _NO_VERSION = re.compile(r"No matching version found for (@?[^@\s]+)@")
@@ -66,9 +69,10 @@ def resolve(
     wanted = dict(packages)
     for _ in range(_ATTEMPTS):
         _write(folder / "package.json", {"name": "excise-environment", "private": True, "dependencies": wanted})
-        code, output, errors = npm(["install", *_OPTIONS], cwd=folder, cache=cache, timeout_s=timeout_s)
+        command = ["install", "--package-lock-only", *_OPTIONS]
+        code, output, errors = npm(command, cwd=folder, cache=cache, timeout_s=timeout_s)
         if code == 0:
-            return _lock(folder / "node_modules" / ".package-lock.json")
+            return _lock(folder / "package-lock.json")
         found = _NO_VERSION.search(errors) or _NOT_THERE.search(errors)
         if found is None or found[1] not in wanted or wanted[found[1]] == "*":
             break
@@ -83,7 +87,7 @@ def _lock(file: Path) -> tuple[tuple[str, ...], dict[str, str]]:
     entries: Mapping[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["packages"]
     hashes: dict[str, str] = {}
     for path, entry in entries.items():
-        if entry.get("inBundle"):
+        if not path or entry.get("inBundle") or not _fits(entry):
             continue
         if "integrity" not in entry or "version" not in entry:
             raise EnvironmentFailure(f"{path} is not a package of the registry.", reason="resolve_conflict")
@@ -94,10 +98,21 @@ def _lock(file: Path) -> tuple[tuple[str, ...], dict[str, str]]:
     return tuple(sorted(hashes)), hashes
 
 
+def _fits(entry: Mapping[str, Any]) -> bool:
+    """Whether npm installs a package of a lock here; optional ones are often for one platform only."""
+    here = {"os": "linux", "cpu": _CPUS.get(platform.machine(), platform.machine()), "libc": "glibc"}
+    for key, value in here.items():
+        admitted = entry.get(key, ())
+        named = [each for each in admitted if not each.startswith("!")]
+        if f"!{value}" in admitted or (named and not {value, "any"} & set(named)):
+            return False
+    return True
+
+
 def install_lock(lock: Sequence[str], hashes: Mapping[str, str], folder: Path, cache: Path, timeout_s: float) -> Path:
     """Install exactly the packages of a lock below ``folder``; return the folder ``node_modules``.
 
-    Packages in the cache are not downloaded again. Raises :class:`EnvironmentFailure` (``unreproducible``).
+    What the cache has is not asked for again. Raises :class:`EnvironmentFailure` (``unreproducible``).
     """
     entries: dict[str, dict[str, Any]] = {}
     aliases: dict[str, str] = {}
@@ -120,10 +135,8 @@ def install_lock(lock: Sequence[str], hashes: Mapping[str, str], folder: Path, c
         {"name": manifest["name"], "version": "0.0.0", "lockfileVersion": 3, "requires": True,
          "packages": {"": manifest, **entries}},
     )  # fmt: skip
-    for offline in (["--offline"], []):
-        code, output, errors = npm(["ci", *_OPTIONS, *offline], cwd=folder, cache=cache, timeout_s=timeout_s)
-        if code == 0:
-            break
+    command = ["ci", *_OPTIONS, "--prefer-offline"]
+    code, output, errors = npm(command, cwd=folder, cache=cache, timeout_s=timeout_s)
     if code != 0:
         raise EnvironmentFailure(f"npm cannot install the lock: {(errors or output)[-600:]}", reason="unreproducible")
     modules = folder / "node_modules"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from excise.envs.javascript.lock_files import locked_versions
 from excise.envs.javascript.test_command import RUNNERS, TYPED, named_packages, read_test_command
 from excise.errors import EnvironmentFailure
 
@@ -81,6 +82,9 @@ def read_project(root: Path) -> ProjectFiles:
     needed = {_package(module) for module in frozenset().union(*(_reached(path, known, main) for path in roots))}
     name = str(manifest.get("name", ""))
     packages, evidence = _packages(manifest, needed | named_packages(root, manifest, command), name)
+    locked, lock_file = locked_versions(root, packages)
+    packages |= locked
+    evidence += tuple(f"{lock_file}: {package}@{version}" for package, version in sorted(locked.items()))
     for package in command.packages:
         if package != name and package not in packages:
             packages[package] = "*"
