@@ -10,11 +10,10 @@ RUNNERS: Mapping[str, Mapping[str, object]] = {
     "tape": {"scripts": {"test": "tape test/*.js"}, "devDependencies": {"tape": "^5.9.0"}},
     "mocha": {"scripts": {"test": "mocha test"}, "devDependencies": {"mocha": "^10.8.0", "chai": "^4.5.0"}},
     "mocha-esm": {"type": "module", "scripts": {"test": "mocha"}, "devDependencies": {"mocha": "^10.8.0"}},
-    "jest": {"scripts": {"test": "jest"}, "devDependencies": {"jest": "^29.7.0"}},
-    "jest-ts": {
+    "jest": {
         "scripts": {"test": "jest"},
-        "devDependencies": {"jest": "^29.7.0", "ts-jest": "^29.2.0", "typescript": "^5.6.0", "@types/jest": "^29.5.0"},
-        "jest": {"preset": "ts-jest"},
+        "devDependencies": {"jest": "^29.7.0", "ts-jest": "^29.2.0", "typescript": "^5.6.0"},
+        "jest": {"transform": {"[.]ts$": "ts-jest", "[.]js$": "babel-jest"}},
     },
     "vitest": {"type": "module", "scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "^3.2.0"}},
     "node-ts": {
@@ -24,8 +23,8 @@ RUNNERS: Mapping[str, Mapping[str, object]] = {
     },
 }
 """Name of a kind of project to what its manifest says beside its name."""
-_ESM = frozenset({"node-esm", "mocha-esm", "vitest", "node-ts", "jest-ts"})
-_TYPED = frozenset({"jest-ts", "node-ts", "vitest"})
+_ESM = frozenset({"node-esm", "mocha-esm", "vitest", "node-ts"})
+_TYPED = frozenset({"node-ts", "vitest"})
 _TARIFF = """\
 /** The fare in cents of a crossing: {doc}. */
 {export}function fare(length{number}, return_ = false){number} {{
@@ -108,7 +107,7 @@ _ASSERTIONS = {
 
 
 def project(kind: str) -> dict[str, str]:
-    """The files of a project of one kind of :data:`RUNNERS`."""
+    """The files of a project of one kind of :data:`RUNNERS`; that of jest is in both languages."""
     esm, typed = kind in _ESM, kind in _TYPED
     source, test = ("ts", "ts") if typed else ("js", "js")
     words = {
@@ -117,7 +116,7 @@ def project(kind: str) -> dict[str, str]:
         "export": "export " if esm else "",
         "doc": "by the length of a vehicle in metres",
     }
-    suffix = "" if kind in {"jest-ts", "vitest"} else f".{source}"
+    suffix = "" if kind in {"jest", "vitest"} else f".{source}"
     tariff = f"./tariff{suffix}"
     deck = _DECK.format(
         imports=f"import {{ fare }} from '{tariff}'\n" if esm else f"const {{ fare }} = require('{tariff}')\n",
@@ -139,20 +138,21 @@ def project(kind: str) -> dict[str, str]:
         f"test/ferries.test.{test}": _test_file(kind, f"../src/index{suffix}", names),
         "README.md": "# Ferries\n\nFares (`fare`), vehicles (`vehicle`) and decks (`Deck`) of ferries.\n",
     }
+    options = {"strict": True, "target": "es2022", "moduleResolution": "node", "skipLibCheck": True,
+               "esModuleInterop": True}  # fmt: skip
     if typed:
-        options = {"strict": True, "target": "es2022", "moduleResolution": "node", "skipLibCheck": True,
-                   "esModuleInterop": True, "module": "commonjs" if kind == "jest-ts" else "esnext",
-                   "allowImportingTsExtensions": True, "noEmit": True}  # fmt: skip
-        if kind == "jest-ts":
-            del options["allowImportingTsExtensions"]
+        options |= {"module": "esnext", "allowImportingTsExtensions": True, "noEmit": True}
         files["tsconfig.json"] = json.dumps({"compilerOptions": options})
+    if kind == "jest":
+        types = {"number": ": number", "string": ": string", "export": "export ", "doc": words["doc"]}
+        del files["src/tariff.js"]
+        files["src/tariff.ts"] = _TARIFF.format(**types)
+        files["tsconfig.json"] = json.dumps({"compilerOptions": options | {"module": "commonjs"}})
     return files
 
 
 def _test_file(kind: str, module: str, names: tuple[str, ...]) -> str:
-    style = {"tape": "tape", "mocha": "chai", "jest": "expect", "jest-ts": "expect", "vitest": "expect"}.get(
-        kind, "assert"
-    )
+    style = {"tape": "tape", "mocha": "chai", "jest": "expect", "vitest": "expect"}.get(kind, "assert")
     heads = {
         "node-esm": "import { describe, it } from 'node:test'\nimport assert from 'node:assert'\n",
         "node-ts": "import { describe, it } from 'node:test'\nimport assert from 'node:assert'\n",

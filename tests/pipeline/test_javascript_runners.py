@@ -17,7 +17,7 @@ from excise.datasets.taskset import TaskSet
 from ..javascript_projects import RUNNERS, project
 
 SETTINGS = "workers = 1\n[verdict]\ngold_runs = 2\nstarved_runs = 0\nmin_passing = 5\n"
-GENERAL = ("node-flip-where-called", "node-report-forged")
+GENERAL = ("node-flip-where-called",)
 """Attacks on each; ``test_javascript_tasks.py`` tries more on one of them."""
 OWN = {
     "mocha-esm": ("node-mocha-events", "node-mocha-runnable", "node-mocharc", "node-load-replaced"),

@@ -77,7 +77,7 @@ def test_a_real_project_of_the_registry_gives_a_task(excise: Callable[..., Any],
     settings.write_text("workers = 1\n[verdict]\ngold_runs = 2\nstarved_runs = 0\n")
     done = excise(
         "generate", "npm:secure-json-parse@4.1.1", "--out", tmp_path / "out", "--cache", tmp_path / "cache",
-        "--config", settings, "--json",
+        "--config", settings, "--limit", "1", "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (task,) = TaskSet.open(tmp_path / "out").tasks()

@@ -202,7 +202,8 @@ def with_replays(
 def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[str], tree: Edits) -> Replayed:
     """Replay the calls of a recording, and new ones made from them, on the original code under two conditions.
 
-    The first replay also tells what of the symbols ``removed`` each call reaches.
+    The first replay also tells what of the symbols ``removed`` each call reaches; new calls without an outcome, such
+    as loops with a large number, are made only once.
     """
     if not recording.calls:
         return Replayed([], ())
@@ -217,15 +218,17 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
             session, bench.recipe, once, bench.codebase, removed, timeout_s=CALLS_TIMEOUT_S
         ),
     )
+    at = len(calls)
     first = [outcome for outcome, _ in traced]
-    again = replace(recording, calls=(*calls, *varied, *varied))
+    ended = {call: one for call, one in zip(varied, first[at:], strict=True) if one}
+    again = replace(recording, calls=(*calls, *ended, *ended))
     second = replay(bench, again, tree, *LATER, trusted=True)
-    at, end = len(calls), len(calls) + len(varied)
-    answers = zip(varied, first[at:], second[at:end], second[end:], strict=True)
+    end = at + len(ended)
+    answers = zip(ended.items(), second[at:end], second[end:], strict=True)
     steady = [
         RecordedCall(call=call, outcome=one)
-        for call, one, *others in answers
-        if one and all(grading.same_outcome(one, other) for other in others)
+        for (call, one), *others in answers
+        if all(grading.same_outcome(one, other) for other in others)
     ]
     return Replayed(
         recorded=list(zip(calls, first[:at], second[:at], strict=True)),
