@@ -13,7 +13,7 @@ RUNNERS: Mapping[str, Mapping[str, object]] = {
     "jest": {
         "scripts": {"test": "jest"},
         "devDependencies": {"jest": "^29.7.0", "ts-jest": "^29.2.0", "typescript": "^5.6.0"},
-        "jest": {"transform": {"[.]ts$": "ts-jest", "[.]js$": "babel-jest"}},
+        "jest": {"transform": {"[.]ts$": ["ts-jest", {"isolatedModules": True}], "[.]js$": "babel-jest"}},
     },
     "vitest": {"type": "module", "scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "^3.2.0"}},
     "node-ts": {

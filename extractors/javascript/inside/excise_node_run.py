@@ -29,7 +29,7 @@ ESM = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
 """What ECMAScript modules have, and scripts have not."""
 GRACE_S = 5.0
 """Seconds beyond a test's time limit, which the hook enforces, after which the process is killed."""
-START_S = 60.0
+START_S = 180.0
 """Time limit in seconds of a process outside tests: to load its file, and to end."""
 MAX_RESTARTS = 20
 """Maximum number of new processes for one file, each started after a test ended or blocked the last one."""

@@ -144,7 +144,16 @@ def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_
     assert "Nothing of" in (done := excise(*line, "--held-out", timeout=240)).stderr
     assert done.returncode == 2
     kept = excise(
-        *line, "--tasks", ids[0], "--held-out", "--samples", "1", "--set", "eval.held_out.projects=['shapes']", "--json", timeout=240
+        *line,
+        "--tasks",
+        ids[0],
+        "--held-out",
+        "--samples",
+        "1",
+        "--set",
+        "eval.held_out.projects=['shapes']",
+        "--json",
+        timeout=240,
     )
     assert [task["instance_id"] for task in json.loads(kept.stdout)["tasks"]] == ids[:1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.verifiers.leaks.content_cache import ContentCache
 from excise.verifiers.leaks.decoders.minified_js import kept_words
@@ -55,3 +57,12 @@ def test_minified_code_with_other_properties_is_not() -> None:
 def test_properties_keys_and_texts_are_kept() -> None:
     code = b"const a = /['\"]/; x.one(a.two, 'three four') // five\nlet y = { six: 7, eight }; s = `nine ${ten} eleven`"
     assert kept_words(code).split() == [b"one", b"two", b"three", b"four", b"six", b"nine", b"eleven"]
+
+
+def test_minified_lines_in_a_long_script_are_found() -> None:
+    plain = "".join(f"function plain{n} (x) {{\n  return x + {n}\n}}\n" for n in range(300))
+    assert Level.L4 in found_in(f"{plain}{MINIFIED}\n{plain}")
+
+
+def test_minified_code_in_a_source_map_is_found() -> None:
+    assert Level.L4 in found_in(json.dumps({"version": 3, "sourcesContent": [f"{MINIFIED}\n"], "mappings": "AAAA"}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import string
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.fragments import DecodingLimits
@@ -13,6 +14,9 @@ _LINE = rb"[A-Za-z0-9+/_-]"
 _RUN = re.compile(_LINE + rb"{60,}(?:(?:\r?\n|\\n|\\r\\n)[ \t>#]*" + _LINE + rb"{4,}|={1,2})*")
 _BREAKS = re.compile(rb"\\r\\n|\\n|[\s>#=]")
 _SHORTEST = b"a" * 60
+_CAPITALS = string.ascii_uppercase.encode()
+_CAPITAL_SHARE = 0.06
+"""Base64 of texts or compressed data has four times as many capitals; joined words (``not_a_word_list``) have fewer."""
 _LETTERS = bytes(ord("a") if re.match(_LINE, bytes([letter])) else 0 for letter in range(256))
 
 
@@ -27,9 +31,11 @@ class Base64:
         return _SHORTEST in data.translate(_LETTERS)
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Yield the decoded runs; short runs of letters alone are words, not base64."""
+        """Yield the decoded runs; short runs of letters alone, and of few capitals, are words, not base64."""
         for found in _RUN.finditer(data):
             letters = _BREAKS.sub(b"", found[0]).replace(b"-", b"+").replace(b"_", b"/")
+            if len(letters) - len(letters.translate(None, _CAPITALS)) < _CAPITAL_SHARE * len(letters):
+                continue
             letters = letters[: len(letters) - (len(letters) % 4 == 1)]
             try:
                 decoded = base64.b64decode(letters + b"=" * (-len(letters) % 4))

@@ -13,7 +13,9 @@ from excise.verifiers.leaks.fragments import DecodingLimits
 
 _LONG_LINE = 400
 """Bytes of a line from which on a text may be minified."""
+_BESIDE = 3
 _SCRIPT = re.compile(rb"\bfunction\b|=>|\breturn\b")
+_JSON = re.compile(rb"\s*[{\[]\s*(?:[{\[]\s*)?\"")
 _TOKEN = re.compile(
     rb"//[^\n]{0,160}(?=\n|\Z)|/\*.*?\*/"
     rb"|(?<=[=(,:;!&|?{}\[+>~ \n])/(?![*/ ])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
@@ -50,13 +52,27 @@ class MinifiedJavaScript:
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """Recognise long lines and words of scripts."""
-        if not _SCRIPT.search(data):
+        """Recognise long lines and words of scripts. JSON is none; scripts in its texts are decoded before."""
+        if _JSON.match(data) or not _SCRIPT.search(data):
             return False
-        return any(len(line) >= _LONG_LINE and b";" in line for line in data.splitlines())
+        return any(_is_minified(line) for line in data.splitlines())
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Yield the words; they are no script any more."""
-        words = kept_words(data)
+        """Yield the words of minified lines and of those next to them; they are no script any more."""
+        words = kept_words(_minified_lines(data))
         if words:
             yield words
+
+
+def _is_minified(line: bytes) -> bool:
+    return len(line) >= _LONG_LINE and b";" in line
+
+
+def _minified_lines(data: bytes) -> bytes:
+    """The minified lines with :data:`_BESIDE` others on each side: a text in code may have line breaks."""
+    lines = data.splitlines(keepends=True)
+    chosen: set[int] = set()
+    for number, line in enumerate(lines):
+        if _is_minified(line):
+            chosen.update(range(max(0, number - _BESIDE), min(len(lines), number + _BESIDE + 1)))
+    return b"".join(lines[number] for number in sorted(chosen))
