@@ -75,6 +75,7 @@ class GradingWithoutCalls:
         codebase: Codebase,
         symbols: Sequence[str],
         *,
+        new: int,
         timeout_s: float,
     ) -> list[tuple[str, frozenset[str]]]:
         """No outcome of any call."""

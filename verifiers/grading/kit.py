@@ -215,7 +215,7 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
         tree,
         grading.replay_server(bench.recipe, 0),
         lambda session: grading.trace_calls(
-            session, bench.recipe, once, bench.codebase, removed, timeout_s=CALLS_TIMEOUT_S
+            session, bench.recipe, once, bench.codebase, removed, new=len(varied), timeout_s=CALLS_TIMEOUT_S
         ),
     )
     at = len(calls)

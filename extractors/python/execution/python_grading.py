@@ -198,10 +198,11 @@ class PythonGrading:
         codebase: Codebase,
         symbols: Sequence[str],
         *,
+        new: int,
         timeout_s: float,
     ) -> list[tuple[str, frozenset[str]]]:
         """See :meth:`excise.protocols.Grading.trace_calls`."""
-        return recorded_calls.trace(session, recipe, recording, codebase, symbols, timeout_s=timeout_s)
+        return recorded_calls.trace(session, recipe, recording, codebase, symbols, new=new, timeout_s=timeout_s)
 
     def vary_calls(self, calls: Sequence[str]) -> list[str]:
         """See :meth:`excise.protocols.Grading.vary_calls`."""

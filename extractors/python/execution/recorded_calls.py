@@ -35,6 +35,8 @@ MAX_RECORD_BYTES = 64 << 20
 """Maximum size of the report of a recording in bytes."""
 CALL_TIMEOUT_S = 5.0
 """Seconds for the replay of one call."""
+NEW_CALL_TIMEOUT_S = 1.0
+"""The same for one that no test makes, the first time: a loop with a large number ends nothing but itself."""
 _HELP = "usage: "
 """Beginning of the help text of a command that is made with ``argparse``."""
 FLOAT_TOLERANCE = 1e-9
@@ -250,6 +252,7 @@ def trace(
     codebase: Codebase,
     symbols: Sequence[str],
     *,
+    new: int,
     timeout_s: float,
 ) -> list[tuple[str, frozenset[str]]]:
     """See :meth:`excise.protocols.Grading.trace_calls`."""
@@ -262,7 +265,7 @@ def trace(
         literals.update(_literals(code.decode(errors="replace")))
     answers = []
     for call, (outcome, executed) in zip(
-        recording.calls, _replayed(session, recipe, recording, spans, timeout_s), strict=True
+        recording.calls, _replayed(session, recipe, recording, spans, timeout_s, new=new), strict=True
     ):
         texts = literals.intersection(_texts_in([parsed(call.encode()), parsed(outcome.encode())]))
         answers.append((outcome, executed | {f"text {text}" for text in texts}))
@@ -298,6 +301,7 @@ def _replayed(
     spans: Mapping[str, Sequence[tuple[int, int]]],
     timeout_s: float,
     *,
+    new: int = 0,
     hash_seed: int = 0,
     later_s: float = 0.0,
 ) -> list[tuple[str, frozenset[str]]]:
@@ -309,7 +313,7 @@ def _replayed(
         "spans": spans,
         "path": _import_path(recipe),
         "folders": [f"{_ROOT}/{folder}".removesuffix("/.") for folder in recording.folders],
-        "call_timeout_s": CALL_TIMEOUT_S,
+        "call_timeouts_s": [CALL_TIMEOUT_S] * (len(recording.calls) - new) + [NEW_CALL_TIMEOUT_S] * new,
         "timeout_s": timeout_s,
         "later_s": later_s,
     }

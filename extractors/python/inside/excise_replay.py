@@ -156,7 +156,7 @@ def main():
     for number, call in enumerate(request["calls"]):
         found = {"outcome": {"lost": "timeout"}}
         if time.monotonic() < deadline:
-            found = answer_in_fork(call, removed, request["spans"], request["call_timeout_s"])
+            found = answer_in_fork(call, removed, request["spans"], request["call_timeouts_s"][number])
         line = json.dumps(dict(found, n=number)).encode() + b"\n"
         while line:
             line = line[os.write(out, line) :]

@@ -266,10 +266,12 @@ class Grading(Protocol):
         codebase: Codebase,
         symbols: Sequence[str],
         *,
+        new: int,
         timeout_s: float,
     ) -> list[tuple[str, frozenset[str]]]:
         """Make the calls like :meth:`replay_calls`; with each outcome, return what of ``symbols`` the call reached.
 
+        The last ``new`` calls come from :meth:`vary_calls`: they must be quick, or they have no outcome.
         That is lines which it executed, without the last ones where these are very many, and texts of the code that are
         among its arguments or in its result.
         """
