@@ -237,7 +237,7 @@ def test_files_that_others_need_stay_and_conftest_too() -> None:
     }
     result = after(files, delete(files, "m.py::f", hide=("tests/test_a.py::test_f",)))
     assert result["tests/test_a.py"] == "def helper():\n    pass\n"
-    assert result["tests/conftest.py"].startswith("import pytest\n")
+    assert result["tests/conftest.py"] == ""
 
 
 def test_tests_that_cannot_be_collected_are_hidden_and_reported() -> None:

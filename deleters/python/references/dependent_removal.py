@@ -34,6 +34,8 @@ class RemovedDependents:
     """Definitions that depend on a lost binding."""
     aliases: list[tuple[str, str]] = field(default_factory=list)
     """Ids and source texts of removed assignments."""
+    helpers: list[Symbol] = field(default_factory=list)
+    """Private definitions that only removed code used, and no test names: how the code worked, not what it is."""
 
 
 class DependentRemover:
@@ -46,6 +48,8 @@ class DependentRemover:
         self.codebase = codebase
         self.uses = use_index(codebase)
         self.plans: dict[str, FilePlan] = {}
+        self.other_files: dict[str, bytes] = {}
+        """Path to content of the files that are no Python and are removed, too."""
         self.removed = RemovedDependents()
         self._on_test = on_test
         self._seen: set[LostBinding] = set()

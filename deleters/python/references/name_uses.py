@@ -22,6 +22,16 @@ _SET_NAME = re.compile(rb"""(?:attr|object)\(\s*[\w.]+\s*,\s*["'](\w+)["']""")
 """A name that is set, or replaced, in an object: ``setattr(cli, "json", …)``, ``patch.object(cli, "json")``."""
 
 
+_PLAIN_BASES = frozenset(
+    {
+        "object", "TestCase", "IsolatedAsyncioTestCase", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "ABC",
+        "Exception", "ValueError", "TypeError", "KeyError", "RuntimeError", "NamedTuple", "Generic", "Protocol", "dict",
+        "list", "set", "tuple", "str", "int", "float",
+    }
+)  # fmt: skip
+"""Base classes from outside that use no names of their own of a class, but for special ones."""
+
+
 class LostBinding(NamedTuple):
     """A binding that no longer exists: a module-level name, ``Class.attr``, or a module."""
 
@@ -230,6 +240,22 @@ class UseIndex:
                     for part in set(rest.split(".")):
                         found[part].append((path, ref))
         return found
+
+    def has_known_bases(self, path: str, klass: str) -> bool:
+        """Whether all base classes are in the repository, or known to look for no private names in a class."""
+        pending, done = [Entity(path, klass)], set[Entity]()
+        while pending:
+            entity = pending.pop()
+            if entity in done:
+                continue
+            done.add(entity)
+            for chain in self.resolver.scope(entity.path).bases.get(entity.qualname, ()):
+                base = self.resolver.chain(entity.path, chain, "")
+                if base is not None and base.path in self.codebase.modules:
+                    pending.append(self.resolver.follow(base))
+                elif chain.rpartition(".")[2] not in _PLAIN_BASES:
+                    return False
+        return True
 
     def _module_name(self, path: str) -> str:
         return self.codebase.names.name_of(path).rpartition(".")[2]
