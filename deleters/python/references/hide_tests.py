@@ -163,6 +163,9 @@ class TestHider:
                 drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
                 self._empty_file(path)
             self.remover.run()
+        for path in sorted(self.remover.plans.keys() - self._paths):
+            if self.codebase.is_test(path):
+                drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
         remove_unused_files(self.remover, of_tests=True)
 
     def _empty_classes(self, path: str) -> None:

@@ -178,13 +178,6 @@ class UseIndex:
             if self.resolver.module_of(importer, record) == Entity(path, "") and importer != path:
                 yield importer
 
-    def gives_to_star_imports(self, path: str, name: str) -> bool:
-        """Whether a star import in another file takes a name that is imported here."""
-        module = self.codebase.modules[path]
-        if module.has_all and module.exports:
-            return name in {entry.name for entry in module.exports}
-        return not name.startswith("_") and any(True for _ in self.star_importers(path))
-
     def named_from(self, path: str, name: str) -> Iterator[tuple[str, Import]]:
         """Imports of a name from a file in other files, also inside functions."""
         module = Entity(path, "")

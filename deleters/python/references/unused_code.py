@@ -102,13 +102,41 @@ def is_reached_from_elsewhere(path: str, name: str, uses: UseIndex, plans: Mappi
     def stays(other: str, start: int, end: int) -> bool:
         return other not in plans or not plans[other].is_removed(start, end)
 
-    if uses.gives_to_star_imports(path, name) or any(stays(*place) for place in uses.replacements_of(path, name)):
+    module = uses.codebase.modules[path]
+    if module.has_all and module.exports and name in {entry.name for entry in module.exports}:
         return True
-    if any(
-        stays(other, r.start, r.end) and not _is_dropped(plans, other, r) for other, r in uses.named_from(path, name)
-    ):
+    if any(stays(*place) for place in uses.replacements_of(path, name)):
         return True
-    return any(stays(other, ref.start, ref.end) for other, ref in uses.attribute_reads(path, name))
+    for source in {path, *_star_importers(path, name, uses, plans)}:
+        if source != path and name in used_names(_left_of(source, uses, plans)):
+            return True
+        named = uses.named_from(source, name)
+        if any(stays(other, r.start, r.end) and not _is_dropped(plans, other, r) for other, r in named):
+            return True
+        if any(stays(other, ref.start, ref.end) for other, ref in uses.attribute_reads(source, name)):
+            return True
+    return False
+
+
+def _star_importers(path: str, name: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> set[str]:
+    """The files that get a name of a file by star imports, from it or from each other."""
+    found: set[str] = set()
+    queue = [path]
+    while queue:
+        source = queue.pop()
+        module = uses.codebase.modules[source]
+        if name.startswith("_") or (module.has_all and module.exports):
+            continue
+        for importer in uses.star_importers(source):
+            if importer not in found and not (importer in plans and plans[importer].deleted):
+                found.add(importer)
+                queue.append(importer)
+    return found - {path}
+
+
+def _left_of(path: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> bytes:
+    plan = plans.get(path)
+    return WordCounts(plan).after if plan is not None and plan.is_changed else uses.codebase.modules[path].source
 
 
 def _is_dropped(plans: Mapping[str, FilePlan], path: str, record: Import) -> bool:
