@@ -40,11 +40,13 @@ def test_names_that_something_else_has_and_plain_words_stay() -> None:
     files = {
         "m.py": "def gone_by(x):\n    return x\n\n\ndef total(x):\n    return x\n",
         "n.py": "# gone_by may be slow\nclass A:\n    def gone_by(self):\n        # The total.\n        return 1\n",
-        "o.py": "# as `total` does\nx = 1\n",
+        "o.py": "# as :func:`total` does\nx = 1\n",
+        "p.py": "# as ``total``\nx = 1\n# as m.total\ny = 2\n",
     }
     left = after(files, delete(files, "m.py"))
     assert left["n.py"] == files["n.py"]
     assert left["o.py"] == "x = 1\n"
+    assert left["p.py"] == "# as ``total``\nx = 1\ny = 2\n"
 
 
 def test_documents_do_not_ask_for_docstrings_that_are_gone() -> None:

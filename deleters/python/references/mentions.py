@@ -11,14 +11,15 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.remaining_words import paths_of_words
-from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node
+from excise.deleters.python.references.remaining_words import WordCounts, paths_of_words
+from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, parse_tree
 from excise.types import Symbol, SymbolKind
 
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -55,12 +56,14 @@ class GoneNames:
     """Dotted names of modules."""
 
     def pattern(self) -> re.Pattern[str]:
-        """What finds a mention: a name that is no ordinary word, or one that is marked as code."""
+        """What finds a mention: a name that is no ordinary word, one in a role or a call, or behind its owner's."""
         distinct = [name for name in self.names if _DISTINCT.search(name)]
         plain = [name for name in self.names if name not in distinct]
         parts = [rf"(?<![\w./-])(?:[\w.]+\.)?(?:{_any(distinct)})(?![\w/-])"] if distinct else []
         if plain:
-            parts += [rf"`[~.!]?(?:[\w.]+\.)?(?:{_any(plain)})(?:\(\))?`", rf"(?<![\w.])(?:{_any(plain)})\(\)"]
+            parts += [rf":`[~.!]?(?:[\w.]+\.)?(?:{_any(plain)})(?:\(\))?`", rf"(?<![\w.])(?:{_any(plain)})\(\)"]
+            dotted = [".".join(each.split(".")[-2:]) for each in self.dotted]
+            parts.append(rf"(?<![\w/-])(?:[\w.]+\.)?(?:{_any(dotted)})(?![\w/-])")
         return re.compile("|".join(parts))
 
 
@@ -87,20 +90,19 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
 
 
 def _is_left(remover: DependentRemover, name: str) -> bool:
-    """Whether code that stays binds or uses a name, of whatever object."""
+    """Whether code that stays binds or uses a name, of whatever it is: a parameter, too."""
     for path in paths_of_words(remover.codebase).get(name, ()):
-        module, plan = remover.codebase.modules[path], remover.plans.get(path)
-
-        def stays(start: int, end: int, plan: FilePlan | None = plan) -> bool:
-            return plan is None or not plan.is_removed(start, end)
-
-        if any(s.name.partition("#")[0] == name and stays(s.start, s.end) for s in module.symbols):
-            return True
-        if any(b.name == name and stays(b.start, b.end) for b in module.bindings):
-            return True
-        if any(name in ref.chain.split(".") and stays(ref.start, ref.end) for ref in module.references):
+        plan = remover.plans.get(path)
+        after = remover.codebase.modules[path].source if plan is None else WordCounts(plan).after
+        if name in _identifiers(after):
             return True
     return False
+
+
+@lru_cache(maxsize=256)
+def _identifiers(source: bytes) -> frozenset[str]:
+    nodes = (node for node in descendants(parse_tree(source).root_node) if node.type == "identifier")
+    return frozenset((node.text or b"").decode(errors="replace") for node in nodes)
 
 
 # --------------------------------------------------------------------------------------------- code
