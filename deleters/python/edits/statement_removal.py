@@ -145,7 +145,7 @@ class StatementRemover:
             first -= 1
         if first == row or self._is_heading(first, row):
             return statement.start_byte
-        if not _is_definition(statement) and not self._stands_alone(statement, first, body):
+        if not _is_definition(statement) and not self._stands_alone(statement, body):
             return statement.start_byte
         return self.line_starts[first] + column
 
@@ -160,10 +160,16 @@ class StatementRemover:
         tops_the_file = all(r in self.comments for r in range(first))
         return tops_the_file or any(_RULER.match(self._line(r).strip()) for r in range(first, row))
 
-    def _stands_alone(self, statement: Node, first: int, body: list[Node]) -> bool:
-        last = self._row(max(statement.end_byte - 1, statement.start_byte))
-        below = last + 1 >= len(self.line_starts) or self._is_blank(last + 1) or statement is body[-1]
-        return below and (self._is_blank(first - 1) or statement is body[0])
+    def _stands_alone(self, statement: Node, body: list[Node]) -> bool:
+        """Whether all statements between the comment above this one and the next blank line or comment are removed."""
+        last = statement
+        for following in body[body.index(statement) :]:
+            if following.start_point[0] > self._row(max(last.end_byte - 1, last.start_byte)) + 1:
+                return True
+            if not self._is_removed(following):
+                return False
+            last = following
+        return True
 
     # ----------------------------------------------------------------------------------- blank lines
     def _close_gaps(self) -> None:
