@@ -22,6 +22,7 @@ from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_paths import (
     LaterUse,
     later_uses,
+    likely_uses,
     remove_from_unions,
     remove_paths,
 )
@@ -155,7 +156,7 @@ class Removal:
 
     def uses_left(self) -> Iterator[LaterUse]:
         """The uses of what is gone in functions of sources that stay; after :meth:`run`."""
-        for use in later_uses(self.remover):
+        for use in (*later_uses(self.remover), *likely_uses(self.remover)):
             plan, ref = self.remover.plans.get(use.path), use.ref
             if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
                 yield use

@@ -97,6 +97,17 @@ def test_what_a_linter_would_tell_is_left() -> None:
     assert removed({"m.py": source}).uses_left == (("m.py", "stays would be left with an unused variable c"),)
 
 
+def test_an_attribute_of_an_unknown_object_is_a_use_of_the_only_method_of_this_name() -> None:
+    use = "def stays(x):\n    if x.ready:\n        x.seal()\n        x.close()\n"
+    source = f"class Box:\n    def close(self):\n        return 1\n\n    def seal(self):\n        return 2\n\n\n{use}"
+    deletion = removed({"m.py": source}, "m.py::Box.seal")
+    assert deletion.uses_left == (("m.py", "stays uses .seal, which would be gone"),)
+    assert use not in deletion.source_patch
+    other = "class Lid:\n    def seal(self):\n        return 3\n\n\n"
+    assert removed({"m.py": other + source}, "m.py::Box.seal").uses_left == ()
+    assert removed({"m.py": source}, "m.py::Box.close").uses_left == (), "files have this method, too"
+
+
 def test_a_member_of_a_union_goes() -> None:
     source = "class gone:\n    pass\n\n\nfrom typing import Union\n\n"
     source += "Both = Union['gone', int, 'gone']\nOne = Union['int', 'gone']\n"

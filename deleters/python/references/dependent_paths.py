@@ -9,7 +9,7 @@ function depends on stays as it is.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -57,8 +57,19 @@ class LaterUse(NamedTuple):
 
 def later_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """The uses of lost bindings in functions of sources; not in scripts and in tests."""
+    return _in_sources(remover, remover.uses.later_references_to)
+
+
+def likely_uses(remover: DependentRemover) -> Iterator[LaterUse]:
+    """The same of attributes of unknown objects: too uncertain to remove them."""
+    return _in_sources(remover, remover.uses.likely_references_to)
+
+
+def _in_sources(
+    remover: DependentRemover, references: Callable[[LostBinding], Iterator[tuple[str, Reference]]]
+) -> Iterator[LaterUse]:
     for lost in sorted(remover.lost):
-        for path, ref in remover.uses.later_references_to(lost):
+        for path, ref in references(lost):
             if not remover.codebase.is_test(path) and not remover.is_script(path):
                 yield LaterUse(lost, path, ref)
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections import defaultdict
+from argparse import ArgumentParser
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from email.message import Message
 from functools import cached_property
 from itertools import pairwise
+from logging import Logger
+from pathlib import Path
 from posixpath import dirname
+from queue import Queue
+from socket import socket
+from subprocess import Popen
+from threading import Lock, Thread
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
+from xml.etree.ElementTree import Element
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -30,6 +42,17 @@ _PLAIN_BASES = frozenset(
     }
 )  # fmt: skip
 """Base classes from outside that use no names of their own of a class, but for special ones."""
+
+
+_COMMON = frozenset(
+    name
+    for kind in (
+        io.TextIOWrapper, io.BytesIO, Path, datetime, timedelta, re.Pattern, re.Match, Logger, Thread, socket, Popen,
+        Decimal, deque, OrderedDict, ArgumentParser, Element, Lock, Queue, Message,
+    )
+    for name in dir(kind)
+)  # fmt: skip
+"""Attributes of objects that are often not of the repository."""
 
 
 class LostBinding(NamedTuple):
@@ -123,6 +146,14 @@ class UseIndex:
         """References inside function bodies whose chain contains the lost binding."""
         for path, ref in self._later_references.get(lost.name or self._module_name(lost.path), ()):
             if self._passes_through(path, ref, lost):
+                yield path, ref
+
+    def likely_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
+        """Attributes of unknown objects inside function bodies, if the lost binding is the only method of this name."""
+        if "." not in lost.qualname or lost.name in _COMMON:
+            return
+        for path, ref in self._later_references.get(lost.name, ()):
+            if f"{lost.path}::{lost.qualname}" in self.codebase.targets(path, ref):
                 yield path, ref
 
     def _passes_through(self, path: str, ref: Reference, lost: LostBinding) -> bool:

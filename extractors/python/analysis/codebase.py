@@ -179,7 +179,7 @@ class PythonCodebase:
                 special = ref.via >= 0 or ref.chain.startswith("<")
                 key = (path, ref.chain, ref.owner if special else ref.klass)
                 if special or key not in known:
-                    known[key] = self._targets(path, ref)
+                    known[key] = self.targets(path, ref)
                 owner = f"{path}::{ref.owner}" if ref.owner else path
                 edges[owner] |= known[key]
         for owner, targets in edges.items():
@@ -194,7 +194,8 @@ class PythonCodebase:
                 reverse[target].add(owner)
         return reverse
 
-    def _targets(self, path: str, ref: Reference) -> frozenset[str]:
+    def targets(self, path: str, ref: Reference) -> frozenset[str]:
+        """Ids of the symbols that a reference in a file is one to."""
         prefixes = self.resolver.prefixes(path, ref)
         found: set[str] = set()
         for entity in prefixes[1:] if ref.chain.startswith("<") else prefixes:
