@@ -79,6 +79,24 @@ def test_attempts_to_import_go_as_a_whole() -> None:
     assert after(files, delete(files, "m.py::f"))["m.py"].startswith(attempt)
 
 
+def test_of_an_attempt_to_import_only_what_is_unused_goes() -> None:
+    both = "try:\n    from fast import a, b\nexcept ImportError:\n    pass\n\n\n"
+    files = {"m.py": f"{both}def f():\n    return a\n\n\ndef g():\n    return b\n"}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == (both.replace("a, b", "b") + "def g():\n    return b\n")
+    fallback = (
+        "try:\n    from fast import _c\nexcept ImportError:\n    from functools import wraps\n\n    def _c(x):\n"
+        "        return wraps(x)\n\n\n"
+    )
+    files = {"m.py": f"{fallback}def f():\n    return _c(1)\n\n\ny = 2\n"}
+    assert after(files, delete(files, "m.py::f", "m.py::_c"))["m.py"] == "y = 2\n"
+
+
+def test_a_main_block_that_would_only_import_goes() -> None:
+    main = "if __name__ == '__main__':\n    import sys\n    f(sys.argv)\n"
+    files = {"m.py": f"{F}\n\ny = 2\n\n{main}"}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "y = 2\n"
+
+
 def test_files_that_only_removed_code_read_go_and_are_shown() -> None:
     files = {
         "pkg/__init__.py": "",

@@ -44,12 +44,23 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
             continue
         if name not in words.removed or _is_special_import(plan, record) or not is_unused(name):
             continue
-        if not record.in_try:
+        if not record.in_try or _is_one_of_several(plan, record):
             plan.remove_clause(record)
         elif (attempt := _attempt_around(plan, record)) is not None:
-            bound = _bound_by(attempt)
+            bound = _bound_by(plan, attempt)
             if bound is not None and name in bound and all(map(is_unused, bound)):
                 plan.remove_statement(attempt)
+
+
+def _is_one_of_several(plan: FilePlan, record: Import) -> bool:
+    """Whether a statement imports other names that stay, so that it still tries the same; and nothing else binds this
+    one."""
+    span, name = (record.stmt_start, record.stmt_end), record.bound
+    others = [r for r in plan.module.imports if (r.stmt_start, r.stmt_end) == span and r not in plan.clauses]
+    is_bound_again = any(b.name == name for b in plan.module.bindings) or any(
+        each.bound == name and each is not record for each in plan.module.imports
+    )
+    return len(others) > 1 and not is_bound_again and all(s.name != name for s in plan.module.symbols)
 
 
 def _attempt_around(plan: FilePlan, record: Import) -> Node | None:
@@ -62,13 +73,16 @@ def _attempt_around(plan: FilePlan, record: Import) -> Node | None:
     return None if plan.is_removed(node.start_byte, node.end_byte) else node
 
 
-def _bound_by(attempt: Node) -> set[str] | None:
-    """The names that a ``try`` statement binds; ``None`` if it does more than to import and to bind data."""
+def _bound_by(plan: FilePlan, attempt: Node) -> set[str] | None:
+    """The names that what is left of a ``try`` statement binds; ``None`` if it does more than to import and to bind
+    data."""
     names: set[str] = set()
     clauses = (child for child in attempt.named_children if child.type.endswith("_clause"))
     blocks = [attempt.child_by_field_name("body"), *(b for c in clauses for b in c.named_children if b.type == "block")]
     for statement in (each for block in blocks if block is not None for each in statements(block)):
         inner = statement.named_children[0] if statement.type == "expression_statement" else statement
+        if plan.is_removed(statement.start_byte, statement.end_byte):
+            continue
         if statement.type in {"import_statement", "import_from_statement"}:
             names |= {_bound_name(clause) for clause in statement.children_by_field_name("name")}
         elif inner.type == "assignment" and is_constant(inner):
