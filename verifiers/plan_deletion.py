@@ -177,6 +177,9 @@ def _plan(
     if deleter.name in {"remove", "path"} and deletion.uses_left:
         path, text = deletion.uses_left[0]
         raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
+    for owner, name in deletion.uses_likely if deleter.name in {"remove", "remove_and_stub"} else ():
+        if (tests := _executing(bench, owner)) and tests <= hide:
+            raise DeletionRefused(f"{owner} uses {name}: no test runs it without that", reason=USED_ELSEWHERE)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
@@ -188,6 +191,13 @@ def _plan(
         trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
     )
+
+
+def _executing(bench: Workbench, symbol: str) -> frozenset[str]:
+    """The trusted tests that execute a function."""
+    coverage = bench.prepared.coverage
+    numbers = coverage.by_symbol.get(symbol, ()) if coverage is not None else ()
+    return bench.trusted.intersection(coverage.tests[n] for n in numbers) if coverage is not None else frozenset()
 
 
 def _kept_hidden(deletion: Deletion) -> frozenset[str]:

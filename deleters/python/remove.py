@@ -23,6 +23,7 @@ from excise.deleters.python.references.dependent_paths import (
     LaterUse,
     later_uses,
     likely_uses,
+    possible_uses,
     remove_from_unions,
     remove_paths,
 )
@@ -142,6 +143,7 @@ class Removal:
             ],
             uses=uses,
             uses_left=[*self._uses_left_text(), *_findings(self.codebase, changed)],
+            uses_likely=[(f"{u.path}::{u.ref.owner}", u.lost.name) for u in possible_uses(self.remover)],
         )
 
     def _files(self) -> Iterator[tuple[str, str]]:

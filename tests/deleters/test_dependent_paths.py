@@ -105,7 +105,9 @@ def test_an_attribute_of_an_unknown_object_is_a_use_of_the_only_method_of_this_n
     assert use not in deletion.source_patch
     other = "class Lid:\n    def seal(self):\n        return 3\n\n\n"
     assert removed({"m.py": other + source}, "m.py::Box.seal").uses_left == ()
-    assert removed({"m.py": source}, "m.py::Box.close").uses_left == (), "files have this method, too"
+    deletion = removed({"m.py": source}, "m.py::Box.close")
+    assert deletion.uses_left == (), "files have this method, too"
+    assert deletion.uses_likely == (("m.py::stays", "close"),)
 
 
 def test_a_member_of_a_union_goes() -> None:

@@ -37,6 +37,20 @@ def test_private_definitions_and_attributes_that_only_removed_code_used_go() -> 
     assert deletion.uses == (("m.py", "in Box.__init__: self._cache = {}"),)
 
 
+def test_private_methods_that_override_each_other_go_together() -> None:
+    hook = "    def _copied(self):\n        return {}\n"
+    files = {
+        "m.py": (
+            "class Box:\n    def copy(self):\n        return self._copied()\n\n" + hook.format(1)
+            + "\n\nclass Lid(Box):\n    size = 1\n\n" + hook.format("super()._copied()")
+        )
+    }  # fmt: skip
+    assert (
+        after(files, delete(files, "m.py::Box.copy"))["m.py"]
+        == "class Box:\n    pass\n\n\nclass Lid(Box):\n    size = 1\n"
+    )
+
+
 def test_private_names_that_others_may_look_for_stay() -> None:
     files = {
         "m.py": (
@@ -183,8 +197,9 @@ def test_fixtures_and_helpers_of_other_files_go_with_the_last_test_that_used_the
             "    check(open('tests/data/f.json'))\n"
         ),
         "tests/test_g.py": (
-            "from m import g\n\n\nclass TestG:\n    rows = [1]\n\n    def _rows(self):\n        return self.rows\n\n"
-            "    def test_f(self):\n        assert self._rows()\n\n    def test_g(self, kept):\n"
+            "from m import g\n\ntest_rows = [2]\n\n\n"
+            "class TestG:\n    rows = [1]\n\n    def _rows(self):\n        return self.rows\n\n"
+            "    def test_f(self):\n        assert self._rows() != test_rows\n\n    def test_g(self, kept):\n"
             "        open('tests/data/g.json')\n"
         ),
     }

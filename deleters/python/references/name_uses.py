@@ -23,7 +23,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 from xml.etree.ElementTree import Element
 
-from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES, PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Import, Phase, Reference
 from excise.types import SymbolKind
@@ -150,10 +150,17 @@ class UseIndex:
 
     def likely_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
         """Attributes of unknown objects inside function bodies, if the lost binding is the only method of this name."""
-        if "." not in lost.qualname or lost.name in _COMMON:
+        for path, ref in self.possible_references_to(lost):
+            if lost.name not in _COMMON and f"{lost.path}::{lost.qualname}" in self.codebase.targets(path, ref):
+                yield path, ref
+
+    def possible_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
+        """Attributes inside function bodies that have the name of a lost method, and may be of any object."""
+        if "." not in lost.qualname or lost.name in BUILTIN_ATTRIBUTES or lost.name.startswith("__"):
             return
         for path, ref in self._later_references.get(lost.name, ()):
-            if f"{lost.path}::{lost.qualname}" in self.codebase.targets(path, ref):
+            head, _, last = ref.chain.rpartition(".")
+            if last == lost.name and not head.startswith("<") and len(self.resolver.prefixes(path, ref)) < 2:
                 yield path, ref
 
     def _passes_through(self, path: str, ref: Reference, lost: LostBinding) -> bool:

@@ -6,6 +6,7 @@ code that stays, tests and strings included.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -31,12 +32,16 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
     """
     words = RemainingWords(remover.codebase, remover.plans)
     names = words.removed(of_tests=False)
+    by_name: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in _private_definitions(remover, names):
-        own = remover.codebase.modules[symbol.path].source[symbol.start : symbol.end]
-        if not words.is_used(symbol.name, words_in(own).count(symbol.name)):
-            is_tested = any(map(remover.codebase.is_test, paths_of_words(remover.codebase)[symbol.name]))
-            (remover.removed.symbols if is_tested else remover.removed.helpers).append(symbol)
-            remover.remove_symbol(symbol)
+        by_name[symbol.name].append(symbol)
+    for name, symbols in by_name.items():
+        texts = (remover.codebase.modules[s.path].source[s.start : s.end] for s in symbols)
+        if not words.is_used(name, sum(words_in(text).count(name) for text in texts)):
+            is_tested = any(map(remover.codebase.is_test, paths_of_words(remover.codebase)[name]))
+            (remover.removed.symbols if is_tested else remover.removed.helpers).extend(symbols)
+            for symbol in symbols:
+                remover.remove_symbol(symbol)
     remover.run()
     for path, binding in _members(remover, names):
         plan = remover.plan(path)

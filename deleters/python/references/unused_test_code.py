@@ -13,9 +13,7 @@ from excise.deleters.python.references.remaining_words import RemainingWords
 from excise.deleters.python.references.unused_code import is_reached_from_elsewhere
 from excise.types import Symbol, SymbolKind
 
-_AUTOMATIC = re.compile(
-    r"^(pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|test|Test|__)"
-)
+_AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|__")
 """Names that a test runner looks for."""
 
 
@@ -87,7 +85,8 @@ def _is_unused(
 
 
 def _is_helper(remover: DependentRemover, symbol: Symbol, plan: FilePlan) -> bool:
-    if "#" in symbol.qualname or not symbol.qualname or _AUTOMATIC.match(symbol.name):
+    is_special = bool(_AUTOMATIC.match(symbol.name)) or symbol.name.startswith(("test", "Test"))
+    if "#" in symbol.qualname or not symbol.qualname or is_special:
         return False
     if plan.is_removed(symbol.start, symbol.end):
         return False

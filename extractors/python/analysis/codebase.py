@@ -29,9 +29,10 @@ VENDOR_FOLDERS = frozenset(
 MANIFESTS = ("pyproject.toml", "setup.cfg")
 """Manifest files that may declare entry points."""
 
-_BUILTIN_ATTRIBUTES = frozenset(
+BUILTIN_ATTRIBUTES = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, int, float, complex, object, type) for name in dir(kind)
 )
+"""Attributes that objects of any type, or of a common one, have."""
 
 
 class PythonCodebase:
@@ -239,7 +240,7 @@ class PythonCodebase:
         return {
             name: next(iter(ids))
             for name, ids in by_name.items()
-            if len(ids) == 1 and name not in _BUILTIN_ATTRIBUTES and next(iter(ids)) in self._symbols
+            if len(ids) == 1 and name not in BUILTIN_ATTRIBUTES and next(iter(ids)) in self._symbols
         }
 
 
