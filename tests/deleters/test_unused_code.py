@@ -89,7 +89,12 @@ def test_attempts_to_import_go_as_a_whole() -> None:
     attempt = "try:\n    import fast as quick\n    HAS_FAST = True\nexcept ImportError:\n    HAS_FAST = False\n\n\n"
     files = {"m.py": f"{attempt}def f():\n    return quick.x if HAS_FAST else 1\n\n\ndef g():\n    return 2\n"}
     assert after(files, delete(files, "m.py::f"))["m.py"] == "def g():\n    return 2\n"
-    files["m.py"] = files["m.py"].replace("return 2", "return HAS_FAST")
+    second = "    try:\n        import slow as quick\n    except ImportError:\n        HAS_FAST = False\n"
+    nested = attempt.replace("    HAS_FAST = False\n", second)
+    before = files["m.py"]
+    files["m.py"] = before.replace(attempt, nested)
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "def g():\n    return 2\n"
+    files["m.py"] = before.replace("return 2", "return HAS_FAST")
     assert after(files, delete(files, "m.py::f"))["m.py"].startswith(attempt)
 
 

@@ -64,11 +64,11 @@ def _is_one_of_several(plan: FilePlan, record: Import) -> bool:
 
 
 def _attempt_around(plan: FilePlan, record: Import) -> Node | None:
-    """The ``try`` statement at module level around an import; ``None`` if that is removed, or deeper inside."""
+    """The ``try`` statement at module level around an import; ``None`` if that is removed, or there is none."""
     node: Node | None = plan.root.descendant_for_byte_range(record.start, record.end)
-    while node is not None and node.type != "try_statement":
+    while node is not None and node.parent is not None and node.parent.type != "module":
         node = node.parent
-    if node is None or node.parent is None or node.parent.type != "module":
+    if node is None or node.type != "try_statement":
         return None
     return None if plan.is_removed(node.start_byte, node.end_byte) else node
 
@@ -83,7 +83,11 @@ def _bound_by(plan: FilePlan, attempt: Node) -> set[str] | None:
         inner = statement.named_children[0] if statement.type == "expression_statement" else statement
         if plan.is_removed(statement.start_byte, statement.end_byte):
             continue
-        if statement.type in {"import_statement", "import_from_statement"}:
+        if statement.type == "try_statement":
+            if (inside := _bound_by(plan, statement)) is None:
+                return None
+            names |= inside
+        elif statement.type in {"import_statement", "import_from_statement"}:
             names |= {_bound_name(clause) for clause in statement.children_by_field_name("name")}
         elif inner.type == "assignment" and is_constant(inner):
             names.add((field(inner, "left").text or b"").decode(errors="replace"))
