@@ -98,6 +98,22 @@ def test_attempts_to_import_go_as_a_whole() -> None:
     assert after(files, delete(files, "m.py::f"))["m.py"].startswith(attempt)
 
 
+def test_examples_use_what_they_do_not_import() -> None:
+    text = 'import a\nimport b\n\n\ndef g():\n    """G.\n\n    >>> import a\n    >>> a.x, b.y\n    """\n'
+    files = {"m.py": f"{text}\n\ndef f():\n    return a, b\n"}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == text.replace("import a\n", "", 1)
+
+
+def test_an_import_that_tests_replace_in_another_module_goes() -> None:
+    files = {
+        "m.py": "from zone import Z\n\n\ndef f():\n    return Z\n\n\ny = 2\n",
+        "test_m.py": "import zone\nimport m\n\n\ndef test_y(monkeypatch):\n    monkeypatch.setattr(zone, 'Z', m.y)\n",
+    }
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "y = 2\n"
+    files["test_m.py"] = files["test_m.py"].replace("(zone,", "(m,")
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "from zone import Z\n\n\ny = 2\n"
+
+
 def test_of_an_attempt_to_import_only_what_is_unused_goes() -> None:
     both = "try:\n    from fast import a, b\nexcept ImportError:\n    pass\n\n\n"
     files = {"m.py": f"{both}def f():\n    return a\n\n\ndef g():\n    return b\n"}

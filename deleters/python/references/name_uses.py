@@ -30,7 +30,7 @@ from excise.types import SymbolKind
 
 _DOTTED_STRING = re.compile(rb"""["']((?:\w+\.)+\w+)["']""")
 """A string that is a dotted name."""
-_SET_NAME = re.compile(rb"""(?:attr|object)\(\s*[\w.]+\s*,\s*["'](\w+)["']""")
+_SET_NAME = re.compile(rb"""(?:(?<!get)(?<!has)attr|object)\(\s*([\w.]+)\s*,\s*["'](\w+)["']""")
 """A name that is set, or replaced, in an object: ``setattr(cli, "json", …)``, ``patch.object(cli, "json")``."""
 
 
@@ -230,16 +230,24 @@ class UseIndex:
     def replacements_of(self, path: str, name: str) -> Iterator[tuple[str, int, int]]:
         """Path and span of strings that may name a name of a file to replace it, as ``patch("module.name")`` and
         ``setattr`` do."""
-        yield from self._set_names.get(name, ())
+        yield from (place for place, owner in self._set_names.get(name, ()) if not self._is_foreign(place[0], owner))
         yield from self._dotted_strings.get(f"{self._module_name(path)}.{name}", ())
 
     @cached_property
-    def _set_names(self) -> dict[str, list[tuple[str, int, int]]]:
-        found: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+    def _set_names(self) -> dict[str, list[tuple[tuple[str, int, int], str]]]:
+        """Name to the places where it is set, each with the object that gets it."""
+        found: dict[str, list[tuple[tuple[str, int, int], str]]] = defaultdict(list)
         for path, module in self.codebase.modules.items():
             for match in _SET_NAME.finditer(module.source):
-                found[match[1].decode("utf-8", "replace")].append((path, *match.span()))
+                owner, name = (part.decode("utf-8", "replace") for part in match.groups())
+                found[name].append(((path, *match.span()), owner))
         return found
+
+    def _is_foreign(self, path: str, owner: str) -> bool:
+        """Whether a dotted name begins with what a file imports from outside the repository."""
+        records = self.resolver.scope(path).imports.get(owner.partition(".")[0], ())
+        known = [self.resolver.module_of(path, r) or (r.name and self.resolver.imported(path, r)) for r in records]
+        return bool(records) and not any(known)
 
     @cached_property
     def _dotted_strings(self) -> dict[str, list[tuple[str, int, int]]]:

@@ -17,6 +17,7 @@ from excise.extractors.python.analysis.parsed_file import Import, Phase
 from excise.extractors.python.analysis.parser import parse_module
 
 _EXAMPLE = re.compile(rb"\s*(>>>|\.\.\.)")
+_EXAMPLE_IMPORT = re.compile(rb"\s*(>>>|\.\.\.)\s*(from|import)\s")
 _TYPING_CALLS = frozenset({b"cast", b"TypeVar", b"ForwardRef", b"NewType", b"NamedTuple", b"TypedDict"})
 
 
@@ -171,7 +172,8 @@ def used_names(source: bytes) -> frozenset[str]:
         if node.type == "string":
             text = source[node.start_byte : node.end_byte]
             lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
-            used.update(words_in(text if _is_annotation(node, source) else b"\n".join(lines)))
+            own = {word for line in lines if _EXAMPLE_IMPORT.match(line) for word in words_in(line)}
+            used.update(words_in(text) if _is_annotation(node, source) else set(words_in(b"\n".join(lines))) - own)
     return frozenset(used)
 
 
