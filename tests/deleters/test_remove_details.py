@@ -274,18 +274,20 @@ def test_unknown_deleters() -> None:
         get("shred")
 
 
-def test_private_constants_that_only_removed_code_used_go() -> None:
+def test_constants_that_only_removed_code_used_go() -> None:
     files = {
         "m.py": (
-            "import re\n\n_DIGITS = '0-9'\n_NUMBER = re.compile(f'[{_DIGITS}]+')\n_OTHER = {1: 2}\nPUBLIC = 3\n"
-            "_EFFECT = print(1)\n_SHARED = 4\n\n\ndef f(x):\n    return _NUMBER.match(x), PUBLIC, _EFFECT, _SHARED\n"
+            "import re\n\n_DIGITS = '0-9'\n_NUMBER = re.compile(f'[{_DIGITS}]+')\n_OTHER = {1: 2}\n"
+            "PUBLIC = 3\nwords = 4\n"
+            "_EFFECT = print(1)\n_SHARED = 4\n\n\n"
+            "def f(x):\n    return _NUMBER.match(x), PUBLIC, _EFFECT, _SHARED, words\n"
             "\n\ndef g():\n    return _OTHER\n"
         ),
         "n.py": "from m import _SHARED\n",
     }  # fmt: skip
     deletion = delete(files, "m.py::f")
     assert after(files, deletion)["m.py"] == (
-        "_OTHER = {1: 2}\nPUBLIC = 3\n_EFFECT = print(1)\n_SHARED = 4\n\n\ndef g():\n    return _OTHER\n"
+        "_OTHER = {1: 2}\nwords = 4\n_EFFECT = print(1)\n_SHARED = 4\n\n\ndef g():\n    return _OTHER\n"
     )
     assert {"m.py::_DIGITS", "m.py::_NUMBER"} <= set(deletion.removed)
     assert ("m.py::_DIGITS", "_DIGITS = '0-9'") in deletion.text

@@ -39,6 +39,8 @@ _REFERENCE = re.compile(
     r"\s+(?P<name>[\w.]+)\s*$"
 )
 """A directive of Sphinx, or of mkdocstrings, that stands for a docstring."""
+_EXAMPLE = re.compile(r"\s*>>> ")
+"""The beginning of an example, whose further lines and result stand below."""
 _RELATED = re.compile(r"\s*(?:See Also|See also|Related)\s*:?$")
 """The head of a list of related names."""
 _DOCUMENTS = (".rst", ".md", ".txt")
@@ -188,9 +190,16 @@ def _without_mentions(lines: list[str], pattern: re.Pattern[str], item: re.Patte
     closing = lines[-1:] if len(lines) > 1 and not lines[-1].strip().strip("\"'") else []
     blocks = list(_blocks(lines[: len(lines) - len(closing)], item))
     found: list[str] = []
+    literal: int | None = None
+    """Indentation of the text above a literal block, in one."""
     for number, block in enumerate(blocks):
         is_last = not closing and number == len(blocks) - 1  # the quotes stand behind its text
-        left = block if number == 0 or is_last else _block_without(block, pattern, item)
+        if literal is not None and block[0].strip() and _indent(block[0]) <= literal:
+            literal = None
+        is_kept = number == 0 or is_last or literal is not None
+        left = block if is_kept else _block_without(block, pattern, item)
+        if literal is None and block[-1].rstrip().endswith("::"):
+            literal = _indent(block[0]) if number else _indent(next((b[0] for b in blocks[1:] if b[0].strip()), ""))
         if not left:  # of the blank lines around it, those above stay
             while found and not found[-1].strip() and number + 1 < len(blocks) and not blocks[number + 1][0].strip():
                 found.pop()
@@ -202,7 +211,7 @@ def _without_mentions(lines: list[str], pattern: re.Pattern[str], item: re.Patte
 
 
 def _blocks(lines: Sequence[str], item: re.Pattern[str]) -> Iterator[list[str]]:
-    """Paragraphs, items that name what is gone with their further lines, lists of related names, and other lines."""
+    """Paragraphs, examples, items that name what is gone, lists of related names, and single lines."""
     number = 0
     while number < len(lines):
         block = [lines[number]]
@@ -217,6 +226,8 @@ def _joins(block: list[str], line: str, item: re.Pattern[str], number: int) -> b
     """Whether a line that is not blank belongs to the block above it; ``number`` is that of the line."""
     if _RELATED.match(block[0]):
         return True
+    if _EXAMPLE.match(block[0]):
+        return not _EXAMPLE.match(line)
     if item.match(block[0]):
         return _indent(line) > _indent(block[0])
     if not block[0].strip() or _SPECIAL.match(block[0]) or _SPECIAL.match(line) or item.match(line):
@@ -226,7 +237,7 @@ def _joins(block: list[str], line: str, item: re.Pattern[str], number: int) -> b
 
 def _block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str]:
     """What is left of a block."""
-    if item.match(block[0]):
+    if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
     if not _RELATED.match(block[0]):
         return _shortened(block, pattern)

@@ -195,10 +195,11 @@ def _is_annotation(string: Node, source: bytes) -> bool:
 
 # ----------------------------------------------------------------------------------------- constants
 def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, FilePlan]) -> tuple[tuple[str, str], ...]:
-    """Remove private constants of a source file that only the removed code used: dead, they would tell how it worked.
+    """Remove constants of a source file that only the removed code used: dead, they would tell how it worked.
 
     Returns (id, source text) of each. A constant is a name that one statement at module level binds to data, or to what
-    such a function makes of it (:data:`_MAKERS`); it is private if its name says so, or ``__all__`` leaves it out.
+    such a function makes of it (:data:`_MAKERS`). It must be private, since its name says so or ``__all__`` leaves it
+    out, or in capitals without ``__all__``, and replaced by no test.
     """
     if plan.deleted or not plan.is_changed:
         return ()
@@ -210,6 +211,8 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     for binding in module.bindings:
         name = binding.name
         is_private = name.startswith("_") or (module.has_all and bool(exported) and name not in exported)
+        if not is_private and not module.has_all and name.isupper():
+            is_private = not any(True for _ in uses.replacements_of(plan.path, name))
         if binding.klass or not is_private or names.count(name) != 1 or name.startswith("__"):
             continue
         node = plan.node_at(binding.start, binding.end)
