@@ -249,6 +249,7 @@ def is_constant(assignment: Node, target: str = "identifier") -> bool:
 _MAKERS = frozenset(
     b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted range "
     b"timedelta Decimal Fraction namedtuple TypeVar escape zip str int float bytes chr ord len items keys values union "
-    b"Struct attrgetter itemgetter methodcaller partial MappingProxyType dedent replace".split()
+    b"Struct attrgetter itemgetter methodcaller partial MappingProxyType dedent replace count defaultdict OrderedDict "
+    b"deque Counter Lock RLock Event WeakKeyDictionary WeakValueDictionary".split()
 )
 """Functions and methods that make data of data, and do nothing else."""
