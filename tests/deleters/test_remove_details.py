@@ -43,6 +43,8 @@ F = "def f():\n    return 1\n"
         (f"{F}\n\n# about both\ng = f\nh = f\n# about k\nk = 1\n", "# about k\nk = 1\n"),
         (f"{F}\n\nk = 1\n# about g\ng = f\n\ny = 2\n", "k = 1\n\ny = 2\n"),
         (f"{F}\n\n# about both\ng = f\nk = 1\n", "# about both\nk = 1\n"),
+        (f"x = 1\n\n\n# -----\n# One\n\n\n{F}\n\ng = f\n\n# -----\n# Two\ny = 2\n",
+         "x = 1\n\n\n# -----\n# Two\ny = 2\n"),
         (f"x = 1\n# fmt: off\n{F}# fmt: on\n", "x = 1\n# fmt: off\n# fmt: on\n"),
         (f"{F}    # trailing\n\nx = 1\n", "x = 1\n"),
         (f"x = 1\n{F}f.a = 1; y = 2\n", "x = 1\ny = 2\n"),
