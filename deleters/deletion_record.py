@@ -40,6 +40,8 @@ class EditedFiles:
     """(path, text) of uses of the code in functions that stay, which were removed."""
     uses_left: Iterable[tuple[str, str]] = ()
     """(path, function and name) of uses of the code in functions that stay, which were left."""
+    uses_likely: Iterable[tuple[str, str]] = ()
+    """(id of a function that stays, name) of attributes of unknown objects with names of removed methods."""
 
 
 def build_deletion(
@@ -79,6 +81,7 @@ def build_deletion(
         registrations=tuple(files.registrations),
         uses=tuple(files.uses),
         uses_left=tuple(dict.fromkeys(files.uses_left)),
+        uses_likely=tuple(dict.fromkeys(files.uses_likely)),
     )
 
 

@@ -170,12 +170,16 @@ def _plan(
 ) -> PlannedDeletion:
     """Delete of the feature's symbols ``only`` these, and hide the tests with the ids ``hide``.
 
-    Raises :class:`DeletionRefused`, also for a removal that leaves uses of the code: a stub has none.
+    Raises :class:`DeletionRefused`, also for a removal that leaves uses of the code, or what a linter would tell of it:
+    a stub has none.
     """
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
-    if deleter.name == "remove" and deletion.uses_left:
+    if deleter.name in {"remove", "path"} and deletion.uses_left:
         path, text = deletion.uses_left[0]
-        raise DeletionRefused(f"{path}: {text}, which would be gone", reason=USED_ELSEWHERE)
+        raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
+    for owner, name in deletion.uses_likely if deleter.name in {"remove", "remove_and_stub"} else ():
+        if (tests := _executing(bench, owner)) and tests <= hide:
+            raise DeletionRefused(f"{owner} uses {name}: no test runs it without that", reason=USED_ELSEWHERE)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
@@ -187,6 +191,13 @@ def _plan(
         trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
     )
+
+
+def _executing(bench: Workbench, symbol: str) -> frozenset[str]:
+    """The trusted tests that execute a function."""
+    coverage = bench.prepared.coverage
+    numbers = coverage.by_symbol.get(symbol, ()) if coverage is not None else ()
+    return bench.trusted.intersection(coverage.tests[n] for n in numbers) if coverage is not None else frozenset()
 
 
 def _kept_hidden(deletion: Deletion) -> frozenset[str]:

@@ -14,7 +14,8 @@ from excise.deleters.python.edits.empty_bodies import (
     is_overload,
     stub_edit,
 )
-from excise.deleters.python.edits.file_plan import FilePlan, check_parses
+from excise.deleters.python.edits.file_plan import check_parses
+from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import EMPTY, TRIVIAL
@@ -69,10 +70,10 @@ def build_python_deletion(
 
 
 # ------------------------------------------------------------------------------------------ patches
-def changed_files(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to (content before, content after) of every file that changes; ``None`` after deletion."""
-    changed: dict[str, tuple[bytes, bytes | None]] = {}
-    for plan in plans:
+def changed_files(remover: DependentRemover) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to (content before, content after) of the files that planned edits change."""
+    changed: dict[str, tuple[bytes, bytes | None]] = {path: (data, None) for path, data in remover.other_files.items()}
+    for plan in remover.plans.values():
         after = plan.result() if plan.is_changed else plan.source
         if after != plan.source:
             changed[plan.path] = (plan.source, after)

@@ -18,7 +18,7 @@ def without_tests(
 ) -> tuple[dict[str, tuple[bytes, bytes | None]], set[str]]:
     """Hide tests for deleters that remove no names: (test file contents before and after, ids of hidden tests)."""
     remover, hider = hide_tests(codebase, feature, hide)
-    return {p: v for p, v in changed_files(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
+    return {p: v for p, v in changed_files(remover).items() if codebase.is_test(p)}, hider.hidden
 
 
 def hide_tests(codebase: PythonCodebase, feature: Feature, hide: frozenset[str]) -> tuple[DependentRemover, TestHider]:

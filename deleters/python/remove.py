@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import configparser
-import re
-import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from excise.deleters.deletion_record import EditedFiles
+from excise.deleters.deletion_record import Changed, EditedFiles
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.python.deletion_builder import (
@@ -22,27 +18,34 @@ from excise.deleters.python.deletion_builder import (
     symbols_to_delete,
 )
 from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_paths import (
     LaterUse,
     later_uses,
+    likely_uses,
+    possible_uses,
     remove_from_unions,
     remove_paths,
 )
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.entry_points import (
+    SETUP,
+    LostNames,
+    entry_lines,
+    remove_from_setup,
+    without_entry_points,
+)
 from excise.deleters.python.references.hide_tests import TestHider
+from excise.deleters.python.references.mentions import documents_without, gone_names, remove_mentions
+from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
+from excise.deleters.python.references.unused_members import drop_unused_members
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind
-
-_ENTRY_POINT = re.compile(
-    r"""^[ \t]*["']?[\w.\- ]+["']?[ \t]*=[ \t]*(["']?)(?P<module>[\w.]+)[ \t]*:[ \t]*(?P<name>[\w.]+)"""
-    r"""[ \t]*(\[[^\]]*\])?\1[ \t]*,?[ \t]*(\#.*)?$"""
-)
-"""An entry point in a manifest: ``name = module:object``."""
 
 
 class Remove:
@@ -106,38 +109,56 @@ class Removal:
         uses = remove_paths(self.remover)
         remove_from_unions(self.remover)
         self.hider.clean_up()
-        self._drop_unused()
-        changed = changed_files(self.remover.plans.values())
+        uses += self._drop_unused()
+        remove_unused_files(self.remover, of_tests=False)
         gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
+        helpers = self.remover.removed.helpers
+        lost = self._lost_names([*gone, *helpers])
+        if (setup := self.codebase.modules.get(SETUP)) is not None and not setup.has_error:
+            remove_from_setup(self.remover.plan(SETUP), lost)
+        names = gone_names(self.remover, [*gone, *helpers])
+        remove_mentions(self.remover, names)
+        changed = {**changed_files(self.remover), **documents_without(self.remover, names)}
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         entry_points: list[tuple[str, str]] = []
-        for path, after in _without_entry_points(self.codebase.manifests, *self._lost_names(gone)).items():
+        for path, after in without_entry_points(self.codebase.manifests, lost).items():
             before = self.codebase.manifests[path]
             changed[path] = (before, after)
-            left = Counter(before.splitlines()) - Counter(after.splitlines())
-            entry_points += [(path, line.strip().decode(errors="replace")) for line in left]
+            entry_points += [(path, line) for line in entry_lines(before, after)]
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
         return EditedFiles(
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
-            text=[*self._texts(gone), *self._part_texts(parts), *self._bodies(), *aliases],
+            text=[*self._texts([*gone, *helpers]), *self._part_texts(parts), *self._bodies(), *aliases],
             stubs_of=[*(s.symbol_id for s in gone), *parts, *emptied],
             registrations=[
                 *registrations(
                     plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)
                 ),
                 *entry_points,
+                *self._files(),
             ],
             uses=uses,
-            uses_left=[(path, f"{ref.owner or 'the module'} uses {ref.chain}") for _, path, ref in self.uses_left()],
+            uses_left=[*self._uses_left_text(), *_findings(self.codebase, changed)],
+            uses_likely=[(f"{u.path}::{u.ref.owner}", u.lost.name) for u in possible_uses(self.remover)],
         )
+
+    def _files(self) -> Iterator[tuple[str, str]]:
+        """(path, text) of the files of the sources, no Python, that are gone."""
+        for path, data in sorted(self.remover.other_files.items()):
+            if not self.codebase.is_test(path) and not path.endswith(".pyi"):
+                yield path, data.decode()
+
+    def _uses_left_text(self) -> Iterator[tuple[str, str]]:
+        for _, path, ref in self.uses_left():
+            yield path, f"{ref.owner or 'the module'} uses {ref.chain}, which would be gone"
 
     def uses_left(self) -> Iterator[LaterUse]:
         """The uses of what is gone in functions of sources that stay; after :meth:`run`."""
-        for use in later_uses(self.remover):
+        for use in (*later_uses(self.remover), *likely_uses(self.remover)):
             plan, ref = self.remover.plans.get(use.path), use.ref
             if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
                 yield use
@@ -154,15 +175,20 @@ class Removal:
                 symbol.symbol_id, source_text(self.codebase, symbol), emptied_text(self.codebase, symbol)
             )
 
-    def _drop_unused(self) -> None:
-        """Remove imports and constants that only removed code used, and what only these used, until there are no
-        more."""
-        plans = {path: plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)}
+    def _drop_unused(self) -> list[tuple[str, str]]:
+        """Remove imports, constants, private definitions and attributes that only removed code used, and so on.
+
+        Returns (path, text) of statements in functions that stay.
+        """
+        found: list[tuple[str, str]] = []
         before = -1
-        while before != (before := sum(len(plan.clauses) + len(plan.statements) for plan in plans.values())):
-            for plan in plans.values():
-                drop_unused_imports(plan, self.remover.uses, self.remover.plans)
-                self.remover.removed.aliases += drop_unused_constants(plan, self.remover.uses, self.remover.plans)
+        while before != (before := sum(len(p.clauses) + len(p.statements) for p in self.remover.plans.values())):
+            found += drop_unused_members(self.remover)
+            for path, plan in sorted(self.remover.plans.items()):
+                if not self.codebase.is_test(path):
+                    drop_unused_imports(plan, self.remover.uses, self.remover.plans)
+                    self.remover.removed.aliases += drop_unused_constants(plan, self.remover.uses, self.remover.plans)
+        return found
 
     def _check_packages(self) -> None:
         """Refuse to delete the ``__init__`` of a package some of whose modules stay."""
@@ -187,10 +213,11 @@ class Removal:
             )
         ]
 
-    def _lost_names(self, gone: list[Symbol]) -> tuple[set[str], set[tuple[str, str]]]:
+    def _lost_names(self, gone: list[Symbol]) -> LostNames:
         name_of = self.codebase.names.name_of
         modules = {name_of(s.path) for s in gone if s.kind is SymbolKind.MODULE}
-        return modules, {(name_of(s.path), s.name) for s in gone if s.qualname and "." not in s.qualname}
+        names = {(name_of(s.path), s.name) for s in gone if s.qualname and "." not in s.qualname}
+        return LostNames(modules, names)
 
     def _hidden_doctests(self, gone: list[Symbol]) -> list[str]:
         """The hidden doctests in docstrings of removed symbols."""
@@ -215,38 +242,11 @@ def _is_replaced(plan: FilePlan, ref: Reference) -> bool:
     return any(start <= ref.start and ref.end <= end for start, end in spans)
 
 
-def _without_entry_points(
-    manifests: Mapping[str, bytes], modules: Iterable[str], names: Iterable[tuple[str, str]]
-) -> dict[str, bytes]:
-    """Path to new content of the manifests from which entry points of removed modules or (module, name) are deleted.
-
-    A manifest that would become invalid is not changed.
-    """
-    gone_modules, gone_names = set(modules), set(names)
-    changed: dict[str, bytes] = {}
-    for path, data in manifests.items():
-        lines = data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
-        kept = [line for line in lines if not _names_removed(line, gone_modules, gone_names)]
-        if len(kept) != len(lines):
-            after = "".join(kept)
-            if _is_valid(path, after):
-                changed[path] = after.encode("utf-8", "surrogateescape")
-    return changed
-
-
-def _names_removed(line: str, modules: set[str], names: set[tuple[str, str]]) -> bool:
-    match = _ENTRY_POINT.match(line.rstrip("\r\n"))
-    if not match:
-        return False
-    return match["module"] in modules or (match["module"], match["name"].partition(".")[0]) in names
-
-
-def _is_valid(path: str, text: str) -> bool:
-    try:
-        if path.endswith(".toml"):
-            tomllib.loads(text.replace("\r\n", "\n"))
-        else:
-            configparser.ConfigParser(interpolation=None, strict=False).read_string(text)
-    except (tomllib.TOMLDecodeError, configparser.Error):
-        return False
-    return True
+def _findings(codebase: PythonCodebase, changed: Changed) -> Iterator[tuple[str, str]]:
+    """(path, text) of what a linter says about changed sources, did not say before, and would not say of a stub."""
+    for path, (before, after) in sorted(changed.items()):
+        if after is None or path not in codebase.modules or codebase.is_test(path):
+            continue
+        for each in new_findings(before, after):
+            if each.scope or each.kind != UNUSED_IMPORT:
+                yield path, f"{each.scope or 'the module'} would be left with an {each.kind} {each.name}"

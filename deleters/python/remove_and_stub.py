@@ -46,6 +46,9 @@ class RemoveAndStub:
             files = removal.run()
             used = {_symbol_of(removal.remover.imported_from(use.lost), wanted) for use in removal.uses_left()}
             if not used:
+                if files.uses_left:
+                    path, text = next(iter(files.uses_left))
+                    raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
                 return build_python_deletion(python, feature, files, name=self.name, version=self.version)
             if None in used or used <= kept:
                 raise DeletionRefused("code that stays uses a name that nothing binds then", reason=USED_ELSEWHERE)

@@ -46,7 +46,7 @@ class Stub:
                 plan.empty_body(edit)
             drop_unused_imports(plan, remover.uses, remover.plans)
         files = EditedFiles(
-            changed=changed_files(remover.plans.values()),
+            changed=changed_files(remover),
             removed=[f.symbol_id for f in functions],
             hidden=hider.hidden,
             text=[(f.symbol_id, body_of(python, f)) for f in functions],

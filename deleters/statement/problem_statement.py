@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
+from excise.deleters.patches.patch_reader import parse_patch
 from excise.deleters.statement.descriptions import comment_of, described_share, undescribed, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
@@ -376,10 +377,11 @@ def _where_used(
 
 
 def _registered(deletion: Deletion) -> str:
-    """The section with calls and entries of tables that named the removed code and went with it."""
+    """The section with calls and entries of tables that named the removed code, and files that only it read."""
+    files = _deleted_files(deletion.source_patch)
     return _by_file(
-        "## Where it was registered\n\nThese calls and entries of tables are gone as well.",
-        [(path, text) for path, text in deletion.registrations if _is_data(text)],
+        "## Where it was registered\n\nThese calls, entries of tables and files are gone as well.",
+        [(path, text) for path, text in deletion.registrations if _is_data(text) or path in files],
     )
 
 
@@ -456,7 +458,7 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str
     for path, module in sorted(codebase.modules.items()):
         if codebase.is_test(path) or path in own:
             continue
-        text = "\n".join(removed.get(path, ()))
+        text = "\n".join(_code_in(removed.get(path, ()), module))
         if path.endswith("__init__.py"):
             text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
         calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
@@ -467,10 +469,22 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
 
 
+def _code_in(lines: Iterable[str], module: Module) -> list[str]:
+    """Those of a file's lines that are no comments and in no docstring, without comments behind them."""
+    described = {line.strip() for symbol in module.symbols for line in symbol.docstring.splitlines()}
+    code = (line.partition("  # ")[0] for line in lines if not line.lstrip().startswith("# "))
+    return [line for line in code if line.strip() not in described]
+
+
 def _offered(name: str, text: str) -> str:
     """A name as a file that imports it offers it: under another name if all of its imports say so."""
     found = re.findall(rf"\b{re.escape(name)}\b(?:\s+as\s+(\w+))?", text)
     return f"`{name}`" if "" in found else f"`{name}` as `{found[0]}`"
+
+
+def _deleted_files(patch: str) -> set[str]:
+    """Paths of the files that a patch deletes."""
+    return {each.path for each in parse_patch(patch) if each.deletes}
 
 
 def _removed_lines(patch: str) -> dict[str, list[str]]:

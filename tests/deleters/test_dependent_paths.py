@@ -51,11 +51,22 @@ def left(body: str, head: str = HEAD) -> str:
         ("    match a:\n        case 1:\n            return gone(b)\n        case _:\n            return 2\n",
          "    match a:\n        case _:\n            return 2\n"),
         ("    c = a + 1\n    if b:\n        gone(c)\n    return a\n", "    return a\n"),
-        ("    c = next(a)\n    if b:\n        gone(c)\n    return a\n", "    c = next(a)\n    return a\n"),
-        ("    c = d = a\n    if b:\n        gone(c)\n    return d\n", "    c = d = a\n    return d\n"),
+        ("    c = next(a)\n    if b:\n        gone(c)\n    return a\n", "    next(a)\n    return a\n"),
+        ("    c = d = a\n    if b:\n        gone(c)\n    return d\n", "    d = a\n    return d\n"),
+        ("    c = False\n    for x in a:\n        if x == 1:\n            out = x\n        elif c:\n"
+         "            b = gone(x)\n            c = False\n        elif x == 2:\n            c = True\n    return out\n",
+         "    for x in a:\n        if x == 1:\n            out = x\n    return out\n"),
+        ("    try:\n        c = a[b]\n    except KeyError:\n        c = 0\n    if c:\n        gone(c)\n    return b\n",
+         "    return b\n"),
+        ("    try:\n        out(a)\n    except KeyError as c:\n        if b:\n            gone(c)\n        a = 1\n"
+         "    return a\n",
+         "    try:\n        out(a)\n    except KeyError:\n        a = 1\n    return a\n"),
+        ("    from c import d, e\n    import f\n    if b:\n        gone(e, f)\n    return d\n",
+         "    from c import d\n    return d\n"),
+        ("    c = out.get(a)\n    if b:\n        gone(c)\n    return a.c\n", "    return a.c\n"),
     ],
     ids=["if", "if-elif", "elif", "if-else", "else", "call", "loop", "call-in-if", "or", "case", "unused", "advances",
-         "chain"],
+         "chain", "flag", "attempt", "as", "imports", "lookup"],
 )  # fmt: skip
 def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
     assert left(body) == expected
@@ -78,6 +89,25 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
 )
 def test_what_the_function_depends_on_stays(body: str) -> None:
     assert left(body) == body
+
+
+def test_what_a_linter_would_tell_is_left() -> None:
+    body = "    if a:\n        c = b\n    else:\n        a = 2\n    if b:\n        gone(c)\n    return a\n"
+    source = f"{HEAD}def stays(a, b):\n{body}"
+    assert removed({"m.py": source}).uses_left == (("m.py", "stays would be left with an unused variable c"),)
+
+
+def test_an_attribute_of_an_unknown_object_is_a_use_of_the_only_method_of_this_name() -> None:
+    use = "def stays(x):\n    if x.ready:\n        x.seal()\n        x.close()\n"
+    source = f"class Box:\n    def close(self):\n        return 1\n\n    def seal(self):\n        return 2\n\n\n{use}"
+    deletion = removed({"m.py": source}, "m.py::Box.seal")
+    assert deletion.uses_left == (("m.py", "stays uses .seal, which would be gone"),)
+    assert use not in deletion.source_patch
+    other = "class Lid:\n    def seal(self):\n        return 3\n\n\n"
+    assert removed({"m.py": other + source}, "m.py::Box.seal").uses_left == ()
+    deletion = removed({"m.py": source}, "m.py::Box.close")
+    assert deletion.uses_left == (), "files have this method, too"
+    assert deletion.uses_likely == (("m.py::stays", "close"),)
 
 
 def test_a_member_of_a_union_goes() -> None:

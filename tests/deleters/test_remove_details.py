@@ -40,6 +40,11 @@ F = "def f():\n    return 1\n"
         (f"x = 1\n\n# about f\n# and more\n{F}", "x = 1\n"),
         (f"x = 1\n\n# a remark\n\n{F}", "x = 1\n\n# a remark\n"),
         (f"x = 1\n\n# ------\n# Section\n# ------\n{F}\ny = 1\n", "x = 1\n\n# ------\n# Section\n# ------\n\ny = 1\n"),
+        (f"{F}\n\n# about both\ng = f\nh = f\n# about k\nk = 1\n", "# about k\nk = 1\n"),
+        (f"{F}\n\nk = 1\n# about g\ng = f\n\ny = 2\n", "k = 1\n\ny = 2\n"),
+        (f"{F}\n\n# about both\ng = f\nk = 1\n", "# about both\nk = 1\n"),
+        (f"x = 1\n\n\n# -----\n# One\n\n\n{F}\n\ng = f\n\n# -----\n# Two\ny = 2\n",
+         "x = 1\n\n\n# -----\n# Two\ny = 2\n"),
         (f"x = 1\n# fmt: off\n{F}# fmt: on\n", "x = 1\n# fmt: off\n# fmt: on\n"),
         (f"{F}    # trailing\n\nx = 1\n", "x = 1\n"),
         (f"x = 1\n{F}f.a = 1; y = 2\n", "x = 1\ny = 2\n"),
@@ -237,7 +242,7 @@ def test_files_that_others_need_stay_and_conftest_too() -> None:
     }
     result = after(files, delete(files, "m.py::f", hide=("tests/test_a.py::test_f",)))
     assert result["tests/test_a.py"] == "def helper():\n    pass\n"
-    assert result["tests/conftest.py"].startswith("import pytest\n")
+    assert result["tests/conftest.py"] == ""
 
 
 def test_tests_that_cannot_be_collected_are_hidden_and_reported() -> None:
@@ -271,18 +276,20 @@ def test_unknown_deleters() -> None:
         get("shred")
 
 
-def test_private_constants_that_only_removed_code_used_go() -> None:
+def test_constants_that_only_removed_code_used_go() -> None:
     files = {
         "m.py": (
-            "import re\n\n_DIGITS = '0-9'\n_NUMBER = re.compile(f'[{_DIGITS}]+')\n_OTHER = {1: 2}\nPUBLIC = 3\n"
-            "_EFFECT = print(1)\n_SHARED = 4\n\n\ndef f(x):\n    return _NUMBER.match(x), PUBLIC, _EFFECT, _SHARED\n"
+            "import re\n\n_DIGITS = '0-9'\n_NUMBER = re.compile(f'[{_DIGITS}]+')\n_OTHER = {1: 2}\n"
+            "PUBLIC = 3\nwords = 4\n"
+            "_EFFECT = print(1)\n_SHARED = 4\n\n\n"
+            "def f(x):\n    return _NUMBER.match(x), PUBLIC, _EFFECT, _SHARED, words\n"
             "\n\ndef g():\n    return _OTHER\n"
         ),
         "n.py": "from m import _SHARED\n",
     }  # fmt: skip
     deletion = delete(files, "m.py::f")
     assert after(files, deletion)["m.py"] == (
-        "_OTHER = {1: 2}\nPUBLIC = 3\n_EFFECT = print(1)\n_SHARED = 4\n\n\ndef g():\n    return _OTHER\n"
+        "_OTHER = {1: 2}\nwords = 4\n_EFFECT = print(1)\n_SHARED = 4\n\n\ndef g():\n    return _OTHER\n"
     )
     assert {"m.py::_DIGITS", "m.py::_NUMBER"} <= set(deletion.removed)
     assert ("m.py::_DIGITS", "_DIGITS = '0-9'") in deletion.text

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from excise.datasets.taskset import TaskSet
+from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.patches.git_patches import touched, unified
+from excise.errors import DeletionRefused
 from excise.pipeline.stages.prove_stage import prove_shard
 from excise.types import Feature, FeatureKind, GateOutcome, Task, Visibility, WorkerOutcome
 from excise.verifiers.gates.all_gates import CLAIMS
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
+from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -52,6 +55,15 @@ def refused(proof: Proof, reason: str) -> str:
     assert proof.rejection is not None
     assert proof.rejection.reason == reason, proof.rejection
     return proof.rejection.detail
+
+
+def test_a_method_stays_that_a_function_calls_in_all_of_its_tests(vary) -> None:
+    calls = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = Pen().read()\n") + "\n\nclass Pen:\n"
+    bench = vary({"src/shapes/walk.py": calls + "    def read(self):\n        return 0\n"}, baseline=True)
+    method = feature(bench, "src/shapes/walk.py::Pen.read")
+    with pytest.raises(DeletionRefused, match="spiral uses read") as caught:
+        plan_deletion(bench, method, "remove")
+    assert caught.value.reason == USED_ELSEWHERE
 
 
 # --------------------------------------------------------------------------------------- accepted

@@ -120,6 +120,9 @@ class StatementRemover:
             return
         index = body.index(statement)
         lead_row = self._row(self._start_with_comments(statement, body))
+        heading = self._heading_above(statement)
+        if heading is not None and self._is_whole_section(statement, body):
+            lead_row = min(lead_row, heading)
         at_head = index == 0 and block.type != "module"
         at_tail = index == len(body) - 1 and block.type != "module"
         self.gaps.append((lead_row, last + 1, at_head, at_tail))
@@ -145,7 +148,7 @@ class StatementRemover:
             first -= 1
         if first == row or self._is_heading(first, row):
             return statement.start_byte
-        if not _is_definition(statement) and not self._stands_alone(statement, first, body):
+        if not _is_definition(statement) and not self._stands_alone(statement, body):
             return statement.start_byte
         return self.line_starts[first] + column
 
@@ -160,10 +163,36 @@ class StatementRemover:
         tops_the_file = all(r in self.comments for r in range(first))
         return tops_the_file or any(_RULER.match(self._line(r).strip()) for r in range(first, row))
 
-    def _stands_alone(self, statement: Node, first: int, body: list[Node]) -> bool:
-        last = self._row(max(statement.end_byte - 1, statement.start_byte))
-        below = last + 1 >= len(self.line_starts) or self._is_blank(last + 1) or statement is body[-1]
-        return below and (self._is_blank(first - 1) or statement is body[0])
+    def _heading_above(self, statement: Node) -> int | None:
+        """First row of the heading of a section directly above a statement, or above the blank lines there."""
+        row, column = statement.start_point[0] - 1, statement.start_byte - self.line_starts[statement.start_point[0]]
+        while row > 0 and self._is_blank(row):
+            row -= 1
+        last = row
+        while row >= 0 and self._is_attached(row, column):
+            row -= 1
+        is_ruled = any(_RULER.match(self._line(r).strip()) for r in range(row + 1, last + 1))
+        return row + 1 if is_ruled and row >= 0 else None
+
+    def _is_whole_section(self, statement: Node, body: list[Node]) -> bool:
+        """Whether all statements from this one to the next heading are removed; there must be one, or this one ends."""
+        for following in body[body.index(statement) + 1 :]:
+            if self._heading_above(following) is not None:
+                return True
+            if not self._is_removed(following):
+                return False
+        return True
+
+    def _stands_alone(self, statement: Node, body: list[Node]) -> bool:
+        """Whether all statements between the comment above this one and the next blank line or comment are removed."""
+        last = statement
+        for following in body[body.index(statement) :]:
+            if following.start_point[0] > self._row(max(last.end_byte - 1, last.start_byte)) + 1:
+                return True
+            if not self._is_removed(following):
+                return False
+            last = following
+        return True
 
     # ----------------------------------------------------------------------------------- blank lines
     def _close_gaps(self) -> None:

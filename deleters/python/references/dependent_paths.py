@@ -9,7 +9,7 @@ function depends on stays as it is.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -18,6 +18,7 @@ from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.name_uses import LostBinding
+from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
 from excise.extractors.python.analysis.parsed_file import Reference
@@ -56,8 +57,27 @@ class LaterUse(NamedTuple):
 
 def later_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """The uses of lost bindings in functions of sources; not in scripts and in tests."""
+    return _in_sources(remover, remover.uses.later_references_to)
+
+
+def likely_uses(remover: DependentRemover) -> Iterator[LaterUse]:
+    """The same of attributes of unknown objects: too uncertain to remove them."""
+    return _in_sources(remover, remover.uses.likely_references_to)
+
+
+def possible_uses(remover: DependentRemover) -> Iterator[LaterUse]:
+    """Attributes with the names of lost methods in functions that stay: only a run tells whether they are uses."""
+    for use in _in_sources(remover, remover.uses.possible_references_to):
+        plan = remover.plans.get(use.path)
+        if use.ref.owner and (plan is None or not plan.is_removed(use.ref.start, use.ref.end)):
+            yield use
+
+
+def _in_sources(
+    remover: DependentRemover, references: Callable[[LostBinding], Iterator[tuple[str, Reference]]]
+) -> Iterator[LaterUse]:
     for lost in sorted(remover.lost):
-        for path, ref in remover.uses.later_references_to(lost):
+        for path, ref in references(lost):
             if not remover.codebase.is_test(path) and not remover.is_script(path):
                 yield LaterUse(lost, path, ref)
 
@@ -82,7 +102,7 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
             if removal is not None:
                 taken = [each for each in taken if not (removal.start <= each.start and each.end <= removal.end)]
                 taken.append(removal)
-        if not _try_all(plan, [*taken, *_unused_assignments(taken)]):
+        if not _try_all(plan, [*taken, *_without_use(plan, taken)]):
             continue
         gone = [ref for ref in left if _is_within(ref, taken)]
         found += [(path, text) for text in dict.fromkeys(_described(plan, ref) for ref in gone)]
@@ -123,60 +143,12 @@ def _lost_by_file(remover: DependentRemover) -> dict[str, set[str]]:
     return found
 
 
-def _unused_assignments(taken: list[_Removal]) -> Iterator[_Removal]:
-    """Assignments to local names that nothing but the removed paths used."""
+def _without_use(plan: FilePlan, taken: list[_Removal]) -> Iterator[_Removal]:
+    """What binds local names that nothing but the removed paths used."""
     for scope in {each.scope.id: each.scope for each in taken}.values():
         gone = [(each.start, each.end) for each in taken if each.scope.id == scope.id]
-        left: set[int] = set()
-        while (found := next(_unused_in(scope, gone, left), None)) is not None:
-            left.add(found.id)
-            gone.append((found.start_byte, found.end_byte))
-            yield _Removal(found.start_byte, found.end_byte, None, scope)
-
-
-def _unused_in(scope: Node, gone: list[tuple[int, int]], done: set[int]) -> Iterator[Node]:
-    """Statements that assign a name which occurs in the removed spans, and elsewhere only as what they assign to."""
-
-    def is_gone(node: Node) -> bool:
-        return any(start <= node.start_byte and node.end_byte <= end for start, end in gone)
-
-    names = [node for node in descendants(scope) if node.type == "identifier"]
-    were_used = {_name(node) for node in names if is_gone(node)}
-    stay = [node for node in names if not is_gone(node)]
-    declared = (each for each in descendants(scope) if each.type in _OUTER)
-    outer = {_name(node) for each in declared for node in descendants(each) if node.type == "identifier"}
-    for node in stay:
-        statement = _assigning(node)
-        if statement is None or statement.id in done or _name(node) not in were_used - outer:
-            continue
-        others = [other for other in stay if _name(other) == _name(node)]
-        if all(_assigning(other) is not None for other in others) and len(_siblings(statement)) > 1:
-            yield statement
-
-
-def _assigning(target: Node) -> Node | None:
-    """The statement ``name = value`` that a name is the target of, if it can go: its value advances nothing."""
-    assignment = target.parent
-    statement = assignment.parent if assignment is not None else None
-    if assignment is None or statement is None or assignment.type != "assignment":
-        return None
-    right = assignment.child_by_field_name("right")
-    is_chain = right is not None and right.type == "assignment"
-    if assignment.child_by_field_name("left") != target or statement.type != "expression_statement" or is_chain:
-        return None
-    for node in descendants(assignment):
-        function = node.child_by_field_name("function") if node.type == "call" else None
-        name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
-        if node.type in {"await", "yield", "named_expression"} or name in _ADVANCING:
-            return None
-    return statement
-
-
-_ADVANCING = frozenset(
-    {b"next", b"pop", b"popleft", b"popitem", b"read", b"readline", b"recv", b"send", b"get", b"seek"}
-)
-"""Functions and methods whose calls change what later ones return."""
-_OUTER = frozenset({"global_statement", "nonlocal_statement"})
+        for edit in unused_locals(plan.source, scope, gone):
+            yield _Removal(*edit, scope)
 
 
 def _is_within(ref: Reference, taken: list[_Removal]) -> bool:

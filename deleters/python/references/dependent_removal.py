@@ -18,10 +18,11 @@ from excise.deleters.python.references.name_positions import Use, UseKind, is_ma
 from excise.deleters.python.references.name_uses import LostBinding, use_index
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.analysis.grammar import inner_definition
+from excise.extractors.python.analysis.grammar import inner_definition, statements
 from excise.extractors.python.analysis.parsed_file import Import, Phase, Reference
 from excise.types import Symbol, SymbolKind
 
+_IMPORTS = frozenset({"import_statement", "import_from_statement"})
 _BELONGING = frozenset({"register", "setter", "getter", "deleter"})
 """Attributes in decorators such as ``@f.register``; the decorated functions are part of ``f``."""
 
@@ -34,6 +35,8 @@ class RemovedDependents:
     """Definitions that depend on a lost binding."""
     aliases: list[tuple[str, str]] = field(default_factory=list)
     """Ids and source texts of removed assignments."""
+    helpers: list[Symbol] = field(default_factory=list)
+    """Private definitions that only removed code used, and no test names: how the code worked, not what it is."""
 
 
 class DependentRemover:
@@ -46,6 +49,8 @@ class DependentRemover:
         self.codebase = codebase
         self.uses = use_index(codebase)
         self.plans: dict[str, FilePlan] = {}
+        self.other_files: dict[str, bytes] = {}
+        """Path to content of the files that are no Python and are removed, too."""
         self.removed = RemovedDependents()
         self._on_test = on_test
         self._seen: set[LostBinding] = set()
@@ -309,6 +314,12 @@ class DependentRemover:
         while node.parent is not None and not is_main_block(node.parent):
             node = node.parent
         plan.remove_statement(node)
+        block = node.parent
+        left = [s for s in statements(block) if not plan.is_removed(s.start_byte, s.end_byte)] if block else []
+        owner = block.parent if block is not None else None
+        is_plain = owner is not None and not owner.children_by_field_name("alternative")
+        if owner is not None and is_plain and all(s.type in _IMPORTS for s in left):
+            plan.remove_statement(owner)
         for binding in plan.module.bindings:
             if node.start_byte <= binding.start and binding.end <= node.end_byte and not binding.klass:
                 self.lose(plan.path, binding.name)

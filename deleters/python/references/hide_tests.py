@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
+from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.unused_code import drop_unused_helpers, drop_unused_imports
+from excise.deleters.python.references.unused_code import drop_unused_imports
+from excise.deleters.python.references.unused_test_code import drop_unused_helpers, support_files
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
@@ -150,16 +152,21 @@ class TestHider:
     # ------------------------------------------------------------------------------------ clean-up
     def clean_up(self) -> None:
         """Remove helpers, classes and files that only the hidden tests needed."""
-        while True:
-            before = sum(len(p.statements) + p.deleted for p in self.remover.plans.values())
+        if not self._paths:
+            return
+        before = -1
+        while before != (before := sum(len(p.statements) + p.deleted for p in self.remover.plans.values())):
+            self._paths.update(support_files(self.remover, self._paths))
             for path in sorted(self._paths):
                 self._empty_classes(path)
-                drop_unused_helpers(self.remover.plan(path), self.uses)
+                drop_unused_helpers(self.remover, path)
                 drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
                 self._empty_file(path)
             self.remover.run()
-            if before == sum(len(p.statements) + p.deleted for p in self.remover.plans.values()):
-                return
+        for path in sorted(self.remover.plans.keys() - self._paths):
+            if self.codebase.is_test(path):
+                drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
+        remove_unused_files(self.remover, of_tests=True)
 
     def _empty_classes(self, path: str) -> None:
         plan = self.remover.plan(path)
@@ -202,19 +209,34 @@ class TestHider:
     def _empty_file(self, path: str) -> None:
         plan = self.remover.plan(path)
         name = path.rpartition("/")[2]
-        if plan.deleted or name in {"conftest.py", "__init__.py"} or path in self.uses.imported:
-            return
-        if not name.startswith("test") and not name.endswith(("_test.py", "_tests.py")):
+        if plan.deleted or name in {"conftest.py", "__init__.py"} or self._is_imported(path):
             return
         left = [s for s in plan.module.symbols if s.qualname and not plan.is_removed(s.start, s.end)]
+        bound = [b for b in plan.module.bindings if not b.klass and not plan.is_removed(b.start, b.end)]
+        if not name.startswith("test") and not name.endswith(("_test.py", "_tests.py")):
+            plan.deleted = bool(plan.statements) and not left and not bound
+            return
         has_tests = any(_is_test_function(s) or s.kind is SymbolKind.CLASS for s in left)
         doctests = any(s.docstring.count(">>> ") for s in (*left, plan.module.symbols[0]))
-        assigned = any(
-            b.name.startswith(("test", "Test")) and not plan.is_removed(b.start, b.end) for b in plan.module.bindings
-        )
+        assigned = any(b.name.startswith(("test", "Test")) for b in bound)
         imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in plan.module.imports)
         if not (has_tests or doctests or assigned or imported):
             plan.deleted = True
+
+    def _is_imported(self, path: str) -> bool:
+        """Whether an import that stays is one of this file, or of something in it."""
+        if path not in self.uses.imported:
+            return False
+        resolver = self.uses.resolver
+        for other, module in self.codebase.modules.items():
+            plan = self.remover.plans.get(other)
+            for record in module.imports:
+                if plan is not None and (record in plan.clauses or plan.is_removed(record.start, record.end)):
+                    continue
+                target = resolver.imported(other, record) if record.name != "*" else None
+                if any(each is not None and each.path == path for each in (resolver.module_of(other, record), target)):
+                    return True
+        return False
 
 
 def _is_test_function(symbol: Symbol) -> bool:

@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections import defaultdict
+from argparse import ArgumentParser
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from email.message import Message
 from functools import cached_property
 from itertools import pairwise
+from logging import Logger
+from pathlib import Path
 from posixpath import dirname
+from queue import Queue
+from socket import socket
+from subprocess import Popen
+from threading import Lock, Thread
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
+from xml.etree.ElementTree import Element
 
-from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES, PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Import, Phase, Reference
 from excise.types import SymbolKind
 
 _DOTTED_STRING = re.compile(rb"""["']((?:\w+\.)+\w+)["']""")
 """A string that is a dotted name."""
-_SET_NAME = re.compile(rb"""(?:attr|object)\(\s*[\w.]+\s*,\s*["'](\w+)["']""")
+_SET_NAME = re.compile(rb"""(?:(?<!get)(?<!has)attr|object)\(\s*([\w.]+)\s*,\s*["'](\w+)["']""")
 """A name that is set, or replaced, in an object: ``setattr(cli, "json", …)``, ``patch.object(cli, "json")``."""
+
+
+_PLAIN_BASES = frozenset(
+    {
+        "object", "TestCase", "IsolatedAsyncioTestCase", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "ABC",
+        "Exception", "ValueError", "TypeError", "KeyError", "RuntimeError", "NamedTuple", "Generic", "Protocol", "dict",
+        "list", "set", "tuple", "str", "int", "float",
+    }
+)  # fmt: skip
+"""Base classes from outside that use no names of their own of a class, but for special ones."""
+
+
+_COMMON = frozenset(
+    name
+    for kind in (
+        io.TextIOWrapper, io.BytesIO, Path, datetime, timedelta, re.Pattern, re.Match, Logger, Thread, socket, Popen,
+        Decimal, deque, OrderedDict, ArgumentParser, Element, Lock, Queue, Message,
+    )
+    for name in dir(kind)
+)  # fmt: skip
+"""Attributes of objects that are often not of the repository."""
 
 
 class LostBinding(NamedTuple):
@@ -115,6 +148,21 @@ class UseIndex:
             if self._passes_through(path, ref, lost):
                 yield path, ref
 
+    def likely_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
+        """Attributes of unknown objects inside function bodies, if the lost binding is the only method of this name."""
+        for path, ref in self.possible_references_to(lost):
+            if lost.name not in _COMMON and f"{lost.path}::{lost.qualname}" in self.codebase.targets(path, ref):
+                yield path, ref
+
+    def possible_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
+        """Attributes inside function bodies that have the name of a lost method, and may be of any object."""
+        if "." not in lost.qualname or lost.name in BUILTIN_ATTRIBUTES or lost.name.startswith("__"):
+            return
+        for path, ref in self._later_references.get(lost.name, ()):
+            head, _, last = ref.chain.rpartition(".")
+            if last == lost.name and not head.startswith("<") and len(self.resolver.prefixes(path, ref)) < 2:
+                yield path, ref
+
     def _passes_through(self, path: str, ref: Reference, lost: LostBinding) -> bool:
         parts = ref.chain.split(".")
         inside = "." not in lost.qualname and bool(lost.qualname)
@@ -168,13 +216,6 @@ class UseIndex:
             if self.resolver.module_of(importer, record) == Entity(path, "") and importer != path:
                 yield importer
 
-    def gives_to_star_imports(self, path: str, name: str) -> bool:
-        """Whether a star import in another file takes a name that is imported here."""
-        module = self.codebase.modules[path]
-        if module.has_all and module.exports:
-            return name in {entry.name for entry in module.exports}
-        return not name.startswith("_") and any(True for _ in self.star_importers(path))
-
     def named_from(self, path: str, name: str) -> Iterator[tuple[str, Import]]:
         """Imports of a name from a file in other files, also inside functions."""
         module = Entity(path, "")
@@ -189,16 +230,24 @@ class UseIndex:
     def replacements_of(self, path: str, name: str) -> Iterator[tuple[str, int, int]]:
         """Path and span of strings that may name a name of a file to replace it, as ``patch("module.name")`` and
         ``setattr`` do."""
-        yield from self._set_names.get(name, ())
+        yield from (place for place, owner in self._set_names.get(name, ()) if not self._is_foreign(place[0], owner))
         yield from self._dotted_strings.get(f"{self._module_name(path)}.{name}", ())
 
     @cached_property
-    def _set_names(self) -> dict[str, list[tuple[str, int, int]]]:
-        found: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+    def _set_names(self) -> dict[str, list[tuple[tuple[str, int, int], str]]]:
+        """Name to the places where it is set, each with the object that gets it."""
+        found: dict[str, list[tuple[tuple[str, int, int], str]]] = defaultdict(list)
         for path, module in self.codebase.modules.items():
             for match in _SET_NAME.finditer(module.source):
-                found[match[1].decode("utf-8", "replace")].append((path, *match.span()))
+                owner, name = (part.decode("utf-8", "replace") for part in match.groups())
+                found[name].append(((path, *match.span()), owner))
         return found
+
+    def _is_foreign(self, path: str, owner: str) -> bool:
+        """Whether a dotted name begins with what a file imports from outside the repository."""
+        records = self.resolver.scope(path).imports.get(owner.partition(".")[0], ())
+        known = [self.resolver.module_of(path, r) or (r.name and self.resolver.imported(path, r)) for r in records]
+        return bool(records) and not any(known)
 
     @cached_property
     def _dotted_strings(self) -> dict[str, list[tuple[str, int, int]]]:
@@ -230,6 +279,22 @@ class UseIndex:
                     for part in set(rest.split(".")):
                         found[part].append((path, ref))
         return found
+
+    def has_known_bases(self, path: str, klass: str) -> bool:
+        """Whether all base classes are in the repository, or known to look for no private names in a class."""
+        pending, done = [Entity(path, klass)], set[Entity]()
+        while pending:
+            entity = pending.pop()
+            if entity in done:
+                continue
+            done.add(entity)
+            for chain in self.resolver.scope(entity.path).bases.get(entity.qualname, ()):
+                base = self.resolver.chain(entity.path, chain, "")
+                if base is not None and base.path in self.codebase.modules:
+                    pending.append(self.resolver.follow(base))
+                elif chain.rpartition(".")[2] not in _PLAIN_BASES:
+                    return False
+        return True
 
     def _module_name(self, path: str) -> str:
         return self.codebase.names.name_of(path).rpartition(".")[2]

@@ -26,7 +26,7 @@ def registrations(plans: Iterable[FilePlan]) -> list[tuple[str, str]]:
 def _in_file(plan: FilePlan) -> Iterator[str]:
     for start, end in sorted(plan.statements):
         node = plan.node_at(start, end)
-        if node.type in {"call", "await"} and not _in_main(node):
+        if node.type in {"call", "await"} and not _in_main_or_function(node):
             yield _text(plan, start, end)
     for container, elements in sorted(plan.elements.items()):
         statement = _statement(plan.node_at(*container))
@@ -58,9 +58,9 @@ def _target(statement: Node) -> str:
     return text.decode(errors="replace").partition("\n")[0].partition("(")[0].strip()
 
 
-def _in_main(node: Node) -> bool:
-    """Whether a statement runs only where its file is run as a program."""
+def _in_main_or_function(node: Node) -> bool:
+    """Whether a statement runs only where its file is run as a program, or when a function is called."""
     around = node.parent
-    while around is not None and not is_main_block(around):
+    while around is not None and not is_main_block(around) and around.type != "function_definition":
         around = around.parent
     return around is not None

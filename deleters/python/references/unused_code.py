@@ -1,67 +1,24 @@
-"""Removal of code that only removed code used: imports in sources, helpers and constants in test files."""
+"""Removal of what only removed code used: imports, and private constants of modules."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from tree_sitter import Node
 
-from excise.deleters.edits.byte_edits import apply_edits, merged
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.name_uses import UseIndex
-from excise.extractors.python.analysis.grammar import comments, descendants, parse_tree
+from excise.deleters.python.references.remaining_words import WordCounts, words_in
+from excise.extractors.python.analysis.grammar import descendants, field, parse_tree, statements
 from excise.extractors.python.analysis.parsed_file import Import, Phase
 from excise.extractors.python.analysis.parser import parse_module
-from excise.types import Symbol, SymbolKind
 
-_WORD = re.compile(r"[^\W\d]\w*")
 _EXAMPLE = re.compile(rb"\s*(>>>|\.\.\.)")
+_EXAMPLE_IMPORT = re.compile(rb"\s*(>>>|\.\.\.)\s*(from|import)\s")
 _TYPING_CALLS = frozenset({b"cast", b"TypeVar", b"ForwardRef", b"NewType", b"NamedTuple", b"TypedDict"})
-_SPECIAL = re.compile(r"^(pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|__)")
-
-
-class WordCounts:
-    """The words of a file before and after its planned edits, without comments."""
-
-    def __init__(self, plan: FilePlan) -> None:
-        self._module, self._edits = plan.module, merged(plan.edits())
-        removed = b"\n".join(plan.source[e.start : e.end] for e in self._edits)
-        self._removed = frozenset(_WORD.findall(removed.decode("utf-8", "replace")))
-
-    @cached_property
-    def _kept(self) -> dict[str, int]:
-        return _count(_without_comments(apply_edits(self._module.source, self._edits)))
-
-    @cached_property
-    def _used(self) -> frozenset[str]:
-        return used_names(apply_edits(self._module.source, self._edits))
-
-    def only_removed(self, name: str) -> bool:
-        """Whether a name occurs in the removed code, and elsewhere only once, in its own definition."""
-        return name in self._removed and self._kept.get(name, 0) <= 1
-
-    def is_unused(self, name: str) -> bool:
-        """Whether a name of the module occurs in the removed code, and nothing that stays uses it."""
-        return name in self._removed and name not in self._used
-
-
-def _without_comments(source: bytes) -> bytes:
-    pieces: list[bytes] = []
-    position = 0
-    for comment in sorted(comments(parse_tree(source).root_node), key=lambda n: n.start_byte):
-        pieces.append(source[position : comment.start_byte])
-        position = comment.end_byte
-    return b"".join([*pieces, source[position:]])
-
-
-def _count(source: bytes) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for word in _WORD.findall(source.decode("utf-8", "replace")):
-        counts[word] = counts.get(word, 0) + 1
-    return counts
 
 
 # ------------------------------------------------------------------------------------------- imports
@@ -69,21 +26,81 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
     """Remove the imports of a file that only the removed code used; ``plans``: path to plan of all changed files.
 
     Not removed are names in ``__all__``, names that code which stays takes from here, names that tests replace here,
-    imports in ``try`` statements, star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules
-    of other packages.
+    star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules of other packages. A ``try``
+    statement that only imports, and binds what tells whether that worked, is removed as a whole or not at all.
     """
     if plan.deleted or not plan.is_changed:
         return
     words = WordCounts(plan)
     exported = {e.name for e in plan.module.exports}
+
+    def is_unused(name: str) -> bool:
+        if name in exported or name in used_names(words.after):
+            return False
+        return not is_reached_from_elsewhere(plan.path, name, uses, plans)
+
     for record in plan.module.imports:
         name = record.bound
-        if record.owner or record in plan.clauses or record.in_try or record.phase is Phase.MAIN:
+        if record.owner or record in plan.clauses or record.phase is Phase.MAIN or record.module == "__future__":
             continue
-        if not name or name in exported or record.module == "__future__" or _is_special_import(plan, record):
+        if name not in words.removed or _is_special_import(plan, record) or not is_unused(name):
             continue
-        if words.is_unused(name) and not _reached_from_elsewhere(plan.path, name, uses, plans):
+        if not record.in_try or _is_one_of_several(plan, record):
             plan.remove_clause(record)
+        elif (attempt := _attempt_around(plan, record)) is not None:
+            bound = _bound_by(plan, attempt)
+            if bound is not None and name in bound and all(map(is_unused, bound)):
+                plan.remove_statement(attempt)
+
+
+def _is_one_of_several(plan: FilePlan, record: Import) -> bool:
+    """Whether a statement imports other names that stay, so that it still tries the same; and nothing else binds this
+    one."""
+    span, name = (record.stmt_start, record.stmt_end), record.bound
+    others = [r for r in plan.module.imports if (r.stmt_start, r.stmt_end) == span and r not in plan.clauses]
+    is_bound_again = any(b.name == name for b in plan.module.bindings) or any(
+        each.bound == name and each is not record for each in plan.module.imports
+    )
+    return len(others) > 1 and not is_bound_again and all(s.name != name for s in plan.module.symbols)
+
+
+def _attempt_around(plan: FilePlan, record: Import) -> Node | None:
+    """The ``try`` statement at module level around an import; ``None`` if that is removed, or there is none."""
+    node: Node | None = plan.root.descendant_for_byte_range(record.start, record.end)
+    while node is not None and node.parent is not None and node.parent.type != "module":
+        node = node.parent
+    if node is None or node.type != "try_statement":
+        return None
+    return None if plan.is_removed(node.start_byte, node.end_byte) else node
+
+
+def _bound_by(plan: FilePlan, attempt: Node) -> set[str] | None:
+    """The names that what is left of a ``try`` statement binds; ``None`` if it does more than to import and to bind
+    data."""
+    names: set[str] = set()
+    clauses = (child for child in attempt.named_children if child.type.endswith("_clause"))
+    blocks = [attempt.child_by_field_name("body"), *(b for c in clauses for b in c.named_children if b.type == "block")]
+    for statement in (each for block in blocks if block is not None for each in statements(block)):
+        inner = statement.named_children[0] if statement.type == "expression_statement" else statement
+        if plan.is_removed(statement.start_byte, statement.end_byte):
+            continue
+        if statement.type == "try_statement":
+            if (inside := _bound_by(plan, statement)) is None:
+                return None
+            names |= inside
+        elif statement.type in {"import_statement", "import_from_statement"}:
+            names |= {_bound_name(clause) for clause in statement.children_by_field_name("name")}
+        elif inner.type == "assignment" and is_constant(inner):
+            names.add((field(inner, "left").text or b"").decode(errors="replace"))
+        elif statement.type != "pass_statement":
+            return None
+    return names
+
+
+def _bound_name(clause: Node) -> str:
+    target = clause.child_by_field_name("alias") or clause
+    text = (target.text or b"").decode(errors="replace")
+    return text.partition(".")[0] if target.parent is not None and target.parent.type == "import_statement" else text
 
 
 def _is_special_import(plan: FilePlan, record: Import) -> bool:
@@ -97,20 +114,48 @@ def _is_special_import(plan: FilePlan, record: Import) -> bool:
     return b"noqa" in line or reexport or (submodule and foreign) or shares_line
 
 
-def _reached_from_elsewhere(path: str, name: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> bool:
+def is_reached_from_elsewhere(path: str, name: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> bool:
     """Whether code that stays in another file imports the name from ``path``, by name or star, uses it as an attribute
     of the module, or replaces it."""
 
     def stays(other: str, start: int, end: int) -> bool:
         return other not in plans or not plans[other].is_removed(start, end)
 
-    if uses.gives_to_star_imports(path, name) or any(stays(*place) for place in uses.replacements_of(path, name)):
+    module = uses.codebase.modules[path]
+    if module.has_all and module.exports and name in {entry.name for entry in module.exports}:
         return True
-    if any(
-        stays(other, r.start, r.end) and not _is_dropped(plans, other, r) for other, r in uses.named_from(path, name)
-    ):
+    if any(stays(*place) for place in uses.replacements_of(path, name)):
         return True
-    return any(stays(other, ref.start, ref.end) for other, ref in uses.attribute_reads(path, name))
+    for source in {path, *_star_importers(path, name, uses, plans)}:
+        if source != path and name in used_names(_left_of(source, uses, plans)):
+            return True
+        named = uses.named_from(source, name)
+        if any(stays(other, r.start, r.end) and not _is_dropped(plans, other, r) for other, r in named):
+            return True
+        if any(stays(other, ref.start, ref.end) for other, ref in uses.attribute_reads(source, name)):
+            return True
+    return False
+
+
+def _star_importers(path: str, name: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> set[str]:
+    """The files that get a name of a file by star imports, from it or from each other."""
+    found: set[str] = set()
+    queue = [path]
+    while queue:
+        source = queue.pop()
+        module = uses.codebase.modules[source]
+        if name.startswith("_") or (module.has_all and module.exports):
+            continue
+        for importer in uses.star_importers(source):
+            if importer not in found and not (importer in plans and plans[importer].deleted):
+                found.add(importer)
+                queue.append(importer)
+    return found - {path}
+
+
+def _left_of(path: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> bytes:
+    plan = plans.get(path)
+    return WordCounts(plan).after if plan is not None and plan.is_changed else uses.codebase.modules[path].source
 
 
 def _is_dropped(plans: Mapping[str, FilePlan], path: str, record: Import) -> bool:
@@ -127,7 +172,8 @@ def used_names(source: bytes) -> frozenset[str]:
         if node.type == "string":
             text = source[node.start_byte : node.end_byte]
             lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
-            used.update(_words(text if _is_annotation(node, source) else b"\n".join(lines)))
+            own = {word for line in lines if _EXAMPLE_IMPORT.match(line) for word in words_in(line)}
+            used.update(words_in(text) if _is_annotation(node, source) else set(words_in(b"\n".join(lines))) - own)
     return frozenset(used)
 
 
@@ -147,16 +193,13 @@ def _is_annotation(string: Node, source: bytes) -> bool:
     return False
 
 
-def _words(text: bytes) -> list[str]:
-    return _WORD.findall(text.decode("utf-8", "replace"))
-
-
 # ----------------------------------------------------------------------------------------- constants
 def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, FilePlan]) -> tuple[tuple[str, str], ...]:
-    """Remove private constants of a source file that only the removed code used: dead, they would tell how it worked.
+    """Remove constants of a source file that only the removed code used: dead, they would tell how it worked.
 
     Returns (id, source text) of each. A constant is a name that one statement at module level binds to data, or to what
-    such a function makes of it (:data:`_MAKERS`); it is private if its name says so, or ``__all__`` leaves it out.
+    such a function makes of it (:data:`_MAKERS`). It must be private, since its name says so or ``__all__`` leaves it
+    out, or in capitals without ``__all__``, and replaced by no test.
     """
     if plan.deleted or not plan.is_changed:
         return ()
@@ -168,24 +211,29 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     for binding in module.bindings:
         name = binding.name
         is_private = name.startswith("_") or (module.has_all and bool(exported) and name not in exported)
-        if binding.klass or not is_private or names.count(name) != 1 or _SPECIAL.match(name):
+        if not is_private and not module.has_all and name.isupper():
+            is_private = not any(True for _ in uses.replacements_of(plan.path, name))
+        if binding.klass or not is_private or names.count(name) != 1 or name.startswith("__"):
             continue
         node = plan.node_at(binding.start, binding.end)
         statement = node.parent
         if statement is None or statement.parent is None or statement.parent.type != "module":
             continue
-        if plan.is_removed(binding.start, binding.end) or not _is_constant(node):
+        if plan.is_removed(binding.start, binding.end) or not is_constant(node) or name not in words.removed:
             continue
-        if words.is_unused(name) and not _reached_from_elsewhere(plan.path, name, uses, plans):
+        if name not in used_names(words.after) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
             plan.remove_statement(statement)
             found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
     return tuple(found)
 
 
-def _is_constant(assignment: Node) -> bool:
-    """Whether an assignment binds one name to data: literals, names, and calls of :data:`_MAKERS`."""
+def is_constant(assignment: Node, target: str = "identifier") -> bool:
+    """Whether an assignment binds one name to data: literals, names, and calls of :data:`_MAKERS`.
+
+    ``target`` is the type of the node that names what it binds.
+    """
     left, right = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
-    if assignment.type != "assignment" or left is None or left.type != "identifier" or right is None:
+    if assignment.type != "assignment" or left is None or left.type != target or right is None:
         return False
     for node in descendants(right):
         if node.type in {"assignment", "named_expression", "await", "yield"}:
@@ -201,56 +249,7 @@ def _is_constant(assignment: Node) -> bool:
 _MAKERS = frozenset(
     b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted range "
     b"timedelta Decimal Fraction namedtuple TypeVar escape zip str int float bytes chr ord len items keys values union "
-    b"Struct attrgetter itemgetter methodcaller partial MappingProxyType dedent replace".split()
+    b"Struct attrgetter itemgetter methodcaller partial MappingProxyType dedent replace count defaultdict OrderedDict "
+    b"deque Counter Lock RLock Event WeakKeyDictionary WeakValueDictionary".split()
 )
 """Functions and methods that make data of data, and do nothing else."""
-
-
-# ------------------------------------------------------------------------------------------- helpers
-def drop_unused_helpers(plan: FilePlan, uses: UseIndex) -> tuple[Symbol, ...]:
-    """Remove helpers, fixtures and constants of a test file that only hidden tests used, until there are no more.
-
-    Only names that occur nowhere else in the file, and that no other file imports, are removed.
-    """
-    if plan.deleted or not plan.is_changed or plan.path.rpartition("/")[2] in {"conftest.py", "__init__.py"}:
-        return ()
-    gone: list[Symbol] = []
-    while True:
-        words = WordCounts(plan)
-        before = len(gone), len(plan.statements)
-        for symbol in plan.module.symbols:
-            if _is_helper(symbol, plan) and words.only_removed(symbol.name) and _is_private(plan, symbol.name, uses):
-                plan.remove_span(symbol.start, symbol.end)
-                gone.append(symbol)
-        _drop_constants(plan, words, uses)
-        if (len(gone), len(plan.statements)) == before:
-            return tuple(gone)
-
-
-def _drop_constants(plan: FilePlan, words: WordCounts, uses: UseIndex) -> None:
-    names = [b.name for b in plan.module.bindings if not b.klass]
-    for binding in plan.module.bindings:
-        statement = plan.source[binding.start : binding.end].lstrip()
-        simple = not binding.klass and names.count(binding.name) == 1 and statement.startswith(binding.name.encode())
-        if not simple or _SPECIAL.match(binding.name) or plan.is_removed(binding.start, binding.end):
-            continue
-        node = plan.node_at(binding.start, binding.end)
-        at_top = node.parent is not None and node.parent.type == "expression_statement"
-        top = node.parent.parent if at_top and node.parent is not None else None
-        if top is None or top.type != "module":
-            continue
-        if words.only_removed(binding.name) and _is_private(plan, binding.name, uses):
-            plan.remove_span(binding.start, binding.end)
-
-
-def _is_helper(symbol: Symbol, plan: FilePlan) -> bool:
-    if symbol.kind not in {SymbolKind.FUNCTION, SymbolKind.CLASS} or "." in symbol.qualname or "#" in symbol.qualname:
-        return False
-    if plan.is_removed(symbol.start, symbol.end) or _SPECIAL.match(symbol.name):
-        return False
-    automatic = any("autouse" in d or "hookimpl" in d or "register" in d for d in symbol.decorators)
-    return not automatic and not symbol.name.startswith(("test", "Test"))
-
-
-def _is_private(plan: FilePlan, name: str, uses: UseIndex) -> bool:
-    return not uses.is_named_from(plan.path, name) and not any(True for _ in uses.star_importers(plan.path))

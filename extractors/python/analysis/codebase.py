@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from excise.extractors.python.analysis.module_names import ModuleNames
 from excise.extractors.python.analysis.name_resolution import Entity, Resolver
+from excise.extractors.python.analysis.other_files import OtherFiles, read_regular
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
 from excise.extractors.python.analysis.parser import parse_module
 from excise.extractors.python.analysis.special_methods import is_removable
@@ -28,9 +29,10 @@ VENDOR_FOLDERS = frozenset(
 MANIFESTS = ("pyproject.toml", "setup.cfg")
 """Manifest files that may declare entry points."""
 
-_BUILTIN_ATTRIBUTES = frozenset(
+BUILTIN_ATTRIBUTES = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, int, float, complex, object, type) for name in dir(kind)
 )
+"""Attributes that objects of any type, or of a common one, have."""
 
 
 class PythonCodebase:
@@ -48,10 +50,13 @@ class PythonCodebase:
         executable: Iterable[str] = (),
         collected: Iterable[str] = (),
         packages: Iterable[str] = (),
+        others: OtherFiles | None = None,
     ) -> None:
         self.modules: Mapping[str, PythonModule] = MappingProxyType(dict(modules))
         self.manifests: Mapping[str, bytes] = MappingProxyType(dict(manifests or {}))
         self.executable = frozenset(executable)
+        self.others = others or OtherFiles()
+        """Files that are no Python."""
         self.names = ModuleNames(self.modules)
         self.resolver = Resolver(self.modules, self.names)
         self.suite = SuiteFiles(self.modules, self.resolver, collected, packages)
@@ -59,7 +64,8 @@ class PythonCodebase:
 
     def __reduce__(self) -> tuple[object, ...]:
         arguments = (
-            dict(self.modules), dict(self.manifests), self.executable, self.suite.collected, self.suite.packages
+            dict(self.modules), dict(self.manifests), self.executable, self.suite.collected, self.suite.packages,
+            self.others,
         )  # fmt: skip
         return (_unpickle, arguments)
 
@@ -77,13 +83,16 @@ class PythonCodebase:
         with _without_garbage_collection():
             for path in sorted(set(paths)):
                 check_deadline()
-                source = _read(root / path) if path.endswith((".py", ".pyw")) else None
+                source = read_regular(root / path) if path.endswith((".py", ".pyw")) else None
                 if source is not None:
                     modules[path] = parse_module(path, source)
                     if os.access(root / path, os.X_OK):
                         executable.append(path)
-        manifests = {name: data for name in MANIFESTS if (data := _read(root / name)) is not None}
-        return cls(modules, manifests=manifests, executable=executable, collected=collected, packages=packages)
+        manifests = {name: data for name in MANIFESTS if (data := read_regular(root / name)) is not None}
+        others = OtherFiles((path for path in set(paths) if path not in modules), root)
+        return cls(
+            modules, manifests=manifests, executable=executable, collected=collected, packages=packages, others=others
+        )
 
     @classmethod
     def from_texts(
@@ -93,7 +102,8 @@ class PythonCodebase:
         data = {p: t.encode() if isinstance(t, str) else t for p, t in files.items()}
         modules = {p: parse_module(p, t) for p, t in sorted(data.items()) if p.endswith((".py", ".pyw"))}
         manifests = {p: t for p, t in data.items() if p in MANIFESTS}
-        return cls(modules, manifests=manifests, collected=collected, packages=packages)
+        others = OtherFiles(texts={p: t for p, t in data.items() if p not in modules})
+        return cls(modules, manifests=manifests, collected=collected, packages=packages, others=others)
 
     # ------------------------------------------------------------------------------------ symbols
     @cached_property
@@ -170,7 +180,7 @@ class PythonCodebase:
                 special = ref.via >= 0 or ref.chain.startswith("<")
                 key = (path, ref.chain, ref.owner if special else ref.klass)
                 if special or key not in known:
-                    known[key] = self._targets(path, ref)
+                    known[key] = self.targets(path, ref)
                 owner = f"{path}::{ref.owner}" if ref.owner else path
                 edges[owner] |= known[key]
         for owner, targets in edges.items():
@@ -185,7 +195,8 @@ class PythonCodebase:
                 reverse[target].add(owner)
         return reverse
 
-    def _targets(self, path: str, ref: Reference) -> frozenset[str]:
+    def targets(self, path: str, ref: Reference) -> frozenset[str]:
+        """Ids of the symbols that a reference in a file is one to."""
         prefixes = self.resolver.prefixes(path, ref)
         found: set[str] = set()
         for entity in prefixes[1:] if ref.chain.startswith("<") else prefixes:
@@ -229,7 +240,7 @@ class PythonCodebase:
         return {
             name: next(iter(ids))
             for name, ids in by_name.items()
-            if len(ids) == 1 and name not in _BUILTIN_ATTRIBUTES and next(iter(ids)) in self._symbols
+            if len(ids) == 1 and name not in BUILTIN_ATTRIBUTES and next(iter(ids)) in self._symbols
         }
 
 
@@ -246,16 +257,11 @@ def _unpickle(
     executable: frozenset[str],
     collected: frozenset[str],
     packages: frozenset[str],
+    others: OtherFiles,
 ) -> PythonCodebase:
-    return PythonCodebase(modules, manifests=manifests, executable=executable, collected=collected, packages=packages)
-
-
-def _read(path: Path) -> bytes | None:
-    """Bytes of a regular file; ``None`` for links, whose target is parsed under its own path, and unreadable files."""
-    try:
-        return None if path.is_symlink() or not path.is_file() else path.read_bytes()
-    except OSError:
-        return None
+    return PythonCodebase(
+        modules, manifests=manifests, executable=executable, collected=collected, packages=packages, others=others
+    )
 
 
 @contextmanager

@@ -194,3 +194,6 @@ class Deletion:
     uses_left: tuple[tuple[str, str], ...] = ()
     """(path, function and name) of each use of the code in a function that stays, which was left as it is: the name is
     bound nowhere."""
+    uses_likely: tuple[tuple[str, str], ...] = ()
+    """(id of a function that stays, name) of each attribute of an unknown object that has the name of a removed method:
+    a use, if no test executes the function without the code."""

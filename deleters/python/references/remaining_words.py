@@ -1,0 +1,109 @@
+"""The words of a codebase's code before and after a planned deletion, without comments.
+
+A word counts wherever it stands, also in a string: names may be looked up by their texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from weakref import WeakKeyDictionary
+
+from excise.deleters.edits.byte_edits import apply_edits, merged
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.grammar import comments, parse_tree
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+class WordCounts:
+    """The words of a file before and after its planned edits."""
+
+    def __init__(self, plan: FilePlan) -> None:
+        self._source = plan.source
+        self._edits = [] if plan.deleted else merged(plan.edits())
+        self._is_deleted = plan.deleted
+
+    @cached_property
+    def removed(self) -> frozenset[str]:
+        """The words of the removed code."""
+        gone = self._source if self._is_deleted else b"\n".join(self._source[e.start : e.end] for e in self._edits)
+        return frozenset(words_in(gone))
+
+    @cached_property
+    def after(self) -> bytes:
+        """The file after the edits."""
+        return b"" if self._is_deleted else apply_edits(self._source, self._edits)
+
+    @cached_property
+    def kept(self) -> Mapping[str, int]:
+        """How often each word stands in the code that stays."""
+        return count_words(self.after)
+
+
+class RemainingWords:
+    """The words of all files, some of which have planned edits: those at the time when this was made."""
+
+    def __init__(self, codebase: PythonCodebase, plans: Mapping[str, FilePlan]) -> None:
+        self._codebase = codebase
+        self._counts = {path: WordCounts(plan) for path, plan in plans.items() if plan.is_changed}
+        self._paths = paths_of_words(codebase)
+
+    def removed(self, *, of_tests: bool) -> frozenset[str]:
+        """The words of the removed code of the sources, or of the tests."""
+        chosen = (words for path, words in self._counts.items() if self._codebase.is_test(path) is of_tests)
+        return frozenset().union(*(words.removed for words in chosen))
+
+    def is_used(self, word: str, most: int = 1, *, without: str = "") -> bool:
+        """Whether a word stands in the code that stays more often than ``most`` times, but for the file ``without``."""
+        left = most
+        for path in self._paths.get(word, ()):
+            left -= self.count_in(word, path) if path != without else 0
+            if left < 0:
+                return True
+        return False
+
+    def count_in(self, word: str, path: str) -> int:
+        """How often a word stands in the code of one file that stays."""
+        if path in self._counts:
+            return self._counts[path].kept.get(word, 0)
+        return count_words(self._codebase.modules[path].source).get(word, 0)
+
+
+_INDICES: WeakKeyDictionary[PythonCodebase, dict[str, list[str]]] = WeakKeyDictionary()
+
+
+def paths_of_words(codebase: PythonCodebase) -> Mapping[str, list[str]]:
+    """Word to the paths of the files that have it, comments included."""
+    if codebase not in _INDICES:
+        index: dict[str, list[str]] = {}
+        for path, module in codebase.modules.items():
+            for word in set(words_in(module.source)):
+                index.setdefault(word, []).append(path)
+        _INDICES[codebase] = index
+    return _INDICES[codebase]
+
+
+def words_in(text: bytes) -> list[str]:
+    """The words of a text, in order."""
+    return _WORD.findall(text.decode("utf-8", "replace"))
+
+
+@lru_cache(maxsize=256)
+def count_words(source: bytes) -> dict[str, int]:
+    """How often each word stands in the code of a file."""
+    counts: dict[str, int] = {}
+    for word in words_in(_without_comments(source)):
+        counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
+def _without_comments(source: bytes) -> bytes:
+    pieces: list[bytes] = []
+    position = 0
+    for comment in sorted(comments(parse_tree(source).root_node), key=lambda n: n.start_byte):
+        pieces.append(source[position : comment.start_byte])
+        position = comment.end_byte
+    return b"".join([*pieces, source[position:]])

@@ -1,0 +1,168 @@
+"""Removal of what only removed code used, and of which the name says so: private definitions, attributes, enum members.
+
+Left behind, they would be dead code that tells how the removed code worked. A name counts as used wherever it stands in
+code that stays, tests and strings included.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.remaining_words import RemainingWords, paths_of_words, words_in
+from excise.deleters.python.references.unused_code import is_constant
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field
+from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.analysis.parsed_file import Binding
+from excise.types import Symbol, SymbolKind
+
+_ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
+"""Base classes of enums."""
+
+
+def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
+    """Remove private functions, classes and attributes, and members of enums, that only removed code used.
+
+    Returns (path, text) of statements that are gone from functions that stay. Definitions and assignments are in
+    ``remover.removed``.
+    """
+    words = RemainingWords(remover.codebase, remover.plans)
+    names = words.removed(of_tests=False)
+    by_name: dict[str, list[Symbol]] = defaultdict(list)
+    for symbol in _private_definitions(remover, names):
+        by_name[symbol.name].append(symbol)
+    for name, symbols in by_name.items():
+        texts = (remover.codebase.modules[s.path].source[s.start : s.end] for s in symbols)
+        if not words.is_used(name, sum(words_in(text).count(name) for text in texts)):
+            is_tested = any(map(remover.codebase.is_test, paths_of_words(remover.codebase)[name]))
+            (remover.removed.symbols if is_tested else remover.removed.helpers).extend(symbols)
+            for symbol in symbols:
+                remover.remove_symbol(symbol)
+    remover.run()
+    for path, binding in _members(remover, names):
+        plan = remover.plan(path)
+        if not words.is_used(binding.name) and not plan.is_removed(binding.start, binding.end):
+            text = plan.source[binding.start : binding.end].decode("utf-8", "replace")
+            plan.remove_span(binding.start, binding.end)
+            remover.removed.aliases.append((f"{path}::{binding.klass}.{binding.name}", text))
+    return [found for plan in _kept_sources(remover) for found in _drop_attributes(remover, plan, words, names)]
+
+
+def _private_definitions(remover: DependentRemover, names: frozenset[str]) -> Iterator[Symbol]:
+    """Undecorated private functions, methods and classes that stay and whose names stand in removed code."""
+    for symbol in remover.codebase.symbols().values():
+        if symbol.name not in names or not _is_private(symbol.name) or symbol.decorators or "#" in symbol.qualname:
+            continue
+        path = symbol.path
+        if remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path):
+            continue
+        module, plan = remover.codebase.modules[path], remover.plans.get(path)
+        is_in_function = symbol.kind is SymbolKind.FUNCTION and "." in symbol.qualname
+        owner = symbol.qualname.rpartition(".")[0] if symbol.kind is SymbolKind.METHOD else ""
+        if owner and not remover.uses.has_known_bases(path, owner):
+            continue
+        if module.has_error or is_in_function or (plan is not None and plan.is_removed(symbol.start, symbol.end)):
+            continue
+        yield symbol
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("_")
+
+
+def _members(remover: DependentRemover, names: frozenset[str]) -> Iterator[tuple[str, Binding]]:
+    """(path, binding) of members of enums and of private attributes of classes whose names stand in removed code."""
+    for path, module in remover.codebase.modules.items():
+        chosen = [b for b in module.bindings if b.klass and b.name in names and not b.name.endswith("_")]
+        if not chosen or module.has_error or remover.codebase.is_test(path) or remover.codebase.is_vendored(path):
+            continue
+        for binding in chosen:
+            node = remover.plan(path).node_at(binding.start, binding.end)
+            if not is_constant(node) or node.child_by_field_name("type") is not None:
+                continue
+            is_private = _is_private(binding.name) and remover.uses.has_known_bases(path, binding.klass)
+            if is_private or _can_lose(remover, path, binding, node):
+                yield path, binding
+
+
+def _can_lose(remover: DependentRemover, path: str, member: Binding, node: Node) -> bool:
+    """Whether a class is an enum whose members are only used by their names, and that stays as it is without one."""
+    entity = Entity(path, member.klass)
+    bases = remover.uses.resolver.scope(path).bases.get(member.klass, ())
+    if not any(base.rpartition(".")[2] in _ENUMS for base in bases):
+        return False
+    module = remover.codebase.modules[path]
+    later = [b for b in module.bindings if b.klass == member.klass and b.start > member.start]
+    if any(b"auto()" in module.source[b.start : b.end] for b in (member, *later)) and later:
+        return False
+    name = member.klass.rpartition(".")[2]
+    for other, each in remover.codebase.modules.items():
+        plan = remover.plans.get(other)
+        for ref in each.references:
+            if ref.chain.rpartition(".")[2] != name or (plan is not None and plan.is_removed(ref.start, ref.end)):
+                continue
+            prefixes = remover.uses.resolver.prefixes(other, ref)
+            if entity in prefixes and not _only_names_the_type(remover.plan(other), ref.start, ref.end):
+                return False
+    return node.parent is not None
+
+
+def _only_names_the_type(plan: FilePlan, start: int, end: int) -> bool:
+    """Whether a use of a class is an annotation, or the second argument of ``isinstance``."""
+    node: Node | None = plan.root.descendant_for_byte_range(start, end)
+    while node is not None and not node.type.endswith(("_statement", "_definition", "block", "module")):
+        function = node.child_by_field_name("function") if node.type == "call" else None
+        if node.type == "type" or (function is not None and function.text == b"isinstance"):
+            return True
+        node = node.parent
+    return False
+
+
+# -------------------------------------------------------------------------------- attributes of objects
+def _kept_sources(remover: DependentRemover) -> Iterator[FilePlan]:
+    """The plans of files of sources that keep something."""
+    for path, plan in sorted(remover.plans.items()):
+        if plan.is_changed and not plan.deleted and not remover.codebase.is_test(path):
+            yield plan
+
+
+def _drop_attributes(
+    remover: DependentRemover, plan: FilePlan, words: RemainingWords, names: frozenset[str]
+) -> Iterator[tuple[str, str]]:
+    """Remove ``self._name = data`` where no code that stays has the name; only beside other statements."""
+    for symbol in plan.module.symbols:
+        if symbol.kind is not SymbolKind.METHOD or plan.is_removed(symbol.start, symbol.end):
+            continue
+        if not remover.uses.has_known_bases(plan.path, symbol.qualname.rpartition(".")[0]):
+            continue
+        node = plan.root.descendant_for_byte_range(symbol.body_start, symbol.body_start)
+        while node is not None and not (node.type in DEFINITIONS and node.end_byte == symbol.end):
+            node = node.parent
+        if node is None:
+            continue
+        parameters = {each.text for each in descendants(field(node, "parameters")) if each.type == "identifier"}
+        body = field(node, "body").named_children
+        found = [each for each in body if _is_dead(plan, each, words, names, parameters)]
+        for statement in found if len(found) + 1 < len(body) else ():
+            plan.remove_statement(statement)
+            text = plan.source[statement.start_byte : statement.end_byte].decode(errors="replace")
+            yield plan.path, f"in {symbol.qualname}: {text}"
+
+
+def _is_dead(
+    plan: FilePlan, statement: Node, words: RemainingWords, names: frozenset[str], parameters: set[bytes | None]
+) -> bool:
+    """Whether a statement gives an object an attribute that only removed code used."""
+    inner = statement.named_children[0] if statement.type == "expression_statement" else statement
+    left, right = field(inner, "left"), field(inner, "right")
+    if inner.type != "assignment" or left.type != "attribute" or field(left, "object").text != b"self":
+        return False
+    name = (field(left, "attribute").text or b"").decode(errors="replace")
+    if not _is_private(name) or name not in names or plan.is_removed(statement.start_byte, statement.end_byte):
+        return False
+    uses_parameter = any(each.type == "identifier" and each.text in parameters for each in descendants(right))
+    return not words.is_used(name) and not uses_parameter and is_constant(inner, target="attribute")

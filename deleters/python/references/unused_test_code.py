@@ -1,0 +1,112 @@
+"""Removal of what only hidden tests used: helpers, fixtures and constants of test files and of ``conftest.py``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from tree_sitter import Node
+
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.remaining_words import RemainingWords
+from excise.deleters.python.references.unused_code import is_reached_from_elsewhere
+from excise.types import Symbol, SymbolKind
+
+_AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|__")
+"""Names that a test runner looks for."""
+
+
+def support_files(remover: DependentRemover, done: Collection[str]) -> Iterator[str]:
+    """Files of the tests beside ``done`` that define something which only removed tests use."""
+    words = RemainingWords(remover.codebase, remover.plans)
+    names = words.removed(of_tests=True)
+    for path, module in sorted(remover.codebase.modules.items()):
+        if path in done or module.has_error or not remover.codebase.is_test(path) or _is_package(path):
+            continue
+        if any(names.intersection(symbol.name for symbol in module.symbols[1:])) or any(
+            binding.name in names for binding in module.bindings
+        ):
+            plan = remover.plan(path)
+            if any(True for _ in _unused(remover, plan, words, names)):
+                yield path
+
+
+def drop_unused_helpers(remover: DependentRemover, path: str) -> None:
+    """Remove from a file of the tests what only removed tests used, and what only that used, until there is no more.
+
+    Names of fixtures must stand in no other file of the tests that stay; other names must not be imported by one.
+    """
+    plan = remover.plan(path)
+    if _is_package(path):
+        return
+    before = -1
+    while not plan.deleted and before != (before := len(plan.statements)):
+        words = RemainingWords(remover.codebase, remover.plans)
+        for start, end in list(_unused(remover, plan, words, words.removed(of_tests=True))):
+            plan.remove_span(start, end)
+
+
+def _is_package(path: str) -> bool:
+    return path.rpartition("/")[2] == "__init__.py"
+
+
+def _unused(
+    remover: DependentRemover, plan: FilePlan, words: RemainingWords, names: Collection[str]
+) -> Iterator[tuple[int, int]]:
+    """The spans of definitions and assignments of a file that nothing uses any more."""
+    for symbol in plan.module.symbols:
+        if symbol.name not in names or not _is_helper(remover, symbol, plan):
+            continue
+        if _is_unused(remover, plan, words, symbol.name, _is_found_by_name(symbol)):
+            yield symbol.start, symbol.end
+    bound = [(b.klass, b.name) for b in plan.module.bindings]
+    for binding in plan.module.bindings:
+        statement = plan.source[binding.start : binding.end].lstrip()
+        is_simple = bound.count((binding.klass, binding.name)) == 1 and statement.startswith(binding.name.encode())
+        if binding.name not in names or not is_simple or _AUTOMATIC.match(binding.name):
+            continue
+        if plan.is_removed(binding.start, binding.end) or not _is_in_body(plan.node_at(binding.start, binding.end)):
+            continue
+        if binding.klass and not remover.uses.has_known_bases(plan.path, binding.klass):
+            continue
+        if _is_unused(remover, plan, words, binding.name, bool(binding.klass)):
+            yield binding.start, binding.end
+
+
+def _is_unused(
+    remover: DependentRemover, plan: FilePlan, words: RemainingWords, name: str, is_found_by_name: bool
+) -> bool:
+    if words.count_in(name, plan.path) > 1:
+        return False
+    if is_found_by_name or plan.path.rpartition("/")[2] == "conftest.py":
+        return not words.is_used(name, 0, without=plan.path)
+    return not is_reached_from_elsewhere(plan.path, name, remover.uses, remover.plans)
+
+
+def _is_helper(remover: DependentRemover, symbol: Symbol, plan: FilePlan) -> bool:
+    is_special = bool(_AUTOMATIC.match(symbol.name)) or symbol.name.startswith(("test", "Test"))
+    if "#" in symbol.qualname or not symbol.qualname or is_special:
+        return False
+    if plan.is_removed(symbol.start, symbol.end):
+        return False
+    if any("autouse" in d or "hookimpl" in d or "register" in d for d in symbol.decorators):
+        return False
+    owner = symbol.qualname.rpartition(".")[0]
+    if symbol.kind is SymbolKind.METHOD:
+        return remover.uses.has_known_bases(symbol.path, owner)
+    return symbol.kind in {SymbolKind.FUNCTION, SymbolKind.CLASS} and not owner
+
+
+def _is_found_by_name(symbol: Symbol) -> bool:
+    """Whether others use a definition without an import: a fixture, or a method."""
+    return symbol.kind is SymbolKind.METHOD or any("fixture" in decorator for decorator in symbol.decorators)
+
+
+def _is_in_body(assignment: Node) -> bool:
+    """Whether an assignment is a statement directly in a module or a class."""
+    statement = assignment.parent
+    if statement is None or statement.type != "expression_statement" or statement.parent is None:
+        return False
+    block = statement.parent
+    return block.type == "module" or (block.parent is not None and block.parent.type == "class_definition")

@@ -1,0 +1,263 @@
+"""What only removed code, or only hidden tests used, goes with them: nothing stays that says what was there."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.python.references.entry_points import LostNames, without_entry_points
+from excise.deleters.python.references.new_findings import new_findings
+from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+from .planned_deletions import REPO, delete_symbol
+from .test_remove_details import after, delete
+
+F = "def f():\n    return 1\n"
+
+
+# ------------------------------------------------------------------------------------------- sources
+def test_private_definitions_and_attributes_that_only_removed_code_used_go() -> None:
+    files = {
+        "m.py": (
+            "class Box:\n    _LIMIT = 3\n    _NAME = 'box'\n\n    def __init__(self, size):\n        self.size = size\n"
+            "        self._cache = {}\n        self._seen = size\n\n    def fill(self):\n"
+            "        return self._cached(self._LIMIT, _helper(1))\n\n    def _cached(self, n, m):\n"
+            "        return self._cache.get(n, m + self._seen)\n\n    def name(self):\n        return self._NAME\n\n\n"
+            "def _helper(n):\n    return _helper(n - 1) if n else _other()\n\n\ndef _other():\n    return 2\n"
+        ),
+        "n.py": "from m import Box\n\n\nclass Sub(Box):\n    pass\n",
+    }
+    deletion = delete(files, "m.py::Box.fill")
+    assert after(files, deletion)["m.py"] == (
+        "class Box:\n    _NAME = 'box'\n\n    def __init__(self, size):\n        self.size = size\n"
+        "        self._seen = size\n\n    def name(self):\n        return self._NAME\n"
+    )
+    assert deletion.removed == ("m.py::Box._LIMIT", "m.py::Box.fill"), "what only they used is no part of the interface"
+    assert {"m.py::Box._cached", "m.py::_helper", "m.py::_other"} <= dict(deletion.text).keys()
+    assert deletion.uses == (("m.py", "in Box.__init__: self._cache = {}"),)
+
+
+def test_private_methods_that_override_each_other_go_together() -> None:
+    hook = "    def _copied(self):\n        return {}\n"
+    files = {
+        "m.py": (
+            "class Box:\n    def copy(self):\n        return self._copied()\n\n" + hook.format(1)
+            + "\n\nclass Lid(Box):\n    size = 1\n\n" + hook.format("super()._copied()")
+        )
+    }  # fmt: skip
+    assert (
+        after(files, delete(files, "m.py::Box.copy"))["m.py"]
+        == "class Box:\n    pass\n\n\nclass Lid(Box):\n    size = 1\n"
+    )
+
+
+def test_private_names_that_others_may_look_for_stay() -> None:
+    files = {
+        "m.py": (
+            "import argparse\n\n\nclass A(argparse.HelpFormatter):\n    def _fill(self):\n        return 1\n\n\n"
+            "class B:\n    def _fill(self):\n        return 2\n\n    def _named(self):\n        return 3\n\n\n"
+            "def f(x):\n    return x._fill(), x._named()\n\n\ndef g(x):\n    return getattr(x, '_named')\n"
+        )
+    }
+    deletion = delete(files, "m.py::f")
+    assert after(files, deletion)["m.py"] == files["m.py"].replace(
+        "def f(x):\n    return x._fill(), x._named()\n\n\n", ""
+    )
+
+
+ENUM = "import enum\n\n\nclass Kind(enum.Enum):\n    PLAIN = 'plain'\n    BOLD = 'bold'\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_gone"),
+    [
+        ("def g(kind: Kind):\n    return isinstance(kind, Kind)\n", True),
+        ("def g(name):\n    return Kind(name)\n", False),
+        ("def g():\n    return list(Kind)\n", False),
+        ("def g(name):\n    return 'BOLD'\n", False),
+    ],
+    ids=["type", "lookup", "all", "name"],
+)
+def test_members_of_enums_that_only_removed_code_used_go(rest: str, is_gone: bool) -> None:
+    files = {"m.py": f"{ENUM}def f():\n    return Kind.BOLD\n\n\n{rest}"}
+    deletion = delete(files, "m.py::f")
+    assert ("    BOLD" not in after(files, deletion)["m.py"]) is is_gone
+    assert ("m.py::Kind.BOLD" in deletion.removed) is is_gone
+
+
+def test_attempts_to_import_go_as_a_whole() -> None:
+    attempt = "try:\n    import fast as quick\n    HAS_FAST = True\nexcept ImportError:\n    HAS_FAST = False\n\n\n"
+    files = {"m.py": f"{attempt}def f():\n    return quick.x if HAS_FAST else 1\n\n\ndef g():\n    return 2\n"}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "def g():\n    return 2\n"
+    second = "    try:\n        import slow as quick\n    except ImportError:\n        HAS_FAST = False\n"
+    nested = attempt.replace("    HAS_FAST = False\n", second)
+    before = files["m.py"]
+    files["m.py"] = before.replace(attempt, nested)
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "def g():\n    return 2\n"
+    files["m.py"] = before.replace("return 2", "return HAS_FAST")
+    assert after(files, delete(files, "m.py::f"))["m.py"].startswith(attempt)
+
+
+def test_examples_use_what_they_do_not_import() -> None:
+    text = 'import a\nimport b\n\n\ndef g():\n    """G.\n\n    >>> import a\n    >>> a.x, b.y\n    """\n'
+    files = {"m.py": f"{text}\n\ndef f():\n    return a, b\n"}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == text.replace("import a\n", "", 1)
+
+
+def test_an_import_that_tests_replace_in_another_module_goes() -> None:
+    files = {
+        "m.py": "from zone import Z\n\n\ndef f():\n    return Z\n\n\ny = 2\n",
+        "test_m.py": "import zone\nimport m\n\n\ndef test_y(monkeypatch):\n    monkeypatch.setattr(zone, 'Z', m.y)\n",
+    }
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "y = 2\n"
+    files["test_m.py"] = files["test_m.py"].replace("(zone,", "(m,")
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "from zone import Z\n\n\ny = 2\n"
+
+
+def test_of_an_attempt_to_import_only_what_is_unused_goes() -> None:
+    both = "try:\n    from fast import a, b\nexcept ImportError:\n    pass\n\n\n"
+    files = {"m.py": f"{both}def f():\n    return a\n\n\ndef g():\n    return b\n"}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == (both.replace("a, b", "b") + "def g():\n    return b\n")
+    fallback = (
+        "try:\n    from fast import _c\nexcept ImportError:\n    from functools import wraps\n\n    def _c(x):\n"
+        "        return wraps(x)\n\n\n"
+    )
+    files = {"m.py": f"{fallback}def f():\n    return _c(1)\n\n\ny = 2\n"}
+    assert after(files, delete(files, "m.py::f", "m.py::_c"))["m.py"] == "y = 2\n"
+
+
+def test_a_main_block_that_would_only_import_goes() -> None:
+    main = "if __name__ == '__main__':\n    import sys\n    f(sys.argv)\n"
+    files = {"m.py": f"{F}\n\ny = 2\n\n{main}"}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "y = 2\n"
+
+
+def test_files_that_only_removed_code_read_go_and_are_shown() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/words.py": (
+            "def common():\n    return open('data/common.txt').read()\n\n\n"
+            "def rare():\n    return open('rare.txt').read()\n"
+            "\n\ndef other():\n    return 'rare.txt'\n"
+        ),
+        "pkg/data/common.txt": "the\nof\n",
+        "pkg/data/rare.txt": "syzygy\n",
+        "pkg.egg-info/SOURCES.txt": "pkg/data/common.txt\n",
+        "tests/test_words.py": (
+            "from pkg.words import common\n\n\ndef test_common():\n    assert common() == 'the\\nof\\n'\n"
+        ),
+    }
+    tests = ("tests/test_words.py::test_common",)
+    codebase = PythonCodebase.from_texts(files)
+    deletion = delete_symbol(codebase, "pkg/words.py::common", tests)
+    left = after(files, deletion)
+    assert "pkg/data/common.txt" not in left
+    assert "pkg/data/common.txt" in deletion.source_patch
+    text = write_statement(codebase, deletion, REPO, tests).text
+    assert "`pkg/data/common.txt`:\n\n```\nthe\nof\n\n```" in text
+    assert "pkg/data/rare.txt" in after(files, delete(files, "pkg/words.py::rare"))
+
+
+# --------------------------------------------------------------------------------------- entry points
+LOST = LostNames({"pkg.gone"}, {("pkg.cli", "run")})
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "expected"),
+    [
+        ("pyproject.toml", "[project]\nname = 'a'\n\n[project.scripts]\na = 'pkg.gone:main'\n\n[tool.x]\ny = 1\n",
+         "[project]\nname = 'a'\n\n[tool.x]\ny = 1\n"),
+        ("pyproject.toml", "[project.scripts]\na = 'pkg.gone:main'\nb = 'pkg:b'\n", "[project.scripts]\nb = 'pkg:b'\n"),
+        ("setup.cfg", "[metadata]\nname = a\n\n[options.entry_points]\nconsole_scripts =\n    a = pkg.cli:run\n",
+         "[metadata]\nname = a\n\n"),
+        ("setup.cfg", "[options.entry_points]\nconsole_scripts =\n    a = pkg.cli:run\ngui_scripts =\n    b = pkg:b\n",
+         "[options.entry_points]\ngui_scripts =\n    b = pkg:b\n"),
+    ],
+    ids=["section", "entry", "cfg-section", "cfg-key"],
+)  # fmt: skip
+def test_sections_that_lose_their_last_entry_point_go(path: str, before: str, expected: str) -> None:
+    assert without_entry_points({path: before.encode()}, LOST) == {path: expected.encode()}
+
+
+def test_entry_points_of_set_up_code_go() -> None:
+    setup = "setup(\n    name='pkg',\n    entry_points={{'console_scripts': [{}]}},\n    zip_safe=True,\n)\n"
+    files = {
+        "setup.py": setup.format("'a = pkg.cli:f', 'b = pkg.cli:g'"),
+        "pkg/__init__.py": "",
+        "pkg/cli.py": F + "\n\ndef g():\n    return 2\n",
+    }
+    deletion = delete(files, "pkg/cli.py::f")
+    assert after(files, deletion)["setup.py"] == setup.format("'b = pkg.cli:g'")
+    files["setup.py"] = setup.format("'a = pkg.cli:f'")
+    deletion = delete(files, "pkg/cli.py::f")
+    assert after(files, deletion)["setup.py"] == "setup(\n    name='pkg',\n    zip_safe=True,\n)\n"
+
+
+# ---------------------------------------------------------------------------------------------- tests
+def test_fixtures_and_helpers_of_other_files_go_with_the_last_test_that_used_them() -> None:
+    fixture = "@pytest.fixture\ndef {}():\n    return {}\n"
+    files = {
+        "m.py": F + "\n\ndef g():\n    return 2\n",
+        "tests/__init__.py": "",
+        "tests/conftest.py": (
+            "import pytest\nimport json\n\nfrom tests.tools import table\n\n\n"
+            + fixture.format("one", "json.loads('1')")
+            + "\n\n"
+            + fixture.format("two", "table()")
+            + "\n\n"
+            + fixture.format("kept", "3")
+            + "\n\n"
+            + fixture.replace("fixture", "fixture(autouse=True)").format("always", "4")
+        ),
+        "tests/tools.py": "ROWS = [1]\n\n\ndef table():\n    return ROWS\n",
+        "tests/checks.py": "def check(x):\n    assert x\n",
+        "tests/data/f.json": "[1]\n",
+        "tests/data/g.json": "[2]\n",
+        "tests/test_f.py": (
+            "from m import f\nfrom tests.checks import check\n\n\ndef test_f(one, two, kept):\n"
+            "    check(open('tests/data/f.json'))\n"
+        ),
+        "tests/test_g.py": (
+            "from m import g\n\ntest_rows = [2]\n\n\n"
+            "class TestG:\n    rows = [1]\n\n    def _rows(self):\n        return self.rows\n\n"
+            "    def test_f(self):\n        assert self._rows() != test_rows\n\n    def test_g(self, kept):\n"
+            "        open('tests/data/g.json')\n"
+        ),
+    }
+    tests = ("tests/test_f.py::test_f", "tests/test_g.py::TestG::test_f")
+    left = after(files, delete(files, "m.py::f", hide=tests))
+    assert left["tests/conftest.py"] == (
+        "import pytest\n\n\n"
+        + fixture.format("kept", "3")
+        + "\n\n"
+        + fixture.replace("fixture", "fixture(autouse=True)").format("always", "4")
+    )
+    assert not {"tests/tools.py", "tests/checks.py", "tests/data/f.json", "tests/test_f.py"} & left.keys()
+    assert left["tests/test_g.py"] == (
+        "from m import g\n\n\nclass TestG:\n    def test_g(self, kept):\n        open('tests/data/g.json')\n"
+    )
+    assert "tests/data/g.json" in left
+
+
+# --------------------------------------------------------------------------------------- new findings
+@pytest.mark.parametrize(
+    ("before", "left", "expected"),
+    [
+        ("import a\na.b\n", "import a\n", ["unused import a in ''"]),
+        ("from a import b\nx: 'b' = 1\n", "from a import b\nx: 'b' = 1\n", []),
+        ("import a\n__all__ = ['a']\n", "import a\n__all__ = ['a']\n", []),
+        ("def f(): pass\ndef g(): return f()\n", "def g(): return f()\n", ["undefined name f in ''"]),
+        ("class C: pass\ndef g(x: 'C'): pass\n", "def g(x: 'C'): pass\n", ["undefined name C in ''"]),
+        ("def f():\n    x = 1\n    return x\n", "def f():\n    x = 1\n", ["unused variable x in 'f'"]),
+        ("def f():\n    x = 1\n    x += 1\n    return x\n", "def f():\n    x = 1\n    x += 1\n", []),
+        ("def f():\n    a, x = 1, 2\n    return a, x\n", "def f():\n    a, x = 1, 2\n    return a\n", []),
+        ("def f():\n    x = 1\n    return lambda: x\n", "def f():\n    x = 1\n    return lambda: x\n", []),
+        ("class A:\n    @b\n    def f(self):\n        import c\n        return c\n",
+         "class A:\n    @b\n    def f(self):\n        import c\n", ["unused import c in 'A.f'"]),
+        ("def f():\n    x = 1\n", "def f():\n    x = 1\n", []),
+        ("a(b)\n", "def (\n", []),
+    ],
+)  # fmt: skip
+def test_what_a_linter_says_of_a_file_and_did_not_say_before(before: str, left: str, expected: list[str]) -> None:
+    found = new_findings(before.encode(), left.encode())
+    assert [f"{each.kind} {each.name} in {each.scope!r}" for each in found] == expected
