@@ -123,14 +123,14 @@ def write_statement(
         _registered(deletion),
         _used(deletion),
         _examples(examples, words.fence),
-        _imports(codebase, shown, assigned, deletion),
+        _imports(codebase, shown, assigned, deletion, words.exports),
         how_checked(fail_to_pass, deletion, visibility),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = (
             _title(repo, shown, deletion, words),
-            _missing(codebase, shown, assigned, visibility, details, words.fence),
+            _missing(codebase, shown, assigned, visibility, details, words),
             *rest,
         )
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -210,7 +210,8 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
             "it again so that all of it does what is described here. Everything else in the project works and must "
             "keep working."
         )
-    also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
+    is_alone = set(map(path_of, deletion.removed)).issuperset(touched(deletion.source_patch))
+    also = "" if is_alone else ", together with the imports and exports that named it"
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
@@ -228,7 +229,7 @@ def _missing(
     assigned: Mapping[str, str],
     visibility: Visibility,
     details: Mapping[str, Sequence[str]],
-    fence: str,
+    words: StatementWords,
 ) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
@@ -243,12 +244,12 @@ def _missing(
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
         entries = (
-            _head(symbol, visibility, fence)
+            _head(symbol, visibility, codebase.modules[symbol.path], words)
             + _docstring(symbol, visibility, codebase.modules[symbol.path])
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
-        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility, fence)])
+        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility, words.fence)])
     if any(FILLED_IN in line for each in details.values() for line in each):
         lines.append(f"\nIn texts and messages, `{FILLED_IN}` stands for what is filled in.")
     return "\n".join(lines)
@@ -279,15 +280,15 @@ def _detail_lines(lines: Sequence[str]) -> str:
     return "".join(f"\n{line}" for line in ("", *lines)) if lines else ""
 
 
-def _head(symbol: Symbol, visibility: Visibility, fence: str) -> str:
+def _head(symbol: Symbol, visibility: Visibility, module: Module, words: StatementWords) -> str:
     if symbol.kind is SymbolKind.MODULE:
         return ""
     if visibility is Visibility.BEHAVIOUR:
         return f"\n{_bare(symbol)}"
     marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
-    head = f"{marks}\n{_signature(symbol)}".strip()
+    head = f"{marks}\n{words.declaration(module, symbol) or _signature(symbol)}".strip()
     owner = _numberless(symbol.qualname.rpartition(".")[0])
-    return f"\n```{fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
+    return f"\n```{words.fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
 def _docstring(symbol: Symbol, visibility: Visibility, module: Module) -> str:
@@ -445,7 +446,9 @@ def _examples(lines: Sequence[str], fence: str) -> str:
     return "\n".join([intro, *lines, "```"]) if lines else ""
 
 
-def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion) -> str:
+def _imports(
+    codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion, exports: str
+) -> str:
     """The section with other files of the project from which the removed names could be imported."""
     names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
     names |= {name for each in assigned if "." not in (name := name_in_file(each))}
@@ -456,7 +459,7 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str
     for path, module in sorted(codebase.modules.items()):
         if codebase.is_test(path) or path in own:
             continue
-        text = "\n".join(removed.get(path, ()))
+        text = "\n".join(line for line in removed.get(path, ()) if re.match(exports, line.strip()))
         if path.endswith("__init__.py"):
             text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
         calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
