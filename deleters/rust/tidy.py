@@ -93,7 +93,7 @@ def _traits(source: bytes) -> frozenset[str]:
         held = [node] if node.type in {"trait_bounds", "abstract_type", "dynamic_type"} else []
         trait = node.child_by_field_name("trait") if node.type == "impl_item" else None
         for each in (*held, *([trait] if trait is not None else [])):
-            found.update(text(leaf, source) for leaf in descendants(each) if leaf.type in NAMES)
+            found.update(text(leaf, source) for leaf in descendants(each) if leaf.type == "type_identifier")
     return frozenset(found)
 
 
