@@ -111,13 +111,20 @@ class RemovalPlan:
 
     # ------------------------------------------------------------------------------------ what is needed
     def _settled(self, wanted: frozenset[str], kept: set[str]) -> frozenset[str]:
-        """What can go of the wanted definitions, with what goes along: nothing that code which stays refers to."""
+        """What can go of the wanted definitions, with what goes along: nothing that code which stays refers to.
+
+        Raises :class:`DeletionRefused` if one that stays goes along with another that does not.
+        """
         while True:
             gone = self._closure(wanted - kept)
             needed = {key for key in gone if self._is_needed(self._sources[key], gone, wanted)}
             if not needed:
                 return gone
+            before = len(kept)
             kept |= needed | {around for key in needed for around in self._around(self._sources[key])}
+            kept |= {key for key in gone if any(each.key in needed for each in self._related(self._sources[key]))}
+            if len(kept) == before:
+                raise DeletionRefused(f"{min(needed)}: code that stays needs it", reason=USED_ELSEWHERE)
 
     def _around(self, definition: Definition) -> Iterator[str]:
         """What has to stay where a definition stays: what it is in, and the types that it is about."""

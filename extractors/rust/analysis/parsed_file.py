@@ -272,6 +272,14 @@ def _members(node: Node) -> list[Node]:
     return [each for each in (body.named_children if body is not None else ()) if each.type in kinds]
 
 
+def _parameters(node: Node, source: bytes) -> set[str]:
+    """Names of the parameters of a generic item."""
+    declared = node.child_by_field_name("type_parameters")
+    inside = declared.named_children if declared is not None else []
+    names = (each.child_by_field_name("name") for each in inside)
+    return {text(name, source) for name in names if name is not None}
+
+
 def _is_in_trait_impl(node: Node) -> bool:
     block = node.parent.parent if node.parent is not None else None
     return block is not None and block.type == "impl_item" and block.child_by_field_name("trait") is not None
@@ -282,7 +290,8 @@ def _definition(
 ) -> Definition:
     start, end = whole_lines(node, source)
     name = field_text(node, "name", source)
-    kind = _KINDS.get(node.type, DefinitionKind.VALUE)
+    is_associated = around is not None and node.type == "type_item"
+    kind = DefinitionKind.VALUE if is_associated else _KINDS.get(node.type, DefinitionKind.VALUE)
     qualname = symbols.get((node.start_byte, node.end_byte)) or f"{name or node.type}@{node.start_byte}"
     body = node.child_by_field_name("body")
     inner = _members(node)
@@ -306,7 +315,7 @@ def _definition(
         uses=frozenset(uses),
         head=frozenset(head),
         holder=around.qualname if around is not None else "",
-        about=frozenset(head) if kind is DefinitionKind.PART else frozenset(),
+        about=frozenset(head - _parameters(node, source)) if kind is DefinitionKind.PART else frozenset(),
         group=f"{path}::{re.sub(r'#.*', '', qualname)}" if is_plain else "",
         is_private=bool(name) and not in_trait_impl and not _is_public(node, source),
         is_fixed=in_trait_impl or is_loose,
