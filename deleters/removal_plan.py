@@ -52,14 +52,18 @@ class RemovalPlan:
 
     # ------------------------------------------------------------------------------------ what goes together
     def _wanted(self, chosen: Iterable[Symbol]) -> frozenset[str]:
-        """Keys of the definitions that symbols are, of those in them, and of their methods."""
+        """Keys of the definitions that symbols are, of those in them, and of their methods.
+
+        What the language itself calls, such as destructors, goes with its type alone.
+        """
         found: set[str] = set()
         for symbol in chosen:
             if symbol.kind is SymbolKind.MODULE:
                 found |= {each.key for each in self._sources.values() if each.path == symbol.path}
-            elif symbol.symbol_id in self._sources and self._codebase.is_removable(symbol.symbol_id):
+            elif symbol.symbol_id in self._sources:
                 found |= {each.key for each in self._with_members(self._sources[symbol.symbol_id])}
-        return frozenset(found)
+        symbols = self._codebase.symbols()
+        return frozenset(key for key in found if key not in symbols or self._codebase.is_removable(key))
 
     def _with_members(self, definition: Definition) -> Iterator[Definition]:
         yield definition

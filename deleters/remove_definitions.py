@@ -52,20 +52,17 @@ class RemoveDeleter(Generic[C]):
         plan.drop_unused(self._names_in_tests(own, tests))
         symbols = own.symbols()
         tested = self._names_in_tests(own, {})
-        gone = [each for each in plan.gone if each.names and each.kind is not DefinitionKind.PART]
-        outer = {each.key for each in _outermost(gone)}
-        told = [
-            each.key
-            for each in gone
-            if each.key in symbols
-            or (each.key in outer and (not each.is_private or each.names & tested[own.scope_of(each.path)]))
-        ]
+        keys = {each.key for each in plan.gone}
+        inside = {each.key for each in plan.gone if each.holder and joined(each.path, each.holder) in keys}
+        gone = [each for each in plan.gone if each.names and (each.key in symbols or each.key not in inside)]
+        told = [d.key for d in gone if d.key in symbols or not d.is_private or d.names & tested[own.scope_of(d.path)]]
+        parts = self._parts(own, plan)
         stubs = [each.key for each in plan.stubs]
         files = EditedFiles(
             changed={**self._changed(own, plan), **tests},
             removed=[*told, *stubs],
             hidden=hidden,
-            text=[*_texts(own, gone), *self._parts(own, plan)],
+            text=[*_texts(own, gone), *parts],
             stubs_of=[key for key in (*told, *stubs) if key in symbols],
         )
         return build_deletion(
@@ -121,14 +118,18 @@ class RemoveDeleter(Generic[C]):
                 found[codebase.scope_of(path)].update(name for each in left.definitions for name in each.uses)
         return {scope: frozenset(names) for scope, names in found.items()}
 
-    def _parts(self, codebase: C, plan: RemovalPlan) -> Iterator[tuple[str, str]]:
-        """(id of the part, text) of each body that goes."""
+    def _parts(self, codebase: C, plan: RemovalPlan) -> list[tuple[str, str]]:
+        """(id of the part, text) of each body that goes; a function of which nothing would go is no stub."""
         symbols = codebase.symbols()
+        found: dict[str, list[tuple[str, str]]] = {}
         for symbol in (symbols[each.key] for each in plan.stubs):
             (edit,) = self._edits.bodies(codebase, [symbol], "raise")[symbol.path]
             source = codebase.modules[symbol.path].source
             after = source[symbol.start : edit.start] + edit.replacement + source[edit.end : symbol.end]
-            yield from texts_of_parts(symbol.symbol_id, text_of(codebase, symbol), after.decode("utf-8", "replace"))
+            before = text_of(codebase, symbol)
+            found[symbol.symbol_id] = texts_of_parts(symbol.symbol_id, before, after.decode("utf-8", "replace"))
+        plan.stubs = [each for each in plan.stubs if found[each.key]]
+        return [part for parts in found.values() for part in parts]
 
 
 def _outermost(definitions: Sequence[Definition]) -> list[Definition]:

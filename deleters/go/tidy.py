@@ -35,9 +35,12 @@ def tidied(before: GoModule, after: bytes) -> bytes:
 def goes_whole(codebase: GoCodebase, path: str) -> bool:
     """Whether a file without definitions goes: it holds no documentation of its package."""
     root = parse_tree(codebase.modules[path].source).root_node
-    clause = next((node for node in root.named_children if node.type == "package_clause"), None)
-    above = clause.prev_named_sibling if clause is not None else None
-    return above is None or above.type != "comment" or above.end_point[0] + 1 != clause.start_point[0]
+    clauses = (node for node in root.named_children if node.type == "package_clause")
+    above = ((each.prev_named_sibling, each) for each in clauses)
+    return not any(
+        comment is not None and comment.type == "comment" and comment.end_point[0] + 1 == clause.start_point[0]
+        for comment, clause in above
+    )
 
 
 def _is_empty(node: Node) -> bool:

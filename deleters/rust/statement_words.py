@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from excise.deleters.rust.bodies import PLACEHOLDER
-from excise.extractors.rust.analysis.grammar import attributes_of, parse_tree
+from excise.extractors.rust.analysis.grammar import attributes_of, parse_tree, text
 from excise.protocols import Module
 from excise.types import Symbol
 
@@ -54,13 +54,16 @@ class RustWords:
 
 
 def _in_block(function: Node, source: bytes, symbol: Symbol) -> str:
-    """The signature of a function below the head of its ``impl``; empty for one of a plain ``impl Type``."""
+    """The signature of a function below the head of its ``impl``, with the types in it; empty for a plain one."""
     block = function.parent.parent if function.parent is not None else None
     body = block.child_by_field_name("body") if block is not None and block.type == "impl_item" else None
     if block is None or body is None:
         return ""
     head = " ".join(source[block.start_byte : body.start_byte].decode("utf-8", "replace").split())
-    return "" if head == f"impl {symbol.qualname.split('.')[-2]}" else f"{head}\n{symbol.signature}"
+    if head == f"impl {symbol.qualname.split('.')[-2]}":
+        return ""
+    types = [f"    {text(each, source)}" for each in body.named_children if each.type == "type_item"]
+    return "\n".join([head, *types, symbol.signature])
 
 
 def _without_bodies(declared: Node, source: bytes) -> str:

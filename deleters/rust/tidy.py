@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -41,16 +42,18 @@ def tidied(before: RustModule, after: bytes) -> bytes:
     """The edited file ``after`` without the imports that it no longer uses by name, but did use ``before``, and without
     modules in which only imports are left.
 
-    What is exported stays, and so do traits: their methods are used without their names.
+    What is exported stays, and so do traits whose methods may be used: that is done without their names.
     """
     was_used, used = _used(before.source), _used(after)
     traits = _traits(before.source)
 
     def is_unused(leaf: Leaf) -> bool:
-        may_have_methods = leaf.name in traits or leaf.name == "Write"
-        plain = leaf.path[:1] and leaf.path[0] in _LIBRARIES and not _WITHOUT_METHODS.isdisjoint(leaf.path)
-        stays = leaf.is_public or leaf.name in {"*", "self"} or (may_have_methods and not plain) or leaf.name == "Write"
-        return not stays and leaf.bound in was_used and leaf.bound not in used
+        if leaf.is_public or leaf.name in {"*", "self", "Write"} or leaf.bound not in was_used or leaf.bound in used:
+            return False
+        if leaf.name not in traits or (leaf.path[0] in _LIBRARIES and not _WITHOUT_METHODS.isdisjoint(leaf.path)):
+            return True
+        methods = traits[leaf.name]
+        return bool(methods) and "io" not in leaf.path and methods.isdisjoint(used)
 
     found = apply_edits(after, without_leaves(after, is_unused))
     had = {field_text(each, "name", before.source) for each in _modules(before.source, _has_items)}
@@ -86,15 +89,19 @@ def _used(source: bytes) -> frozenset[str]:
     return frozenset(found)
 
 
-def _traits(source: bytes) -> frozenset[str]:
-    """Names in places where only traits stand: bounds, and ``impl``, ``dyn``."""
-    found: set[str] = set()
+def _traits(source: bytes) -> dict[str, set[str]]:
+    """Names in places where only traits stand (bounds, ``impl``, ``dyn``), to the functions that ``impl`` blocks give
+    them."""
+    found: dict[str, set[str]] = defaultdict(set)
     for node in descendants(parse_tree(source).root_node):
-        held = [node] if node.type in {"trait_bounds", "abstract_type", "dynamic_type"} else []
         trait = node.child_by_field_name("trait") if node.type == "impl_item" else None
-        for each in (*held, *([trait] if trait is not None else [])):
-            found.update(text(leaf, source) for leaf in descendants(each) if leaf.type == "type_identifier")
-    return frozenset(found)
+        held = node if node.type in {"trait_bounds", "abstract_type", "dynamic_type"} else trait
+        names = [text(leaf, source) for leaf in descendants(held) if leaf.type == "type_identifier"] if held else []
+        body = node.child_by_field_name("body") if trait is not None else None
+        functions = [each for each in (body.named_children if body is not None else ()) if each.type == "function_item"]
+        for name in names:
+            found[name].update(field_text(each, "name", source) for each in functions)
+    return found
 
 
 def mentions(codebase: RustCodebase, gone: Sequence[Definition]) -> Mapping[str, list[Edit]]:

@@ -170,8 +170,10 @@ def test_what_code_that_stays_uses_is_left_as_a_stub(codebase: JavaCodebase, tmp
 SHAPES = {
     "src/Shape.java": "/** A shape. */\npublic interface Shape {\n    /** Its area. */\n    int area();\n}\n",
     "src/Square.java": (
+        # of the constructor nothing would go, so that it is no stub
         "/** A square; see {@link Disc} and {@link Square#corners() the corners}.\n *\n * @see Disc#area()\n */\n"
-        "public class Square implements Shape {\n    private static final int FOUR = 4;\n\n    @Override\n"
+        "public class Square implements Shape {\n    private static final int FOUR = 4;\n\n"
+        "    public Square() {\n        super();\n    }\n\n    @Override\n"
         "    public int area() {\n        return 1;\n    }\n\n    /** Corners. */\n    public int corners() {\n"
         "        return FOUR;\n    }\n\n    public int corners(int more) {\n        return more;\n    }\n}\n"
     ),
@@ -213,7 +215,9 @@ def test_the_compiler_says_which_methods_must_stay(tmp_path: Path) -> None:
     codebase = JavaCodebase.from_texts(SHAPES)
     files = {path: text.encode() for path, text in SHAPES.items()}
     deleter = get("remove", "java")
-    wanted = feature("src/Square.java::Square.area", "src/Square.java::Square.corners")
+    wanted = feature(
+        "src/Square.java::Square.area", "src/Square.java::Square.corners", "src/Square.java::Square.Square"
+    )
     first = deleter.delete(codebase, wanted)
     said = said_by_javac(tmp_path / "first", {**files, **apply_patch(files, first.source_patch)})
     assert "does not override abstract method area()" in said
