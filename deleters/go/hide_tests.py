@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from excise.deleters.deletion_record import Changed
+from excise.deleters.deletion_record import USED_ELSEWHERE, Changed
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.edits.removed_lines import removals
 from excise.deleters.go.tidy import tidied
@@ -34,7 +34,7 @@ def hide(codebase: GoCodebase, tests: Iterable[str], mentions: Mentions) -> tupl
         gone = [each for each in in_tests if _is_function(each) and each.qualname in wanted.get(each.path, ())]
         gone = with_mentions(codebase, in_tests, [*gone, *mentions.seeds(in_tests)])
         if kept := next((each for each in gone if each.is_fixed), None):
-            raise DeletionRefused(f"{kept.key}, which Go calls, needs it", reason="test_setup_needs_it")
+            raise DeletionRefused(f"{kept.key}, which Go calls, needs it", reason=USED_ELSEWHERE)
         hidden |= {each.key for each in gone if _is_function(each) and each.qualname.startswith(ENTRIES)}
         hidden |= {joined(path, name) for path in folder for name in wanted.get(path, ())}
         _add_unused(every, in_tests, gone)

@@ -57,9 +57,10 @@ def test_every_task_passed_every_gate(ledger: Any, tasks: list[Task]) -> None:
         certificate = ledger.taskset.certificate(task.instance_id)
         assert {verdict.outcome for verdict in certificate.verdicts} == {GateOutcome.PASSED}
         assert certificate.tools["java"].startswith("17.")
-        assert (task.language, task.deleter) == ("java", "stub")
+        assert task.language == "java"
         assert "```java\n" in task.problem_statement
-        assert "throw new UnsupportedOperationException" in task.deletion_patch
+        placeholder = "throw new UnsupportedOperationException"
+        assert (placeholder in task.deletion_patch) == (task.deleter != "remove")
 
 
 def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult]) -> None:
