@@ -54,7 +54,8 @@ class RemoveDeleter(Generic[C]):
         tested = self._names_in_tests(own, {})
         keys = {each.key for each in plan.gone}
         inside = {each.key for each in plan.gone if each.holder and joined(each.path, each.holder) in keys}
-        gone = [each for each in plan.gone if each.names and (each.key in symbols or each.key not in inside)]
+        named = [each for each in plan.gone if each.names and each.kind is not DefinitionKind.PART]
+        gone = [each for each in named if each.key in symbols or each.key not in inside]
         told = [d.key for d in gone if d.key in symbols or not d.is_private or d.names & tested[own.scope_of(d.path)]]
         parts = self._parts(own, plan)
         stubs = [each.key for each in plan.stubs]
@@ -81,8 +82,7 @@ class RemoveDeleter(Generic[C]):
         """
         own = self._edits.own(codebase)
         removed = set(deletion.removed)
-        gone = [d for d in own.definitions() if d.key in removed - self._kept]
-        gone += _blocks(own, removed)
+        gone = [d for d in own.definitions() if d.key in removed - self._kept], list(_blocks(own, removed))
         shipped = _Shipped(own, self._edits, deletion)
         kept, hidden = set(self._kept), set(self._hidden)
         for error in (error for message in messages for error in self._edits.build_errors(message)):
@@ -191,11 +191,13 @@ class _Shipped(Generic[C]):
         return self._changed.get(path, module.source if module is not None else b"") or b""
 
 
-def _missed(error: BuildError, gone: Sequence[Definition], shipped: _Shipped[C]) -> set[str]:
-    """Keys of the definitions that an error is about, of those that are gone: the first place that names some tells."""
+def _missed(error: BuildError, gone: Iterable[Sequence[Definition]], shipped: _Shipped[C]) -> set[str]:
+    """Keys of the definitions that an error is about, of the first group that is gone of which one is: the first place
+    that names some tells."""
     texts = (error.text.partition("\n")[0], error.text, shipped.line(error))
     names = (name for each in shipped.at(error) for name in each.names)
-    for words in (*(set(re.findall(r"\w+", text)) for text in texts), set(names)):
-        if found := {each.key for each in gone if each.names & words}:
+    places = [*(set(re.findall(r"\w+", text)) for text in texts), set(names)]
+    for group, words in ((group, words) for group in gone for words in places):
+        if found := {each.key for each in group if each.names & words}:
             return found
     return set()

@@ -81,6 +81,8 @@ def _users(
     if definition.key in codebase.symbols():
         callers = codebase.callers(definition.key)
         return [d for d in definitions if d.key in callers or (d.path in callers and _has(d, definition.names))]
+    if definition.kind is DefinitionKind.PART:
+        return []
     return [d for d in definitions if d.uses & definition.names and d is not definition]
 
 

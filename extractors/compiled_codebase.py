@@ -40,7 +40,7 @@ class Definition:
     kind: DefinitionKind
     """What it defines."""
     names: frozenset[str]
-    """The plain names by which other code refers to it."""
+    """The plain names by which other code refers to it; of a block, that of the trait that it implements."""
     start: int
     """First byte of its lines, with comments and attributes directly above it."""
     code: int

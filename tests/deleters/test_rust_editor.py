@@ -160,6 +160,27 @@ def test_what_code_that_stays_uses_is_left_as_a_stub(root: Path, codebase: RustC
     assert sorted(texts) == sorted(deletion.text)
 
 
+def test_the_compiler_says_which_traits_must_stay(root: Path, tmp_path: Path) -> None:
+    files = {path: (root / path).read_text() for path in list_files(root) if path.endswith(".rs")}
+    files["src/lib.rs"] += (
+        "\n/// A length as text.\npub fn shown(length: Length) -> String {\n    length.to_string()\n}\n"
+    )
+    before = {path: text.encode() for path, text in files.items()}
+    codebase, deleter = RustCodebase.from_texts(files, names=["lengths"]), get("remove", "rust")
+    wanted = feature("src/lib.rs::Length.fmt", "src/lib.rs::longest", tests=("tests/api.rs::longest_of_some",))
+    first = deleter.delete(codebase, wanted)
+    assert first.deleter == "remove"
+    shipped = {**before, **apply_patch(before, first.source_patch), **apply_patch(before, first.hide_patch)}
+    said = compiled(root, tmp_path / "first", shipped)
+    assert "Display" in said
+    assert isinstance(deleter, CompiledDeleter)
+    second = deleter.corrected(codebase, first, [said]).delete(codebase, wanted)
+    assert (second.deleter, second.removed) == ("remove_and_stub", first.removed)
+    shipped = {**before, **apply_patch(before, second.source_patch), **apply_patch(before, second.hide_patch)}
+    assert b"fmt::Result {\n        unimplemented!()" in (shipped["src/lib.rs"] or b"")
+    assert compiled(root, tmp_path / "second", shipped) == ""
+
+
 def test_types_go_with_all_that_is_about_them_and_modules_with_their_files() -> None:
     files = {
         "src/lib.rs": (

@@ -308,7 +308,7 @@ def _definition(
         path=path,
         qualname=qualname,
         kind=kind,
-        names=frozenset({name} if name else ()),
+        names=frozenset({name} if name else filter(None, [type_name(node.child_by_field_name("trait"), source)])),
         start=start,
         code=node.start_byte,
         end=end,
