@@ -30,7 +30,8 @@ class RemovalPlan:
         self._by_about = self._index(lambda d: [(codebase.scope_of(d.path), name) for name in d.about])
         self._by_group = self._index(lambda d: [(codebase.scope_of(d.path), d.group)] if d.group else [])
         wanted = self._wanted(chosen)
-        gone = self._settled(wanted, set(kept))
+        self._kept = set(kept)
+        gone = self._settled(wanted, self._kept)
         self.gone = [each for each in self._sources.values() if each.key in gone]
         """What is taken out."""
         self.stubs = [self._sources[key] for key in sorted(wanted - gone) if self._can_be_stub(key)]
@@ -179,6 +180,7 @@ class RemovalPlan:
         ``named_in_tests`` maps parts of the project to the names in tests that stay.
         """
         stubs = {each.key for each in self.stubs}
+        staying = stubs | self._kept
         while True:
             gone = {each.key for each in self.gone}
             dropped = {name for each in self.gone for name in each.uses}
@@ -188,18 +190,23 @@ class RemovalPlan:
             dead = [
                 each
                 for each in left
-                if each.is_private and each.names and not each.is_fixed and each.key not in stubs
-                if each.names <= dropped and self._is_unused(each, counts, named_in_tests)
+                if each.is_private and each.names and not each.is_fixed and each.key not in staying
+                if each.names <= dropped and self._is_unused(each, gone, counts, named_in_tests)
             ]
-            more = self._closure(gone | {each.key for each in dead}) - gone - stubs
-            if not more:
+            more = self._closure(gone | {each.key for each in dead}) - gone
+            if not more or more & staying:
                 return
             self.gone = [each for each in self._sources.values() if each.key in gone | more]
 
     def _is_unused(
-        self, definition: Definition, counts: Counter[str], named_in_tests: dict[str, frozenset[str]]
+        self,
+        definition: Definition,
+        gone: set[str],
+        counts: Counter[str],
+        named_in_tests: dict[str, frozenset[str]],
     ) -> bool:
-        own = {each.key: each for each in (definition, *self._related(definition))}
+        """Whether nothing but a definition, and what goes with it, has its name, of what is not gone yet."""
+        own = {each.key: each for each in (definition, *self._related(definition)) if each.key not in gone}
         uses = Counter(name for each in own.values() for name in each.uses)
         named = named_in_tests.get(self._codebase.scope_of(definition.path), frozenset())
         return all(counts[name] <= uses[name] and name not in named for name in definition.names)

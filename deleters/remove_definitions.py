@@ -89,7 +89,8 @@ class RemoveDeleter(Generic[C]):
             if own.is_test(error.path):
                 hidden |= shipped.keys_at(error)
             else:
-                kept |= _missed(error, gone, shipped)
+                missed = _missed(error, gone, shipped)
+                kept |= missed | _asked_for(own, error, [each for each in gone[0] if each.key in missed], gone[0])
         if kept == self._kept and hidden == self._hidden:
             raise DeletionRefused("what is left does not compile", reason=USED_ELSEWHERE)
         return RemoveDeleter(self._edits, frozenset(kept), frozenset(hidden))
@@ -159,6 +160,20 @@ def _texts(codebase: Codebase, gone: Sequence[Definition]) -> Iterator[tuple[str
 
 
 # ------------------------------------------------------------------------------------------- what a compiler says
+def _asked_for(
+    codebase: CompiledCodebase[Any], error: BuildError, missed: Sequence[Definition], gone: Sequence[Definition]
+) -> set[str]:
+    """Keys of the functions beside missed ones that the types have which a message names.
+
+    Of an interface that a type no longer meets, compilers tell one method.
+    """
+    words = set(re.findall(r"\w+", error.text.partition("\n")[0]))
+    types = (d for d in codebase.definitions() if d.kind is DefinitionKind.TYPE and d.names & words)
+    names = {name for each in types for name in each.uses}
+    places = {(each.path, each.holder, each.about) for each in missed}
+    return {d.key for d in gone if (d.path, d.holder, d.about) in places and d.names & names}
+
+
 class _Shipped(Generic[C]):
     """The files of a tree without a deletion, as a compiler saw them."""
 
