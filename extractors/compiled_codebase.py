@@ -6,6 +6,8 @@ import os
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +17,66 @@ from excise.protocols import Module
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, joined
 
-M = TypeVar("M", bound=Module)
+
+class DefinitionKind(StrEnum):
+    """What a definition defines."""
+
+    FUNCTION = "function"
+    TYPE = "type"
+    VALUE = "value"
+    """Constants and variables."""
+    PART = "part"
+    """What adds to types, such as an ``impl`` block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What can be taken out of a file: a definition with all that belongs to it."""
+
+    path: str
+    """File."""
+    qualname: str
+    """Qualified name, that of its symbol if it is one; unique in the file."""
+    kind: DefinitionKind
+    """What it defines."""
+    names: frozenset[str]
+    """The plain names by which other code refers to it; of a block, that of the trait that it implements."""
+    start: int
+    """First byte of its lines, with comments and attributes directly above it."""
+    code: int
+    """First byte of the definition itself."""
+    end: int
+    """One past the last byte, with the rest of the line."""
+    uses: frozenset[str]
+    """All names in it, but for those in definitions inside it."""
+    head: frozenset[str]
+    """Those of them that it uses without its body: what a stub of it uses."""
+    holder: str = ""
+    """Qualified name of the definition around it in the file."""
+    about: frozenset[str] = frozenset()
+    """Names of types without any of which it has no meaning: that of a method's receiver."""
+    group: str = ""
+    """What it goes with: definitions of one group are one thing, such as variants of a function for several systems."""
+    is_private: bool = False
+    """Whether code outside its package, crate or file cannot refer to it."""
+    is_fixed: bool = False
+    """Whether it cannot go alone: the language itself calls it, or what is around it must have it."""
+
+    @property
+    def key(self) -> str:
+        """``path::qualname``: the id of its symbol, if it is one."""
+        return joined(self.path, self.qualname)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledModule(Module):
+    """A parsed file of a compiled language."""
+
+    definitions: tuple[Definition, ...]
+    """Its definitions in order; one that holds others comes before these."""
+
+
+M = TypeVar("M", bound=CompiledModule)
 
 
 class CompiledCodebase(ABC, Generic[M]):
@@ -48,6 +109,15 @@ class CompiledCodebase(ABC, Generic[M]):
     @abstractmethod
     def compiled_name(self, symbol_id: str) -> str:
         """See :meth:`excise.protocols.Codebase.compiled_name`."""
+
+    def scope_of(self, path: str) -> str:  # noqa: ARG002
+        """The part of the project in which a name that a file gives means the same without its path."""
+        return ""
+
+    def definitions(self) -> Iterator[Definition]:
+        """All definitions, those of tests included."""
+        for module in self.modules.values():
+            yield from module.definitions
 
     def is_vendored(self, path: str) -> bool:
         """Whether the file belongs to a copy of another project."""

@@ -281,20 +281,20 @@ def shapes(shapes_run: Run, prepared: Prepared) -> Run:
 
 @pytest.fixture(scope="session")
 def spans(shared: Path) -> Run:
-    """A finished run of ``excise generate`` on ``spans``, a tiny project in Go: two tasks."""
-    return finish(run_folder(shared, "spans", CONFIG), "spans", "--limit", "2", "--workers", "1")
+    """A finished run of ``excise generate`` on ``spans``, a tiny project in Go: one task."""
+    return finish(run_folder(shared, "spans", CONFIG), "spans", "--limit", "1", "--workers", "1")
 
 
 @pytest.fixture(scope="session")
 def lengths(shared: Path) -> Run:
-    """A finished run of ``excise generate`` on ``lengths``, a tiny project in Rust: two tasks."""
-    return finish(run_folder(shared, "lengths", CONFIG), "lengths", "--limit", "2", "--workers", "1")
+    """A finished run of ``excise generate`` on ``lengths``, a tiny project in Rust: one task."""
+    return finish(run_folder(shared, "lengths", CONFIG), "lengths", "--limit", "1", "--workers", "1")
 
 
 @pytest.fixture(scope="session")
 def ledger(shared: Path) -> Run:
-    """A finished run of ``excise generate`` on ``ledger``, a tiny project in Java: two tasks."""
-    return finish(run_folder(shared, "ledger", CONFIG), "ledger", "--limit", "2", "--workers", "1")
+    """A finished run of ``excise generate`` on ``ledger``, a tiny project in Java: one task."""
+    return finish(run_folder(shared, "ledger", CONFIG), "ledger", "--limit", "1", "--workers", "1")
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from excise.deleters.all_deleters import get as get_deleter
 from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.delta_debugging import largest_clean
 from excise.errors import DeletionRefused
-from excise.protocols import Deleter
+from excise.protocols import CompiledDeleter, Deleter
 from excise.types import (
     Deletion,
     Feature,
@@ -39,6 +39,10 @@ MAX_REFUSALS = 12
 """How many parts of a feature that cannot be deleted as a whole are planned, without running a test."""
 MAX_LEAVINGS = 3
 """How often code of which there is a copy elsewhere is left out of a deletion."""
+MAX_CORRECTIONS = 4
+"""How often definitions that the compiler misses become stubs, and tests that it names are hidden."""
+MAX_MESSAGE = 2000
+"""Maximum number of characters of what a runner says about a file."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
 
@@ -52,6 +56,7 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
     if deleter_name == "path":
         feature = _with_failing_tests(bench, deleter, feature)
     feature, plan = _plan_without_copies(bench, deleter, feature)
+    deleter, plan = _plan_that_builds(bench, deleter, feature, plan)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(MAX_WIDENINGS):
         run, failing = _run_shipped(plan)
@@ -59,11 +64,32 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
             return plan
         wider = _whole_functions(bench, [*plan.hidden, *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
-            return _shrink(plan, feature, failing, run)
+            return _shrink(plan, deleter, feature, failing, run)
         only = frozenset(plan.deletion.removed) & set(feature.symbols)
         plan = _plan(bench, deleter, feature, wider, only=only)
     run, failing = _run_shipped(plan)
-    return _shrink(plan, feature, failing, run) if failing else plan
+    return _shrink(plan, deleter, feature, failing, run) if failing else plan
+
+
+def _plan_that_builds(
+    bench: Workbench, deleter: Deleter, feature: Feature, plan: PlannedDeletion
+) -> tuple[Deleter, PlannedDeletion]:
+    """A plan whose shipped tree compiles, and the deleter that made it: it leaves what the compiler misses.
+
+    Raises :class:`DeletionRefused` where none does, and where too many tests mention what is gone: a stub breaks none.
+    """
+    if not isinstance(deleter, CompiledDeleter):
+        return deleter, plan
+    for _ in range(MAX_CORRECTIONS):
+        if len(plan.hidden & bench.trusted) > len(bench.trusted) * bench.settings.max_f2p_share:
+            raise DeletionRefused(f"{len(plan.hidden)} tests mention it", reason=USED_ELSEWHERE)
+        run, _ = _run_shipped(plan)
+        if not run.collect_errors:
+            return deleter, plan
+        messages = [message for _, message in run.collect_errors]
+        deleter = deleter.corrected(bench.codebase, plan.deletion, messages)
+        plan = _plan(bench, deleter, feature, plan.hidden, only=frozenset(feature.symbols))
+    raise DeletionRefused("what is left does not compile", reason=USED_ELSEWHERE)
 
 
 def _with_failing_tests(bench: Workbench, deleter: Deleter, feature: Feature) -> Feature:
@@ -174,6 +200,9 @@ def _plan(
     a stub has none.
     """
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
+    seen = bench.settings.visibility in {Visibility.TESTS, Visibility.SAMPLE_TESTS}
+    if seen and isinstance(deleter, CompiledDeleter):
+        raise DeletionRefused("tests in sight need it to compile", reason=USED_ELSEWHERE)
     if deleter.name in {"remove", "path"} and deletion.uses_left:
         path, text = deletion.uses_left[0]
         raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
@@ -259,17 +288,18 @@ def _require_ended(run: TestRun) -> TestRun:
     return run
 
 
-def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: TestRun) -> PlannedDeletion:
+def _shrink(
+    plan: PlannedDeletion, deleter: Deleter, feature: Feature, failing: list[str], run: TestRun
+) -> PlannedDeletion:
     """Plan the deletion of the largest part that breaks no visible test. Raises :class:`Rejected` if there is none."""
     broken = f"{len(failing)} other tests fail without it, first {failing[0]}"
     if run.collect_errors:
-        broken += f"; {run.collect_errors[0][0]} cannot be collected: {run.collect_errors[0][1]}"
+        broken += f"; {run.collect_errors[0][0]} cannot be collected: {run.collect_errors[0][1][:MAX_MESSAGE]}"
     elif not run.finished:
         broken += f"; the runner gave up: {run.detail.strip()[-300:]}"
     if len(feature.symbols) < 2:
         raise Rejected(f"{broken}.", reason="breaks_other_tests")
     bench = plan.bench
-    deleter = get_deleter(plan.deletion.deleter, bench.repo.language)
     tried: dict[frozenset[str], PlannedDeletion] = {}
 
     def is_clean(symbols: frozenset[str]) -> bool:
@@ -278,7 +308,7 @@ def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: Te
         if not part.tests:
             return False
         try:
-            tried[symbols] = _first_plan(bench, deleter, part)
+            _, tried[symbols] = _plan_that_builds(bench, deleter, part, _first_plan(bench, deleter, part))
             return not _run_shipped(tried[symbols])[1]
         except (DeletionRefused, Rejected):
             return False

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from excise.deleters.go.bodies import functions_of, with_bodies
+import re
+from collections.abc import Iterable
+
+from excise.deleters.compiled_editor import CompiledEditor
+from excise.deleters.compiled_edits import BuildError, CompiledEdits
+from excise.deleters.go.bodies import body
 from excise.deleters.go.hide_tests import hide
 from excise.deleters.go.statement_words import GoWords
-from excise.deleters.stub_bodies import StubEditor, StubEdits
+from excise.deleters.go.tidy import goes_whole, tidied
 from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.go.analysis.grammar import parse_tree
+from excise.extractors.go.analysis.parsed_file import parse_file
 
-EDITOR = StubEditor(
-    StubEdits(language="Go", codebase=GoCodebase, functions_of=functions_of, with_bodies=with_bodies, hide=hide),
+_ERROR = re.compile(r"(?m)^(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: (.*(?:\n\t.*)*)$")
+
+
+def build_errors(output: str) -> Iterable[BuildError]:
+    """What Go's compiler says: ``./spans.go:12:3: undefined: Parse``, with paths from the main folder."""
+    return (BuildError(match[1], int(match[2]), match[3]) for match in _ERROR.finditer(output))
+
+
+EDITOR = CompiledEditor(
+    CompiledEdits(
+        language="Go",
+        codebase=GoCodebase,
+        parse_file=parse_file,
+        parse_tree=parse_tree,
+        body=body,
+        tidied=tidied,
+        hide=hide,
+        mentions=lambda *_: {},  # what code names, Go uses
+        goes_whole=goes_whole,
+        build_errors=build_errors,
+    ),
     GoWords(),
 )
 """Takes features and tests out of Go code."""

@@ -4,85 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from excise.deleters.deletion_record import Changed
-from excise.deleters.edits.byte_edits import Edit, apply_edits
-from excise.deleters.go.imports import without_unused_imports
+from excise.deleters.deletion_record import USED_ELSEWHERE, Changed
+from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.edits.removed_lines import removals
+from excise.deleters.go.tidy import tidied
+from excise.deleters.test_mentions import Mentions, with_mentions
+from excise.errors import DeletionRefused
+from excise.extractors.compiled_codebase import Definition, DefinitionKind
 from excise.extractors.go.analysis.codebase import GoCodebase
-from excise.extractors.go.analysis.parsed_file import Declaration, parse_file
+from excise.extractors.go.analysis.parsed_file import parse_file
 from excise.types import TestId, joined
 
-_ENTRIES = ("Test", "Example", "Benchmark", "Fuzz")
+ENTRIES = ("Test", "Example", "Benchmark", "Fuzz")
 """Beginnings of the names of functions that Go itself calls in test files."""
 
 
-def hide(codebase: GoCodebase, tests: Iterable[str]) -> tuple[Changed, set[str]]:
-    """(test files before and after, ids of the hidden tests) without the test functions ``tests``."""
+def hide(codebase: GoCodebase, tests: Iterable[str], mentions: Mentions) -> tuple[Changed, set[str]]:
+    """(test files before and after, ids of the hidden tests) without the test functions ``tests``, and without all that
+    mentions what is gone."""
     wanted: dict[str, set[str]] = {}
     for each in map(TestId.parse, tests):
         if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
             wanted.setdefault(each.path, set()).add(each.names[0])
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     hidden: set[str] = set()
-    for folder in {tuple(codebase.package_files(path)) for path in wanted}:
-        gone = {path: _tests_in(codebase, path, wanted.get(path, set())) for path in folder if codebase.is_test(path)}
-        hidden |= {joined(path, name) for path, found in gone.items() for each in found for name in each.names}
-        _add_unused(codebase, folder, gone)
-        for path, declarations in gone.items():
-            if declarations:
-                changed[path] = (codebase.modules[path].source, _without(codebase, path, declarations))
+    for folder in {tuple(codebase.package_files(path)) for path in {*wanted, *mentions.paths}}:
+        every = [each for path in folder for each in codebase.modules[path].definitions]
+        in_tests = [each for each in every if codebase.is_test(each.path)]
+        gone = [each for each in in_tests if _is_function(each) and each.qualname in wanted.get(each.path, ())]
+        gone = with_mentions(codebase, in_tests, [*gone, *mentions.seeds(in_tests)])
+        if kept := next((each for each in gone if each.is_fixed), None):
+            raise DeletionRefused(f"{kept.key}, which Go calls, needs it", reason=USED_ELSEWHERE)
+        hidden |= {each.key for each in gone if _is_function(each) and each.qualname.startswith(ENTRIES)}
+        hidden |= {joined(path, name) for path in folder for name in wanted.get(path, ())}
+        _add_unused(every, in_tests, gone)
+        for path in {each.path for each in gone}:
+            changed[path] = (codebase.modules[path].source, _without(codebase, path, gone))
     return changed, hidden
 
 
-def _tests_in(codebase: GoCodebase, path: str, names: set[str]) -> list[Declaration]:
-    declared = codebase.modules[path].declarations
-    return [each for each in declared if each.kind == "function_declaration" and names.issuperset(each.names)]
+def _is_function(definition: Definition) -> bool:
+    return definition.kind is DefinitionKind.FUNCTION and not definition.about
 
 
-def _add_unused(codebase: GoCodebase, folder: Iterable[str], gone: dict[str, list[Declaration]]) -> None:
-    """Add the declarations of test files that only what is gone uses, and nothing else in the package."""
-    every = [(path, each) for path in folder for each in codebase.modules[path].declarations]
+def _names_of(definition: Definition) -> frozenset[str]:
+    """The names by which others use a definition; a method goes with its type."""
+    return definition.about if definition.kind is DefinitionKind.FUNCTION and definition.about else definition.names
+
+
+def _add_unused(every: list[Definition], in_tests: list[Definition], gone: list[Definition]) -> None:
+    """Add the definitions of test files that only what is gone uses, and nothing else in the package."""
     while True:
-        left = [(path, each) for path, each in every if each not in gone.get(path, ())]
-        dropped = {name for found in gone.values() for each in found for name in each.uses}
-        more = [
-            (path, each)
-            for path, each in left
-            if path in gone and _may_go(each, dropped) and not _is_used(each, [o for _, o in left if o is not each])
-        ]
+        left = [each for each in every if each not in gone]
+        dropped = frozenset().union(*(each.uses for each in gone))
+        more = [each for each in in_tests if each in left and _may_go(each, dropped) and not _is_used(each, left)]
         if not more:
             return
-        for path, each in more:
-            gone[path].append(each)
+        gone += more
 
 
-def _may_go(declaration: Declaration, dropped: set[str]) -> bool:
-    names = {name.rpartition(".")[0] or name for name in declaration.names}
-    if not names or not names <= dropped:
+def _may_go(definition: Definition, dropped: frozenset[str]) -> bool:
+    names = _names_of(definition)
+    if not names or not names <= dropped or definition.is_fixed:
         return False
-    return not any(name.startswith(_ENTRIES) or name in {"init", "_"} for name in names)
+    return not (_is_function(definition) and definition.qualname.startswith(ENTRIES))
 
 
-def _is_used(declaration: Declaration, others: Iterable[Declaration]) -> bool:
-    """Whether another declaration names one of its names; of a method, its type, which it goes with."""
-    names = {name.rpartition(".")[0] or name for name in declaration.names}
-    return any(names & other.uses and not _is_method_of(other, names) for other in others)
+def _is_used(definition: Definition, left: Iterable[Definition]) -> bool:
+    """Whether another definition names one of its names; of a method, its type, which it goes with."""
+    names = _names_of(definition)
+    return any(names & other.uses and other is not definition and _names_of(other) != names for other in left)
 
 
-def _is_method_of(declaration: Declaration, names: set[str]) -> bool:
-    return declaration.kind == "method_declaration" and {n.rpartition(".")[0] for n in declaration.names} <= names
-
-
-def _without(codebase: GoCodebase, path: str, declarations: list[Declaration]) -> bytes | None:
-    """The file without some declarations; ``None`` if none is left."""
+def _without(codebase: GoCodebase, path: str, gone: list[Definition]) -> bytes | None:
+    """The file without some definitions; ``None`` if none is left."""
     module = codebase.modules[path]
-    if len(declarations) == len(module.declarations):
-        return None
-    edits = [Edit(each.start, _with_blank_line(module.source, each.end), b"") for each in declarations]
-    after = without_unused_imports(module, apply_edits(module.source, edits))
-    return after if parse_file(path, after).declarations else None
-
-
-def _with_blank_line(source: bytes, end: int) -> int:
-    """The end of a declaration with the blank line after it."""
-    line = source.find(b"\n", end)
-    return line + 1 if line >= 0 and not source[end:line].strip() else end
+    edits = removals(module.source, [(each.start, each.end) for each in gone if each.path == path])
+    after = tidied(module, apply_edits(module.source, edits))
+    return after if parse_file(path, after).definitions else None

@@ -6,6 +6,11 @@ import posixpath
 from collections.abc import Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
+from excise.protocols import Module
+from excise.types import Symbol, SymbolKind
+
+MAX_LINES = 60
+"""Maximum number of lines of a type that is shown whole."""
 
 
 class GoWords:
@@ -15,6 +20,14 @@ class GoWords:
     placeholder = PLACEHOLDER
     imports = r'(?:import\s|\s+(?:[\w.]+\s+)?"[\w./~-]+"\s*$)'
     heads = r"(?:func(?: \([^)]*\))?|type) (\w+)"
+    exports = "(?!)"
+
+    def declaration(self, module: Module, symbol: Symbol) -> str:
+        """Of a type, all of it: its fields or methods."""
+        if symbol.kind is not SymbolKind.CLASS or symbol.end_line - symbol.start_line > MAX_LINES:
+            return ""
+        text = module.source[symbol.start : symbol.end].decode("utf-8", "replace")
+        return text if text.startswith("type") else "type " + text.replace("\n\t", "\n")
 
     def module_of(self, path: str) -> str:
         """The folder of a package."""
@@ -24,6 +37,8 @@ class GoWords:
         """What the compiler says of a file that is not there."""
         return [f"// {path} is missing"]
 
-    def failure(self, path: str, name: str, deleter: str) -> Sequence[str]:  # noqa: ARG002
-        """A call of a function that lacks its code."""
+    def failure(self, path: str, name: str, deleter: str) -> Sequence[str]:
+        """What the compiler says of a name that is missing, or a call of a function that lacks its code."""
+        if deleter == "remove":
+            return [f"{path.rpartition('/')[2]}: undefined: {name}"]
         return [f"{name}(...) // panic: not implemented"]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from tree_sitter import Node
 
-from excise.deleters.deletion_record import Changed
-from excise.deleters.edits.byte_edits import Edit, apply_edits
-from excise.deleters.java.imports import without_unused_imports
+from excise.deleters.edits.byte_edits import Edit
 from excise.errors import DeletionRefused
 from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.extractors.java.analysis.grammar import (
@@ -18,11 +15,9 @@ from excise.extractors.java.analysis.grammar import (
     has_modifier,
     members_of,
     name_of,
-    parse_tree,
     statements,
     text,
 )
-from excise.extractors.java.analysis.parsed_file import parse_file
 from excise.types import Symbol, SymbolKind
 
 PLACEHOLDER = 'throw new UnsupportedOperationException("not implemented");'
@@ -41,58 +36,27 @@ _DEFAULT = "throw new NumberFormatException();"
 """What passes for most errors: it is an ``IllegalArgumentException``, too."""
 
 
-def functions_of(codebase: JavaCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
-    """The methods and constructors among the symbols, and inside the types and files among them."""
-    symbols, found = codebase.symbols(), dict[str, Symbol]()
-    for symbol_id in symbol_ids:
-        symbol = symbols[symbol_id]
-        for other in codebase.modules[symbol.path].symbols:
-            if other.is_callable and symbol.start <= other.start and other.end <= symbol.end:
-                found[other.symbol_id] = other
-    outer: list[Symbol] = []
-    for each in sorted(found.values(), key=lambda s: (s.path, s.start, -s.end)):
-        if not outer or outer[-1].path != each.path or outer[-1].end <= each.start:
-            outer.append(each)
-    return outer
-
-
-def with_bodies(codebase: JavaCodebase, functions: Iterable[Symbol], kind: str) -> Changed:
-    """Path to (content before, content after) of files whose ``functions`` get bodies of a kind.
+def body(codebase: JavaCodebase, root: Node, symbol: Symbol, kind: str) -> Edit:
+    """The edit that gives a method a body of a kind.
 
     Kinds: ``raise`` throws what no test expects, ``none`` returns zero values, ``any`` throws what the original code or
-    its signature names. Calls of other constructors stay, since the language needs them. Imports that are no longer
-    used go. Raises :class:`DeletionRefused` if a file no longer parses.
+    its signature names. Calls of other constructors stay, since the language needs them. Raises
+    :class:`DeletionRefused` if it has none.
     """
-    by_path: dict[str, list[Symbol]] = {}
-    for function in functions:
-        by_path.setdefault(function.path, []).append(function)
-    changed: dict[str, tuple[bytes, bytes | None]] = {}
-    for path, chosen in by_path.items():
-        module = codebase.modules[path]
-        root = parse_tree(module.source).root_node
-        edits = [_edit(codebase, root, module.source, symbol, kind) for symbol in chosen]
-        after = without_unused_imports(module, apply_edits(module.source, edits))
-        if parse_file(path, after).has_error:
-            raise DeletionRefused(f"{path}: would no longer parse", reason="syntax_error")
-        if after != module.source:
-            changed[path] = (module.source, after)
-    return changed
-
-
-def _edit(codebase: JavaCodebase, root: Node, source: bytes, symbol: Symbol, kind: str) -> Edit:
+    source = codebase.modules[symbol.path].source
     node = root.descendant_for_byte_range(symbol.start, symbol.end - 1)
     while node is not None and (node.start_byte, node.end_byte) != (symbol.start, symbol.end):
         node = node.parent
-    body = node.child_by_field_name("body") if node is not None else None
-    if node is None or body is None:
+    block = node.child_by_field_name("body") if node is not None else None
+    if node is None or block is None:
         raise DeletionRefused(f"{symbol.symbol_id}: has no body", reason="nothing_to_stub")
-    ending = b"\r\n" if b"\r\n" in source[body.start_byte : body.end_byte] else b"\n"
+    ending = b"\r\n" if b"\r\n" in source[block.start_byte : block.end_byte] else b"\n"
     line = source[source.rfind(b"\n", 0, symbol.start) + 1 : symbol.start]
     margin = line if not line.strip() else line[: len(line) - len(line.lstrip())]
     step = b"\t" if margin.startswith(b"\t") else b"    "
     lines = _body(codebase, node, source, symbol, kind)
     inner = b"".join(margin + step + line.encode() + ending for line in lines)
-    return Edit(body.start_byte, body.end_byte, b"{" + ending + inner + margin + b"}")
+    return Edit(block.start_byte, block.end_byte, b"{" + ending + inner + margin + b"}")
 
 
 def _body(codebase: JavaCodebase, function: Node, source: bytes, symbol: Symbol, kind: str) -> list[str]:

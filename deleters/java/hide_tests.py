@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from excise.deleters.deletion_record import Changed
 from excise.deleters.edits.byte_edits import Edit, apply_edits
-from excise.deleters.java.imports import without_unused_imports
+from excise.deleters.edits.removed_lines import removals
+from excise.deleters.java.tidy import tidied
+from excise.deleters.test_mentions import Mentions, with_mentions
+from excise.extractors.compiled_codebase import Definition
 from excise.extractors.java.analysis.codebase import JavaCodebase
-from excise.extractors.java.analysis.grammar import FUNCTIONS, TYPES
+from excise.extractors.java.analysis.grammar import TYPES
 from excise.extractors.java.analysis.parsed_file import JavaModule, Member
 from excise.types import TestId, joined
 
@@ -24,8 +26,9 @@ _CALLED_NAMES = frozenset({"setUp", "tearDown", "suite", "main"})
 """Methods that JUnit 3 or a user calls by their names."""
 
 
-def hide(codebase: JavaCodebase, tests: Iterable[str]) -> tuple[Changed, set[str]]:
-    """(test files before and after, ids of the hidden tests) without the test methods ``tests``.
+def hide(codebase: JavaCodebase, tests: Iterable[str], mentions: Mentions) -> tuple[Changed, set[str]]:
+    """(test files before and after, ids of the hidden tests) without the test methods ``tests``, and without all that
+    mentions what is gone.
 
     A test that its class inherits takes the whole file along, and so does the last one of a file.
     """
@@ -33,34 +36,62 @@ def hide(codebase: JavaCodebase, tests: Iterable[str]) -> tuple[Changed, set[str
     for each in map(TestId.parse, tests):
         if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
             wanted.setdefault(each.path, set()).add(each.names)
+    named = {m for path, names in wanted.items() for m in _tests_of(codebase, path) if _names(m) & names}
+    every = _gone(codebase, named, mentions)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     hidden: set[str] = set()
-    for path, names in wanted.items():
-        module = codebase.modules[path]
-        gone = [member for member in module.members if is_test(module, member) and _names(member) & names]
-        found = {each for member in gone for each in _names(member)}
-        left = [m for m in module.members if is_test(module, m) and m not in gone]
-        if names - found or not left:
+    for path in {*wanted, *(member.path for member in every)}:
+        module, names = codebase.modules[path], wanted.get(path, set())
+        gone = [member for member in module.definitions if member in every]
+        found = {each for member in gone if is_test(module, member) for each in _names(member)}
+        left = [member for member in _tests_of(codebase, path) if member not in every]
+        hidden |= {joined(path, *each) for each in found}
+        is_whole = bool(names - found) or any(not member.holder for member in gone)
+        if is_whole or not left:
             hidden |= {joined(path, *each) for each in names}
-            hidden |= {joined(path, *each) for m in module.members if is_test(module, m) for each in _names(m)}
-            if names - found or not _is_used_by_others(codebase, path):
+            hidden |= {joined(path, *each) for member in _tests_of(codebase, path) for each in _names(member)}
+            if is_whole or not _is_used_by_others(codebase, path, every):
                 changed[path] = (module.source, None)
                 continue
-        hidden |= {joined(path, *each) for each in found}
-        changed[path] = (module.source, _without(codebase, module, gone))
+        changed[path] = (module.source, _without(codebase, module, gone, mentions.lost))
     return changed, hidden
+
+
+def _tests_of(codebase: JavaCodebase, path: str) -> list[Member]:
+    module = codebase.modules[path]
+    return [member for member in module.definitions if is_test(module, member)]
+
+
+def _gone(codebase: JavaCodebase, named: set[Member], mentions: Mentions) -> set[Member]:
+    """The members ``named``, and all that mentions what is gone; what JUnit calls takes its type along."""
+    files = {path: codebase.modules[path].definitions for path in codebase.modules if codebase.is_test(path)}
+    every = [member for members in files.values() for member in members]
+    seeds: list[Definition] = [*named, *mentions.seeds(every)]
+    while True:
+        found = {each.key for each in with_mentions(codebase, every, seeds)}
+        gone = {member for member in every if member.key in found}
+        called = {joined(m.path, m.holder) for m in gone - named if _is_called(m) or m.is_fixed}
+        more = [member for member in every if member.key in called and member not in gone]
+        if not more:
+            return gone
+        seeds += more
+
+
+def _is_called(member: Member) -> bool:
+    """Whether a test runner calls or fills a member, or a type of others asks for it."""
+    return bool(_CALLED.intersection(member.annotations) or _CALLED_NAMES & member.names)
 
 
 def is_test(module: JavaModule, member: Member) -> bool:
     """Whether a member is a test method: by its annotation, or its name in a class of JUnit 3."""
-    if member.kind != "method_declaration" or not member.names:
+    if member.node != "method_declaration" or not member.names:
         return False
     if _TESTS.intersection(member.annotations):
         return True
     is_old = "TestCase" in module.supertypes.get(member.holder, ()) or any(
         name.endswith(("TestCase", "Test")) for name in module.supertypes.get(member.holder, ())
     )
-    return is_old and re.match(r"test", member.names[0]) is not None
+    return is_old and any(name.startswith("test") for name in member.names)
 
 
 def _names(member: Member) -> set[tuple[str, ...]]:
@@ -68,18 +99,19 @@ def _names(member: Member) -> set[tuple[str, ...]]:
     return {(*member.holder.split("."), name) for name in member.names}
 
 
-def _is_used_by_others(codebase: JavaCodebase, path: str) -> bool:
-    module = codebase.modules[path]
+def _is_used_by_others(codebase: JavaCodebase, path: str, gone: set[Member]) -> bool:
+    """Whether other files use a type of a file, besides what is gone."""
+    keys = {member.key for member in gone}
     return any(
-        caller.partition("::")[0] != path
-        for symbol in module.symbols
+        caller not in keys and caller.partition("::")[0] != path
+        for symbol in codebase.modules[path].symbols
         if symbol.qualname
         for caller in codebase.callers(symbol.symbol_id)
     )
 
 
-def _without(codebase: JavaCodebase, module: JavaModule, gone: list[Member]) -> bytes:
-    """The file without some members, and without what only they used."""
+def _without(codebase: JavaCodebase, module: JavaModule, gone: list[Member], lost: frozenset[str]) -> bytes:
+    """The file without some members, without what only they used, and without imports of what is ``lost``."""
     others = {
         name
         for path, other in codebase.modules.items()
@@ -89,44 +121,35 @@ def _without(codebase: JavaCodebase, module: JavaModule, gone: list[Member]) -> 
     }
     gone = [*gone, *_emptied(module, gone)]
     while True:
-        left = [member for member in module.members if member not in gone]
-        dropped = {name for member in gone for name in member.uses}
+        left = [member for member in module.definitions if member not in gone]
+        dropped = frozenset().union(*(member.uses for member in gone))
         more = [member for member in left if _may_go(module, member, dropped, others) and not _is_used(member, left)]
         if not more:
             break
         gone += more
     outer = [m for m in gone if not any(o is not m and o.start <= m.start and m.end <= o.end for o in gone)]
-    edits = [Edit(each.start, _with_blank_line(module.source, each.end), b"") for each in outer]
-    return without_unused_imports(module, apply_edits(module.source, edits))
+    edits = removals(module.source, [(each.start, each.end) for each in outer])
+    edits += [Edit(each.start, each.end) for each in module.imports if each.name in lost and codebase.is_own(each)]
+    return tidied(module, apply_edits(module.source, edits))
 
 
 def _emptied(module: JavaModule, gone: list[Member]) -> list[Member]:
     """The types inside others that had tests, and have none left in them."""
-    had = [member for member in module.members if is_test(module, member)]
-    inner = [member for member in module.members if member.kind in TYPES and member.holder]
+    had = [member for member in module.definitions if is_test(module, member)]
+    inner = [member for member in module.definitions if member.node in TYPES and member.holder]
     inside = {id(each): [m for m in had if each.start <= m.start and m.end <= each.end] for each in inner}
     return [each for each in inner if inside[id(each)] and all(member in gone for member in inside[id(each)])]
 
 
-def _may_go(module: JavaModule, member: Member, dropped: set[str], others: set[str]) -> bool:
-    if not member.holder or not member.names or not dropped.issuperset(member.names):
+def _may_go(module: JavaModule, member: Member, dropped: frozenset[str], others: set[str]) -> bool:
+    if not member.holder or not member.names or not member.names <= dropped:
         return False
-    if is_test(module, member) or _CALLED.intersection(member.annotations) or _CALLED_NAMES.intersection(member.names):
+    if is_test(module, member) or _is_called(member) or member.is_fixed:
         return False
-    if member.kind not in FUNCTIONS | TYPES | {"field_declaration", "constant_declaration"}:
-        return False
-    holder = member.holder.rpartition(".")[2]
-    return holder not in member.names and (member.is_private or others.isdisjoint(member.names))
+    return member.is_of_file or others.isdisjoint(member.names)
 
 
 def _is_used(member: Member, left: Iterable[Member]) -> bool:
-    """Whether another member that stays, and is not around or in this one, names one of its names."""
-    names = set(member.names)
-    apart = (o for o in left if o is not member and (o.end <= member.start or o.start >= member.end))
-    return any(names & other.uses for other in apart)
-
-
-def _with_blank_line(source: bytes, end: int) -> int:
-    """The end of a member with the blank line after it."""
-    line = source.find(b"\n", end)
-    return line + 1 if line >= 0 and not source[end:line].strip() else end
+    """Whether another member that stays, and is not in this one, names one of its names."""
+    apart = (o for o in left if o is not member and not (member.start <= o.start and o.end <= member.end))
+    return any(member.names & other.uses for other in apart)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from excise.protocols import Module
+from excise.types import Symbol
+
 
 class JavaScriptWords:
     """The words of JavaScript."""
@@ -12,6 +15,11 @@ class JavaScriptWords:
     placeholder = "throw new Error('not implemented')"
     imports = r"(?:import\s|(?:const|let|var)\s.*=\s*require\()"
     heads = r"(?:module\.exports = |export default |static |async |get |set )*(?:function\*? |class |\*)?([\w$]+)"
+    exports = ""
+
+    def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
+        """Its signature says all."""
+        return ""
 
     def module_of(self, path: str) -> str:
         """The path by which a file is required from the main folder."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
+from excise.protocols import Module
+from excise.types import Symbol
 
 _SOURCE_FOLDERS = ("src/", "lib/")
 
@@ -16,6 +18,11 @@ class PythonWords:
     placeholder = "raise NotImplementedError"
     imports = r"(?:from|import)\s"
     heads = r"(?:async )?(?:def|class) (\w+)"
+    exports = ""
+
+    def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
+        """Its signature says all."""
+        return ""
 
     def module_of(self, path: str) -> str:
         """The dotted name by which a file is imported, as far as its path tells."""

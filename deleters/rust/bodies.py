@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from tree_sitter import Node
 
-from excise.deleters.deletion_record import Changed
-from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.edits.byte_edits import Edit
 from excise.errors import DeletionRefused
 from excise.extractors.rust.analysis.codebase import RustCodebase
-from excise.extractors.rust.analysis.grammar import parse_tree, text
-from excise.extractors.rust.analysis.parsed_file import parse_file
-from excise.types import Symbol, SymbolKind
+from excise.extractors.rust.analysis.grammar import text
+from excise.types import Symbol
 
 PLACEHOLDER = "unimplemented!()"
 """The expression in the place of deleted code; its type fits every result but ``impl Trait``."""
@@ -23,56 +20,26 @@ _WITH_DEFAULT = re.compile(
 )
 
 
-def functions_of(codebase: RustCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
-    """The functions and methods among the symbols, in modules among them, and the methods of types among them."""
-    symbols, found = codebase.symbols(), dict[str, Symbol]()
-    for symbol_id in symbol_ids:
-        symbol = symbols[symbol_id]
-        for other in codebase.modules[symbol.path].symbols:
-            inside = symbol.start <= other.start and other.end <= symbol.end
-            of_type = symbol.kind is SymbolKind.CLASS and other.holder_id == symbol.symbol_id
-            if other.is_callable and (inside or of_type):
-                found[other.symbol_id] = other
-    return sorted(found.values(), key=lambda s: (s.path, s.start))
-
-
-def with_bodies(codebase: RustCodebase, functions: Iterable[Symbol], kind: str) -> Changed:
-    """Path to (content before, content after) of files whose ``functions`` get bodies of a kind.
+def body(codebase: RustCodebase, root: Node, symbol: Symbol, kind: str) -> Edit:
+    """The edit that gives a function a body of a kind.
 
     Kinds: ``raise`` panics, ``none`` returns the default of the result's type, ``any`` another value of it; where a
-    type is not known, these panic, too. Functions that Rust runs while it compiles stay.
-    Raises :class:`DeletionRefused` if a file no longer parses.
+    type is not known, these panic, too. Raises :class:`DeletionRefused` if it has none.
     """
-    by_path: dict[str, list[Symbol]] = {}
-    for function in functions:
-        if codebase.is_removable(function.symbol_id):
-            by_path.setdefault(function.path, []).append(function)
-    changed: dict[str, tuple[bytes, bytes | None]] = {}
-    for path, chosen in by_path.items():
-        module = codebase.modules[path]
-        root = parse_tree(module.source).root_node
-        after = apply_edits(module.source, [_edit(root, module.source, symbol, kind) for symbol in chosen])
-        if parse_file(path, after).has_error:
-            raise DeletionRefused(f"{path}: would no longer parse", reason="syntax_error")
-        if after != module.source:
-            changed[path] = (module.source, after)
-    return changed
-
-
-def _edit(root: Node, source: bytes, symbol: Symbol, kind: str) -> Edit:
+    source = codebase.modules[symbol.path].source
     node = root.descendant_for_byte_range(symbol.start, symbol.end - 1)
     while node is not None and (node.start_byte, node.end_byte) != (symbol.start, symbol.end):
         node = node.parent
-    body = node.child_by_field_name("body") if node is not None else None
-    if node is None or body is None:
+    block = node.child_by_field_name("body") if node is not None else None
+    if node is None or block is None:
         raise DeletionRefused(f"{symbol.symbol_id}: has no body", reason="nothing_to_stub")
-    ending = b"\r\n" if b"{\r\n" in source[body.start_byte : body.start_byte + 3] else b"\n"
+    ending = b"\r\n" if b"{\r\n" in source[block.start_byte : block.start_byte + 3] else b"\n"
     line = source.rfind(b"\n", 0, node.start_byte) + 1
     indentation = source[line : node.start_byte]
     indentation = indentation[: len(indentation) - len(indentation.lstrip())]
     inner = _body(node, source, kind).encode()
     lines = indentation + b"    " + inner + ending if inner else b""
-    return Edit(body.start_byte, body.end_byte, b"{" + ending + lines + indentation + b"}")
+    return Edit(block.start_byte, block.end_byte, b"{" + ending + lines + indentation + b"}")
 
 
 def _body(function: Node, source: bytes, kind: str) -> str:

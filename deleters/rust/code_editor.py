@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from excise.deleters.rust.bodies import functions_of, with_bodies
+import re
+from collections.abc import Iterable
+
+from excise.deleters.compiled_editor import CompiledEditor
+from excise.deleters.compiled_edits import BuildError, CompiledEdits
+from excise.deleters.rust.bodies import body
 from excise.deleters.rust.hide_tests import hide
 from excise.deleters.rust.statement_words import RustWords
-from excise.deleters.stub_bodies import StubEditor, StubEdits
+from excise.deleters.rust.tidy import goes_whole, mentions, tidied
 from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.extractors.rust.analysis.grammar import parse_tree
+from excise.extractors.rust.analysis.parsed_file import parse_file
 
-EDITOR = StubEditor(
-    StubEdits(language="Rust", codebase=RustCodebase, functions_of=functions_of, with_bodies=with_bodies, hide=hide),
+_ERROR = re.compile(r"(?m)^(error(?:\[E\d+\])?: .*)((?:\n(?!error(?:\[E\d+\])?: ).*)*)")
+_PLACE = re.compile(r"(?m)^\s*--> ([^\s:]+\.rs):(\d+):\d+$")
+
+
+def build_errors(output: str) -> Iterable[BuildError]:
+    """What rustc says, with the first place that it shows."""
+    for match in _ERROR.finditer(output):
+        place = _PLACE.search(match[2])
+        if place is not None:
+            yield BuildError(place[1], int(place[2]), match[1] + match[2])
+
+
+EDITOR = CompiledEditor(
+    CompiledEdits(
+        language="Rust",
+        codebase=RustCodebase,
+        parse_file=parse_file,
+        parse_tree=parse_tree,
+        body=body,
+        tidied=tidied,
+        hide=hide,
+        mentions=mentions,
+        goes_whole=goes_whole,
+        build_errors=build_errors,
+    ),
     RustWords(),
 )
 """Takes features and tests out of Rust code."""

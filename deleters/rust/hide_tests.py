@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from excise.deleters.deletion_record import Changed
-from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.edits.removed_lines import removals
+from excise.deleters.rust.tidy import imports_of, tidied
+from excise.deleters.test_mentions import Mentions, with_mentions
 from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.extractors.rust.analysis.parsed_file import Item, RustModule
 from excise.types import TestId, joined
@@ -29,26 +32,45 @@ _HELPERS = frozenset(
 _CALLS = frozenset({"macro_invocation", "expression_statement"})
 
 
-def hide(codebase: RustCodebase, tests: Iterable[str]) -> tuple[Changed, set[str]]:
-    """(test files before and after, ids of the hidden tests) without the ``tests``."""
+def hide(codebase: RustCodebase, tests: Iterable[str], mentions: Mentions) -> tuple[Changed, set[str]]:
+    """(test files before and after, ids of the hidden tests) without the ``tests``, and without all that mentions what
+    is gone."""
     wanted: dict[str, set[tuple[str, ...]]] = {}
     for each in map(TestId.parse, tests):
         if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
             wanted.setdefault(each.path, set()).add(each.names)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     hidden: set[str] = set()
-    for path, names in wanted.items():
-        module = codebase.modules[path]
-        gone = [item for item in module.items if item.is_test and (*item.modules, item.name) in names]
-        found = {(*item.modules, item.name) for item in gone}
-        for call in _calls_for(module, names - found):
-            gone.append(call)
+    chosen = {path: _chosen(codebase.modules[path], names) for path, names in wanted.items()}
+    _add_mentions(codebase, chosen, mentions)
+    for path in {*chosen, *mentions.paths}:
+        module, gone = codebase.modules[path], chosen.get(path, [])
+        found = {(*item.modules, item.name) for item in gone if item.is_test}
+        for call in (item for item in gone if item.kind in _CALLS):
             found |= _defined_by(codebase, path, call)
         _add_unused(module, gone)
         hidden |= {joined(path, *each) for each in found}
-        if gone:
-            changed[path] = (module.source, _without(module, gone))
+        after = _without(codebase, module, gone, mentions.lost)
+        if after != module.source:
+            changed[path] = (module.source, after)
     return changed, hidden
+
+
+def _chosen(module: RustModule, names: set[tuple[str, ...]]) -> list[Item]:
+    """The test functions with the names, and the calls of macros that define those which no function is."""
+    gone = [item for item in module.items if item.is_test and (*item.modules, item.name) in names]
+    found = {(*item.modules, item.name) for item in gone}
+    return [*gone, *_calls_for(module, names - found)]
+
+
+def _add_mentions(codebase: RustCodebase, chosen: dict[str, list[Item]], mentions: Mentions) -> None:
+    """Add the items of test files that mention what is gone, or an item that does."""
+    every = [d for path, module in codebase.modules.items() if codebase.is_test(path) for d in module.definitions]
+    within = [d for d in every if any(item.start <= d.start < item.end for item in chosen.get(d.path, ()))]
+    for definition in with_mentions(codebase, every, [*within, *mentions.seeds(every)]):
+        items = chosen.setdefault(definition.path, [])
+        around = (i for i in codebase.modules[definition.path].items if i.start <= definition.start < i.end)
+        items += [item for item in around if item not in items]
 
 
 def _calls_for(module: RustModule, names: Iterable[tuple[str, ...]]) -> list[Item]:
@@ -87,12 +109,8 @@ def _add_unused(module: RustModule, gone: list[Item]) -> None:
         gone += more
 
 
-def _without(module: RustModule, gone: list[Item]) -> bytes:
-    edits = [Edit(item.start, _with_blank_line(module.source, item.end), b"") for item in gone]
-    return apply_edits(module.source, edits)
-
-
-def _with_blank_line(source: bytes, end: int) -> int:
-    """The end of an item with the blank line after it."""
-    line = source.find(b"\n", end)
-    return line + 1 if line >= 0 and not source[end:line].strip() else end
+def _without(codebase: RustCodebase, module: RustModule, gone: list[Item], lost: frozenset[str]) -> bytes:
+    """The file without some items, and without imports that only they used, or that are of what is ``lost``."""
+    edits = removals(module.source, [(item.start, item.end) for item in gone])
+    edits += imports_of(codebase, module, lost)
+    return tidied(module, apply_edits(module.source, edits))

@@ -124,14 +124,14 @@ def write_statement(
         _registered(deletion),
         _used(deletion),
         _examples(examples, words.fence),
-        _imports(codebase, shown, assigned, deletion),
+        _imports(codebase, shown, assigned, deletion, words.exports),
         how_checked(fail_to_pass, deletion, visibility),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = (
             _title(repo, shown, deletion, words),
-            _missing(codebase, shown, assigned, visibility, details, words.fence),
+            _missing(codebase, shown, assigned, visibility, details, words),
             *rest,
         )
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -211,7 +211,8 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
             "it again so that all of it does what is described here. Everything else in the project works and must "
             "keep working."
         )
-    also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
+    is_alone = set(map(path_of, deletion.removed)).issuperset(touched(deletion.source_patch))
+    also = "" if is_alone else ", together with the imports and exports that named it"
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
@@ -229,7 +230,7 @@ def _missing(
     assigned: Mapping[str, str],
     visibility: Visibility,
     details: Mapping[str, Sequence[str]],
-    fence: str,
+    words: StatementWords,
 ) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
@@ -244,12 +245,12 @@ def _missing(
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
         entries = (
-            _head(symbol, visibility, fence)
+            _head(symbol, visibility, codebase.modules[symbol.path], words)
             + _docstring(symbol, visibility, codebase.modules[symbol.path])
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
-        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility, fence)])
+        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility, words.fence)])
     if any(FILLED_IN in line for each in details.values() for line in each):
         lines.append(f"\nIn texts and messages, `{FILLED_IN}` stands for what is filled in.")
     return "\n".join(lines)
@@ -280,15 +281,15 @@ def _detail_lines(lines: Sequence[str]) -> str:
     return "".join(f"\n{line}" for line in ("", *lines)) if lines else ""
 
 
-def _head(symbol: Symbol, visibility: Visibility, fence: str) -> str:
+def _head(symbol: Symbol, visibility: Visibility, module: Module, words: StatementWords) -> str:
     if symbol.kind is SymbolKind.MODULE:
         return ""
     if visibility is Visibility.BEHAVIOUR:
         return f"\n{_bare(symbol)}"
     marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
-    head = f"{marks}\n{_signature(symbol)}".strip()
+    head = f"{marks}\n{words.declaration(module, symbol) or _signature(symbol)}".strip()
     owner = _numberless(symbol.qualname.rpartition(".")[0])
-    return f"\n```{fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
+    return f"\n```{words.fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
 def _docstring(symbol: Symbol, visibility: Visibility, module: Module) -> str:
@@ -378,7 +379,7 @@ def _where_used(
 
 def _registered(deletion: Deletion) -> str:
     """The section with calls and entries of tables that named the removed code, and files that only it read."""
-    files = _deleted_files(deletion.source_patch)
+    files = {each.path for each in parse_patch(deletion.source_patch) if each.deletes}
     return _by_file(
         "## Where it was registered\n\nThese calls, entries of tables and files are gone as well.",
         [(path, text) for path, text in deletion.registrations if _is_data(text) or path in files],
@@ -447,7 +448,9 @@ def _examples(lines: Sequence[str], fence: str) -> str:
     return "\n".join([intro, *lines, "```"]) if lines else ""
 
 
-def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion) -> str:
+def _imports(
+    codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion, exports: str
+) -> str:
     """The section with other files of the project from which the removed names could be imported."""
     names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
     names |= {name for each in assigned if "." not in (name := name_in_file(each))}
@@ -458,12 +461,12 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str
     for path, module in sorted(codebase.modules.items()):
         if codebase.is_test(path) or path in own:
             continue
-        text = "\n".join(_code_in(removed.get(path, ()), module))
+        code = (line for line in _code_in(removed.get(path, ()), module) if re.match(exports, line.strip()))
+        text = "\n".join(code)
         if path.endswith("__init__.py"):
             text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
         calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
-        named = [name for name in sorted(names) if re.search(rf"\b{re.escape(name)}\b{calls}", text)]
-        offered = [_offered(name, text) for name in named]
+        offered = [_offered(name, text) for name in sorted(names) if re.search(rf"\b{re.escape(name)}\b{calls}", text)]
         if offered:
             lines.append(f"- `{path}` offered {', '.join(offered)} as well.")
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
@@ -480,11 +483,6 @@ def _offered(name: str, text: str) -> str:
     """A name as a file that imports it offers it: under another name if all of its imports say so."""
     found = re.findall(rf"\b{re.escape(name)}\b(?:\s+as\s+(\w+))?", text)
     return f"`{name}`" if "" in found else f"`{name}` as `{found[0]}`"
-
-
-def _deleted_files(patch: str) -> set[str]:
-    """Paths of the files that a patch deletes."""
-    return {each.path for each in parse_patch(patch) if each.deletes}
 
 
 def _removed_lines(patch: str) -> dict[str, list[str]]:

@@ -47,8 +47,9 @@ class Entry:
 
     @property
     def signature(self) -> str:
-        """The last line of its head: the signature without decorators."""
-        return self.head.rpartition("\n")[2]
+        """Its head without decorators and what else stands above the signature."""
+        found = re.search(rf"(?m)^{self.heads}", self.head) if self.heads else None
+        return self.head[found.start() :] if found is not None else self.head.rpartition("\n")[2]
 
     @property
     def is_public(self) -> bool:

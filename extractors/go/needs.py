@@ -50,13 +50,13 @@ def _literals_of_test(codebase: GoCodebase, test: str) -> Iterator[str]:
     """The literals in a test function, and in the variables and helpers of test files that it names."""
     parts = TestId.parse(test)
     module = codebase.modules.get(parts.path)
-    own = next((d for d in module.declarations if d.names == parts.names[:1]), None) if module is not None else None
+    own = next((d for d in module.definitions if d.qualname == parts.names[0]), None) if module is not None else None
     if own is None:
         return
     for path in codebase.package_files(parts.path):
         if codebase.is_test(path):
             there = codebase.modules[path]
-            ranges = [(d.start, d.end) for d in there.declarations if d is own or own.uses.intersection(d.names)]
+            ranges = [(d.start, d.end) for d in there.definitions if d is own or (own.uses & d.names and not d.about)]
             for node in _string_nodes(there.source):
                 if any(start <= node.start_byte < end for start, end in ranges):
                     yield _content(text(node, there.source))

@@ -57,10 +57,10 @@ def _literals_of_test(codebase: JavaCodebase, test: str) -> Iterator[str]:
     own = codebase.symbols().get(joined(parts.path, parts.qualname))
     if module is None or own is None:
         return
-    around = (each for each in reversed(module.members) if each.start <= own.start and own.end <= each.end)
+    around = (each for each in reversed(module.definitions) if each.start <= own.start and own.end <= each.end)
     uses = next((each.uses for each in around), frozenset[str]())
     spans = [(own.start, own.end)]
-    spans += [(each.start, each.end) for each in module.members if each.holder and uses.intersection(each.names)]
+    spans += [(each.start, each.end) for each in module.definitions if each.holder and uses.intersection(each.names)]
     for node in _string_nodes(module.source):
         if any(start <= node.start_byte < end for start, end in spans):
             yield _content(text(node, module.source))

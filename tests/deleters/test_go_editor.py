@@ -1,4 +1,4 @@
-"""Go's code editor: stubs and stand-ins compile, and tests go with what only they use."""
+"""Go's code editor: what is left compiles, and tests go with what only they use."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from excise.envs.go.toolchain import VARIABLES
 from excise.errors import ConfigError, DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.protocols import CompiledDeleter
 from excise.types import Deletion, Feature, FeatureKind
 
 REPO = Path(__file__).parents[1] / "repos" / "spans"
@@ -27,9 +28,16 @@ def codebase() -> GoCodebase:
     return GoCodebase.parse(REPO, list_files(REPO), import_paths=["example.com/spans"])
 
 
+def feature(*symbols: str, tests: tuple[str, ...] = ()) -> Feature:
+    return Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=tests)
+
+
 def stubbed(codebase: GoCodebase, *symbols: str, tests: tuple[str, ...] = ()) -> Deletion:
-    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=tests)
-    return get("stub", "go").delete(codebase, feature)
+    return get("stub", "go").delete(codebase, feature(*symbols, tests=tests))
+
+
+def removed(codebase: GoCodebase, *symbols: str) -> Deletion:
+    return get("remove", "go").delete(codebase, feature(*symbols))
 
 
 def files_after(*patches: str) -> Mapping[str, bytes | None]:
@@ -43,9 +51,13 @@ def files_after(*patches: str) -> Mapping[str, bytes | None]:
 
 def vetted(folder: Path, changed: Mapping[str, bytes | None]) -> str:
     """What go says of the project with changed files: nothing if everything, tests included, compiles."""
-    for path in list_files(REPO):
+    return said_by_go(folder, {**{path: (REPO / path).read_bytes() for path in list_files(REPO)}, **changed})
+
+
+def said_by_go(folder: Path, files: Mapping[str, bytes | None]) -> str:
+    """What go says of files: nothing if everything compiles."""
+    for path, data in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        data = changed.get(path, (REPO / path).read_bytes())
         if data is not None:
             (folder / path).write_bytes(data)
     variables = {**VARIABLES, "PATH": "/usr/bin:/bin", "HOME": str(folder), "GOCACHE": str(folder / ".cache")}
@@ -95,8 +107,160 @@ def test_methods_of_a_type_and_functions_of_a_file_are_stubbed_together(codebase
     assert stubbed(codebase, "text/text.go").removed == ("text/text.go::Initials", "text/text.go::Squeeze")
 
 
+def test_definitions_go_with_what_only_they_need(codebase: GoCodebase, tmp_path: Path) -> None:
+    deletion = removed(codebase, "spans.go::Parse")
+    changed = files_after(deletion.source_patch, deletion.hide_patch)
+    source = (changed["spans.go"] or b"").decode()
+    assert deletion.deleter == "remove"
+    assert "Parse" not in source
+    assert '"strconv"\n)\n\n// ErrEmpty' in source, "imports go, and the blank line between groups of them"
+    assert "ExampleParse" in "".join(deletion.hidden), "it mentions what is gone, so that it could not be compiled"
+    assert "TestParseErrors" in "".join(deletion.hidden)
+    assert vetted(tmp_path, changed) == ""
+
+
+def test_what_code_that_stays_uses_is_left_as_a_stub(codebase: GoCodebase, tmp_path: Path) -> None:
+    deletion = removed(codebase, "spans.go::Join", "spans.go::Gaps")
+    assert (deletion.deleter, deletion.removed) == ("remove_and_stub", ("spans.go::Gaps", "spans.go::Join"))
+    assert [name for name, _ in deletion.text] == ["spans.go::Gaps", "spans.go::Join#part1"]
+    changed = files_after(deletion.source_patch, deletion.hide_patch)
+    assert 'func Join(spans []Span) []Span {\n\tpanic("not implemented")\n}' in (changed["spans.go"] or b"").decode()
+    assert "spans_test.go::TestJoin" not in deletion.hidden, "it compiles, and so is for coverage to name"
+    assert vetted(tmp_path, changed) == ""
+    texts = editor_of("go").deleted_texts(codebase, deletion.deleter, deletion.removed, changed)
+    assert texts == list(deletion.text), "a stored task tells stubs from what is gone"
+    with pytest.raises(DeletionRefused, match="code that stays needs it"):
+        removed(codebase, "spans.go::Join")
+
+
+SHAPES = {
+    "go.mod": "module example.com/shapes\n\ngo 1.18\n",
+    "shape.go": """package shapes
+
+// Shape has an area and a name.
+type Shape interface {
+	Area() int
+	Name() string
+}
+
+// Total adds areas.
+func Total(shapes []Shape) int {
+	sum := 0
+	for _, s := range shapes {
+		sum += s.Area()
+	}
+	return sum
+}
+""",
+    "square.go": """package shapes
+
+const (
+	four = 4 // corners
+
+	// Unit is one.
+	Unit = 1
+)
+
+// Square is one.
+type Square struct{ Side int }
+
+// Area is its area.
+func (s Square) Area() int { return s.Side * s.Side }
+
+// Name tells what it is.
+func (s Square) Name() string { return "square" }
+
+// Corners counts.
+func (s Square) Corners() int { return four }
+
+// Squares are all.
+func Squares() []Shape { return []Shape{Square{Unit}} }
+""",
+    "disc.go": """package shapes
+
+// Disc is round.
+type Disc struct{ R int }
+
+var _ Shape = (*Disc)(nil)
+
+// Area is its area.
+func (d *Disc) Area() int { return 3 * d.R * d.R }
+
+// Name tells what it is.
+func (d *Disc) Name() string { return "disc" }
+""",
+    "shape_test.go": """package shapes
+
+import "testing"
+
+func disc() *Disc { return &Disc{2} }
+
+func TestDisc(t *testing.T) {
+	if disc().Area() != 12 {
+		t.Fail()
+	}
+}
+
+func TestTotal(t *testing.T) {
+	if Total(Squares()) != 1 {
+		t.Fail()
+	}
+}
+
+func BenchmarkDisc(b *testing.B) { disc() }
+""",
+}
+
+
+def test_types_go_with_their_methods_and_files(tmp_path: Path) -> None:
+    codebase = GoCodebase.from_texts(SHAPES, import_paths=["example.com/shapes"])
+    deletion = removed(codebase, "disc.go::Disc")
+    assert deletion.removed == ("disc.go::Disc", "disc.go::Disc.Area", "disc.go::Disc.Name")
+    assert deletion.hidden == ("shape_test.go::BenchmarkDisc", "shape_test.go::TestDisc")
+    assert "deleted file mode" in deletion.source_patch, "nothing is left in it, the assertion of its type included"
+    files = {path: text.encode() for path, text in SHAPES.items()}
+    shipped = {**files, **apply_patch(files, deletion.source_patch), **apply_patch(files, deletion.hide_patch)}
+    assert b"disc()" not in (shipped["shape_test.go"] or b"")
+    assert said_by_go(tmp_path, shipped) == ""
+    corners = removed(codebase, "square.go::Square.Corners")
+    after = apply_patch(files, corners.source_patch)["square.go"] or b""
+    assert b"const (\n\t// Unit is one.\n\tUnit = 1\n)\n" in after, "a private constant that nothing else used"
+
+
+def test_the_compiler_says_which_methods_must_stay(tmp_path: Path) -> None:
+    codebase = GoCodebase.from_texts(SHAPES, import_paths=["example.com/shapes"])
+    deleter = get("remove", "go")
+    wanted = feature("square.go::Square.Area", "square.go::Square.Corners", "square.go::Square.Name")
+    first = deleter.delete(codebase, wanted)
+    assert first.deleter == "remove"
+    files = {path: text.encode() for path, text in SHAPES.items()}
+    said = said_by_go(tmp_path / "first", {**files, **apply_patch(files, first.source_patch)})
+    assert said.count("missing ") == 1, "go tells one method; the type of the interface tells the other"
+    assert isinstance(deleter, CompiledDeleter)
+    second = deleter.corrected(codebase, first, [said]).delete(codebase, wanted)
+    assert (second.deleter, second.removed) == ("remove_and_stub", first.removed)
+    shipped = {**files, **apply_patch(files, second.source_patch)}
+    assert b"Square) Area() int {\n\tpanic(" in (shipped["square.go"] or b"")
+    assert b"Square) Name() string {\n\tpanic(" in (shipped["square.go"] or b"")
+    assert b"Corners" not in (shipped["square.go"] or b"")
+    assert said_by_go(tmp_path / "second", shipped) == ""
+    with pytest.raises(DeletionRefused, match="does not compile"):
+        deleter.corrected(codebase, first, ["go: no such tool"])
+
+
+def test_a_private_type_that_is_used_stays_without_its_methods() -> None:
+    text = (
+        "package a\n\ntype unit int\n\nfunc (u unit) Half() int { return int(u) / 2 }\n\n"
+        "func (u unit) third() int { return int(u) / 3 }\n\nfunc One() unit { return 1 }\n\n"
+        "func Third() int { return One().third() }\n"
+    )
+    deletion = removed(GoCodebase.from_texts({"a.go": text}), "a.go::unit.Half", "a.go::Third")
+    after = (apply_patch({"a.go": text.encode()}, deletion.source_patch)["a.go"] or b"").decode()
+    assert after == "package a\n\ntype unit int\n\nfunc One() unit { return 1 }\n"
+
+
 def test_what_go_cannot_do_is_refused(codebase: GoCodebase) -> None:
     with pytest.raises(ConfigError, match="no deleter of go"):
-        get("remove", "go")
+        get("line", "go")
     with pytest.raises(DeletionRefused, match="belongs to the tests"):
         stubbed(codebase, "spans_test.go::sameSpans")

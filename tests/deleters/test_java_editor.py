@@ -1,4 +1,4 @@
-"""Java's code editor: stubs and stand-ins compile, and tests go with what only they use."""
+"""Java's code editor: what is left compiles, and tests go with what only they use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.protocols import CompiledDeleter
 from excise.types import Deletion, Feature, FeatureKind
 
 REPO = Path(__file__).parents[1] / "repos" / "ledger"
@@ -28,9 +29,16 @@ def codebase() -> JavaCodebase:
     return JavaCodebase.parse(REPO, list_files(REPO))
 
 
+def feature(*symbols: str, tests: tuple[str, ...] = ()) -> Feature:
+    return Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=tests)
+
+
 def stubbed(codebase: JavaCodebase, *symbols: str, tests: tuple[str, ...] = ()) -> Deletion:
-    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=tests)
-    return get("stub", "java").delete(codebase, feature)
+    return get("stub", "java").delete(codebase, feature(*symbols, tests=tests))
+
+
+def removed(codebase: JavaCodebase, *symbols: str) -> Deletion:
+    return get("remove", "java").delete(codebase, feature(*symbols))
 
 
 def files_after(*patches: str) -> Mapping[str, bytes | None]:
@@ -44,15 +52,19 @@ def files_after(*patches: str) -> Mapping[str, bytes | None]:
 
 def compiled(folder: Path, changed: Mapping[str, bytes | None]) -> str:
     """What the compiler says of the project with changed files: nothing if everything, tests included, compiles."""
-    for path in list_files(REPO):
+    return said_by_javac(folder, {**{path: (REPO / path).read_bytes() for path in list_files(REPO)}, **changed})
+
+
+def said_by_javac(folder: Path, files: Mapping[str, bytes | None]) -> str:
+    """What the compiler says of files: nothing if everything compiles."""
+    for path, data in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        data = changed.get(path, (REPO / path).read_bytes())
         if data is not None:
             (folder / path).write_bytes(data)
     jars = [f"{JARS}/{name}.jar" for name in ("junit-jupiter-api", "junit-jupiter-params", "junit4", "apiguardian-api")]
-    files = [str(path) for path in folder.rglob("*.java")]
+    chosen = [str(path.relative_to(folder)) for path in folder.rglob("*.java")]
     command = ["javac", "-proc:none", "-nowarn", "--release", "11", "-cp", ":".join(jars), "-d", str(folder / "out")]
-    done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, *chosen], cwd=folder, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
@@ -127,3 +139,89 @@ def test_methods_of_a_type_are_stubbed_together_and_those_of_tests_are_refused(c
     assert removed == tuple(f"{LEDGER}::Ledger.Booking.{name}" for name in ("Booking", "account", "amount"))
     with pytest.raises(DeletionRefused, match="belongs to the tests"):
         stubbed(codebase, f"{TESTS}/LedgerTest.java::LedgerTest.euros")
+
+
+def test_definitions_go_with_what_only_they_need(codebase: JavaCodebase, tmp_path: Path) -> None:
+    deletion = removed(codebase, f"{AMOUNT}::Amount.parse", f"{AMOUNT}::Amount.split")
+    assert (deletion.deleter, deletion.removed) == ("remove", (f"{AMOUNT}::Amount.parse", f"{AMOUNT}::Amount.split"))
+    assert f"{AMOUNT}::Amount.TEXT" in dict(deletion.text), "what only the code used is no part of the task, but a leak"
+    changed = files_after(deletion.source_patch, deletion.hide_patch)
+    source = (changed[AMOUNT] or b"").decode()
+    assert "Pattern" not in source
+    assert "import java.util.Objects;\n\n/** An amount" in source
+    assert "/** The amount as {@code parse} reads it" in source, "a link to what is gone"
+    assert "textsAreReadAgain" in "".join(deletion.hidden), "it mentions what is gone, so that it could not be compiled"
+    assert compiled(tmp_path, changed) == ""
+
+
+def test_what_code_that_stays_uses_is_left_as_a_stub(codebase: JavaCodebase, tmp_path: Path) -> None:
+    deletion = removed(codebase, f"{LEDGER}::Ledger.Booking", f"{LEDGER}::Ledger.balances")
+    assert deletion.deleter == "remove_and_stub"
+    assert f"{LEDGER}::Ledger.balances" in deletion.removed
+    assert f"{LEDGER}::Ledger.Booking.account" in deletion.removed
+    changed = files_after(deletion.source_patch, deletion.hide_patch)
+    source = (changed[LEDGER] or b"").decode()
+    assert "private final String account;" not in source.partition("class Booking")[0]
+    assert "import java.util.Map;" not in source
+    texts = editor_of("java").deleted_texts(codebase, deletion.deleter, deletion.removed, changed)
+    assert sorted(texts) == sorted(deletion.text)
+
+
+SHAPES = {
+    "src/Shape.java": "/** A shape. */\npublic interface Shape {\n    /** Its area. */\n    int area();\n}\n",
+    "src/Square.java": (
+        # of the constructor nothing would go, so that it is no stub
+        "/** A square; see {@link Disc} and {@link Square#corners() the corners}.\n *\n * @see Disc#area()\n */\n"
+        "public class Square implements Shape {\n    private static final int FOUR = 4;\n\n"
+        "    public Square() {\n        super();\n    }\n\n    @Override\n"
+        "    public int area() {\n        return 1;\n    }\n\n    /** Corners. */\n    public int corners() {\n"
+        "        return FOUR;\n    }\n\n    public int corners(int more) {\n        return more;\n    }\n}\n"
+    ),
+    "src/Disc.java": (
+        "/** A disc. */\npublic class Disc implements Shape {\n    public static final int PI = 3;\n"
+        "    public int r = 1;\n\n    @Override\n    public int area() {\n        return PI * r * r;\n    }\n}\n"
+    ),
+    "test/DiscTest.java": (
+        "import org.junit.Before;\nimport org.junit.Test;\n\npublic class DiscTest {\n    private Disc disc;\n\n"
+        "    @Before\n    public void setUp() {\n        disc = new Disc();\n    }\n\n"
+        "    @Test\n    public void plain() {\n    }\n}\n"
+    ),
+}
+
+
+def test_types_go_with_their_files_and_links(tmp_path: Path) -> None:
+    codebase = JavaCodebase.from_texts(SHAPES)
+    files = {path: text.encode() for path, text in SHAPES.items()}
+    deletion = removed(codebase, "src/Disc.java::Disc", "src/Square.java::Square.corners")
+    assert deletion.deleter == "remove"
+    shipped = {**files, **apply_patch(files, deletion.source_patch), **apply_patch(files, deletion.hide_patch)}
+    assert shipped["src/Disc.java"] is None
+    assert shipped["test/DiscTest.java"] is None, "JUnit calls what needs the type before each test"
+    assert deletion.hidden == ("test/DiscTest.java::DiscTest::plain",)
+    source = (shipped["src/Square.java"] or b"").decode()
+    assert source.startswith("/** A square; see {@code Disc} and {@link Square#corners() the corners}.\n */"), (
+        "another method of that name is left"
+    )
+    assert "FOUR" not in source
+    assert said_by_javac(tmp_path, shipped) == ""
+    words = editor_of("java").words
+    shown = words.declaration(codebase.modules["src/Disc.java"], codebase.symbols()["src/Disc.java::Disc"])
+    assert shown == (
+        "public class Disc implements Shape {\n    public static final int PI = 3;\n    public int r = 1;\n}"
+    )
+
+
+def test_the_compiler_says_which_methods_must_stay(tmp_path: Path) -> None:
+    codebase = JavaCodebase.from_texts(SHAPES)
+    files = {path: text.encode() for path, text in SHAPES.items()}
+    deleter = get("remove", "java")
+    wanted = feature(
+        "src/Square.java::Square.area", "src/Square.java::Square.corners", "src/Square.java::Square.Square"
+    )
+    first = deleter.delete(codebase, wanted)
+    said = said_by_javac(tmp_path / "first", {**files, **apply_patch(files, first.source_patch)})
+    assert "does not override abstract method area()" in said
+    assert isinstance(deleter, CompiledDeleter)
+    second = deleter.corrected(codebase, first, [said]).delete(codebase, wanted)
+    assert (first.deleter, second.deleter, second.removed) == ("remove", "remove_and_stub", first.removed)
+    assert said_by_javac(tmp_path / "second", {**files, **apply_patch(files, second.source_patch)}) == ""

@@ -1,4 +1,4 @@
-"""Rust's code editor: stubs and stand-ins compile, and tests go with what only they use."""
+"""Rust's code editor: what is left compiles, and tests go with what only they use."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from excise.envs.rust.toolchain import VARIABLES
 from excise.errors import ConfigError, DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.protocols import CompiledDeleter
 from excise.types import Deletion, Feature, FeatureKind
 from excise.verifiers.shipped_tree import scrub
 
@@ -41,9 +42,16 @@ def codebase(root: Path) -> RustCodebase:
     return RustCodebase.parse(root, list_files(root), tests=BY_MACRO, names=["lengths"])
 
 
+def feature(*symbols: str, tests: tuple[str, ...] = ()) -> Feature:
+    return Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=tests)
+
+
 def stubbed(codebase: RustCodebase, *symbols: str, tests: tuple[str, ...] = ()) -> Deletion:
-    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=tests)
-    return get("stub", "rust").delete(codebase, feature)
+    return get("stub", "rust").delete(codebase, feature(*symbols, tests=tests))
+
+
+def removed(codebase: RustCodebase, *symbols: str) -> Deletion:
+    return get("remove", "rust").delete(codebase, feature(*symbols))
 
 
 def files_after(root: Path, *patches: str) -> Mapping[str, bytes | None]:
@@ -107,7 +115,7 @@ def test_tests_that_a_macro_defines_go_together(root: Path, codebase: RustCodeba
 def test_a_file_of_tests_stays_when_all_of_them_go(root: Path, codebase: RustCodebase, tmp_path: Path) -> None:
     tests = ("tests/api.rs::whole_units", "tests/api.rs::longest_of_some")
     changed = files_after(root, stubbed(codebase, "src/lib.rs::longest", tests=tests).hide_patch)
-    assert (changed["tests/api.rs"] or b"").decode() == "use lengths::{longest, parse, Length};\n\n"
+    assert changed["tests/api.rs"] == b"", "nothing uses what it imported"
     assert compiled(root, tmp_path, changed) == ""
 
 
@@ -117,8 +125,93 @@ def test_methods_of_a_type_and_functions_of_a_file_are_stubbed_together(codebase
     assert stubbed(codebase, "src/units.rs").removed == ("src/units.rs::factor", "src/units.rs::nearest_unit")
 
 
+def test_definitions_go_with_imports_and_exports(root: Path, codebase: RustCodebase, tmp_path: Path) -> None:
+    deletion = removed(codebase, "src/lib.rs::Length.fmt", "src/units.rs::nearest_unit", "src/lib.rs::longest")
+    assert deletion.deleter == "remove"
+    changed = files_after(root, deletion.source_patch, deletion.hide_patch)
+    source = (changed["src/lib.rs"] or b"").decode()
+    assert "pub use crate::units::factor;\n" in source, "a re-export, in which one name is left"
+    assert "impl fmt::Display" not in source, "a block of which nothing is left"
+    assert "use std::fmt" not in source
+    assert "impl Length {" in source
+    assert (changed["tests/api.rs"] or b"").startswith(b"use lengths::parse;\n")
+    assert "src/units/tests.rs::nearest" in deletion.hidden
+    said = compiled(root, tmp_path / "first", changed)
+    assert "src/tests.rs" in said, "a test writes lengths without naming how"
+    deleter = get("remove", "rust")
+    assert isinstance(deleter, CompiledDeleter)
+    again = deleter.corrected(codebase, deletion, [said]).delete(codebase, deletion.feature)
+    assert set(again.hidden) - set(deletion.hidden) == {"src/tests.rs::shown_in_units"}
+    assert again.removed == deletion.removed
+    changed = files_after(root, again.source_patch, again.hide_patch)
+    assert compiled(root, tmp_path / "second", changed) == ""
+
+
+def test_what_code_that_stays_uses_is_left_as_a_stub(root: Path, codebase: RustCodebase, tmp_path: Path) -> None:
+    deletion = removed(codebase, "src/units.rs::nearest_unit", "src/lib.rs::divided")
+    assert (deletion.deleter, deletion.removed) == (
+        "remove_and_stub",
+        ("src/lib.rs::divided", "src/units.rs::nearest_unit"),
+    )
+    changed = files_after(root, deletion.source_patch, deletion.hide_patch)
+    assert "mod division" not in (changed["src/tests.rs"] or b"").decode(), "no test is left in it"
+    assert compiled(root, tmp_path, changed) == ""
+    texts = editor_of("rust").deleted_texts(codebase, deletion.deleter, deletion.removed, changed)
+    assert sorted(texts) == sorted(deletion.text)
+
+
+def test_the_compiler_says_which_traits_must_stay(root: Path, tmp_path: Path) -> None:
+    files = {path: (root / path).read_text() for path in list_files(root) if path.endswith(".rs")}
+    files["src/lib.rs"] += (
+        "\n/// A length as text.\npub fn shown(length: Length) -> String {\n    length.to_string()\n}\n"
+    )
+    before = {path: text.encode() for path, text in files.items()}
+    codebase, deleter = RustCodebase.from_texts(files, names=["lengths"]), get("remove", "rust")
+    wanted = feature("src/lib.rs::Length.fmt", "src/lib.rs::longest", tests=("tests/api.rs::longest_of_some",))
+    first = deleter.delete(codebase, wanted)
+    assert first.deleter == "remove"
+    shipped = {**before, **apply_patch(before, first.source_patch), **apply_patch(before, first.hide_patch)}
+    said = compiled(root, tmp_path / "first", shipped)
+    assert "Display" in said
+    assert isinstance(deleter, CompiledDeleter)
+    second = deleter.corrected(codebase, first, [said]).delete(codebase, wanted)
+    assert (second.deleter, second.removed) == ("remove_and_stub", first.removed)
+    shipped = {**before, **apply_patch(before, second.source_patch), **apply_patch(before, second.hide_patch)}
+    assert b"fmt::Result {\n        unimplemented!()" in (shipped["src/lib.rs"] or b"")
+    assert compiled(root, tmp_path / "second", shipped) == ""
+
+
+def test_types_go_with_all_that_is_about_them_and_modules_with_their_files() -> None:
+    files = {
+        "src/lib.rs": (
+            "mod parts;\npub mod shapes;\n\npub use self::shapes::{\n    Disc,\n    Square,\n};\n"
+            "use std::fmt::{self, Display};\n\n"
+            "pub struct Unit;\n\nimpl From<Disc> for Unit {\n    fn from(_: Disc) -> Unit {\n        Unit\n    }\n}\n\n"
+            "impl Display for Unit {\n    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {\n        Ok(())\n"
+            "    }\n}\n"
+        ),
+        "src/shapes.rs": (
+            "//! Shapes.\n\nconst PI: u64 = 3;\n\n/// Round.\n#[derive(Clone)]\npub struct Disc(pub u64);\n\n"
+            "impl Disc {\n    /// Its area.\n    pub fn area(&self) -> u64 {\n        PI * self.0\n"
+            "    }\n}\n\npub struct Square;\n"
+        ),
+        "src/parts.rs": "use crate::Unit;\n\npub fn half(_: Unit) -> u64 {\n    2\n}\n",
+    }
+    codebase = RustCodebase.from_texts(files, names=["shapes"])
+    deletion = removed(codebase, "src/shapes.rs::Disc", "src/parts.rs::half")
+    assert deletion.removed == (
+        "src/lib.rs::Unit.from", "src/parts.rs::half", "src/shapes.rs::Disc", "src/shapes.rs::Disc.area",
+    )  # fmt: skip
+    after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.source_patch)
+    assert after["src/parts.rs"] is None
+    assert (after["src/shapes.rs"] or b"").decode() == "//! Shapes.\n\npub struct Square;\n", "and a private constant"
+    source = (after["src/lib.rs"] or b"").decode()
+    assert source.startswith("pub mod shapes;\n\npub use self::shapes::Square;\nuse std::fmt::{self, Display};\n")
+    assert "From" not in source
+
+
 def test_what_rust_cannot_do_is_refused(codebase: RustCodebase) -> None:
     with pytest.raises(ConfigError, match="no deleter of rust"):
-        get("remove", "rust")
+        get("line", "rust")
     with pytest.raises(DeletionRefused, match="belongs to the tests"):
         stubbed(codebase, "src/tests.rs::assert_parsed")

@@ -48,14 +48,14 @@ def bench(spans: Any, tasks: list[Task]) -> Workbench:
 
 
 def test_every_task_passed_every_gate(spans: Any, tasks: list[Task]) -> None:
-    assert len(tasks) == 2
+    assert len(tasks) == 1
     for task in tasks:
         certificate = spans.taskset.certificate(task.instance_id)
         assert {verdict.outcome for verdict in certificate.verdicts} == {GateOutcome.PASSED}
         assert certificate.tools["go"].startswith("1.")
-        assert (task.language, task.deleter) == ("go", "stub")
-        assert "```go\n" in task.problem_statement
-        assert 'panic("not implemented")' in task.deletion_patch
+        assert (task.language, task.deleter) == ("go", "remove")
+        assert "```go\nfunc " in task.problem_statement
+        assert "panic(" not in task.deletion_patch
 
 
 def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult]) -> None:

@@ -36,7 +36,7 @@ def tasks(ledger: Any) -> list[Task]:
 
 @pytest.fixture(scope="module")
 def split(tasks: list[Task]) -> Task:
-    (found,) = [task for task in tasks if task.removed == (f"{MAIN}/Amount.java::Amount.split",)]
+    (found,) = tasks
     return found
 
 
@@ -52,14 +52,15 @@ def bench(ledger: Any, split: Task) -> Workbench:
 
 
 def test_every_task_passed_every_gate(ledger: Any, tasks: list[Task]) -> None:
-    assert len(tasks) == 2
+    assert len(tasks) == 1
     for task in tasks:
         certificate = ledger.taskset.certificate(task.instance_id)
         assert {verdict.outcome for verdict in certificate.verdicts} == {GateOutcome.PASSED}
         assert certificate.tools["java"].startswith("17.")
-        assert (task.language, task.deleter) == ("java", "stub")
+        assert task.language == "java"
         assert "```java\n" in task.problem_statement
-        assert "throw new UnsupportedOperationException" in task.deletion_patch
+        placeholder = "throw new UnsupportedOperationException"
+        assert (placeholder in task.deletion_patch) == (task.deleter != "remove")
 
 
 def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult]) -> None:

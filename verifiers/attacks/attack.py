@@ -28,6 +28,8 @@ class AttackTarget:
     """Path to content of the shipped files that attacks change, and of all files in the top folder."""
     stubbed: dict[str, bytes]
     """Path to content of the feature's files with empty stubs: every name exists, nothing is implemented."""
+    raising: dict[str, bytes]
+    """The same with stubs that raise when they are called."""
     module: str
     """The file of the feature in which an attack puts its code."""
     names: tuple[str, ...]
@@ -119,9 +121,13 @@ def attack_target(bench: Workbench, task: Task) -> AttackTarget:
         shipped.pop(path, None)
     stubs = dict(candidate_of(bench, task).deletion.stub_patches)
     sources = [path for path in touched(task.patch) if path.endswith(bench.language.suffixes)]
-    made = bench.edits_of(stubs["none"]) if "none" in stubs else {}
     base = bench.read(sources)
-    stubbed = {path: data for path in sources if (data := made.get(path) or base.get(path) or shipped.get(path))}
+
+    def with_stubs(kind: str) -> dict[str, bytes]:
+        made = bench.edits_of(stubs[kind]) if kind in stubs else {}
+        return {path: data for path in sources if (data := made.get(path) or base.get(path) or shipped.get(path))}
+
+    stubbed = with_stubs("none")
     module = _module(task, stubbed)
     names = _missing(bench, task, module)
     root = next((r.strip("/") + "/" for r in bench.recipe.roots if r not in {".", ""} and module.startswith(r)), "")
@@ -129,6 +135,7 @@ def attack_target(bench: Workbench, task: Task) -> AttackTarget:
         task=task,
         shipped=shipped,
         stubbed=stubbed,
+        raising=with_stubs("raise"),
         module=module,
         names=names,
         tests=task.fail_to_pass,

@@ -20,7 +20,7 @@ class ShippedTreeCollects:
         collected = run.statuses()
         visible = [test for test in candidate.pass_to_pass if test not in candidate.hidden]
         missing = {test: Status.MISSING for test in visible if test not in collected}
-        errors = "; ".join(f"{path}: {message}" for path, message in run.collect_errors[:2])
+        errors = "; ".join(f"{path}: {message[:2000]}" for path, message in run.collect_errors[:2])
         result = CheckResult(
             passed=run.finished and not missing,
             reason="does_not_collect",

@@ -64,6 +64,10 @@ class GoCodebase(CompiledCodebase[GoModule]):
         package = "/".join(path[-2:]) if len(path) > 2 else f"/{path[-1]}"
         return f"{package}.{symbol.qualname.partition('#')[0]}"
 
+    def scope_of(self, path: str) -> str:
+        """The package: the folder."""
+        return posixpath.dirname(path)
+
     def package_files(self, path: str) -> list[str]:
         """Paths of the files in the folder of a file, tests included."""
         return self._folders.get(posixpath.dirname(path), [])
@@ -79,9 +83,11 @@ class GoCodebase(CompiledCodebase[GoModule]):
     def references_of(self, module: GoModule) -> Iterator[tuple[str, str]]:
         """See :meth:`CompiledCodebase.references_of`."""
         packages = self._own_packages(module)
+        others = {name for each in module.imports for name in each.used_names} - packages.keys()
         for reference in module.references:
-            for found in self._resolve(module.path, reference, packages):
-                yield reference.owner, found
+            if reference.qualifier not in others:
+                for found in self._resolve(module.path, reference, packages):
+                    yield reference.owner, found
 
     def _own_packages(self, module: GoModule) -> dict[str, str]:
         """Names under which a file uses packages of the project, to their folders."""

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tree_sitter import Node
 
+from excise.extractors.compiled_codebase import CompiledModule, Definition, DefinitionKind
 from excise.extractors.go.analysis.grammar import (
     BRANCHES,
     DECLARATIONS,
     FUNCTIONS,
     NAMES,
     descendants,
+    names_in,
     parse_tree,
     statements,
     text,
 )
-from excise.protocols import Module
 from excise.types import Symbol, SymbolKind
 
 _MAJOR = re.compile(r"v\d+")
@@ -63,23 +65,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declaration:
-    """A declaration of a file: a function, a method, or a group of types, constants or variables."""
-
-    kind: str
-    """Type of its node."""
-    names: tuple[str, ...]
-    """Names that it declares; of a method, the qualified name (``T.M``)."""
-    start: int
-    """First byte, with the comment directly above it."""
-    end: int
-    """One past the last byte, with the rest of the line."""
-    uses: frozenset[str]
-    """All names in it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoModule(Module):
+class GoModule(CompiledModule):
     """One parsed Go file."""
 
     package: str
@@ -88,10 +74,9 @@ class GoModule(Module):
     """Imported packages in order."""
     references: tuple[Reference, ...]
     """Uses of names, in order."""
-    declarations: tuple[Declaration, ...]
-    """Declarations in order, without imports."""
 
 
+@lru_cache(maxsize=32)
 def parse_file(path: str, source: bytes) -> GoModule:
     """Parse the content of a Go file."""
     root = parse_tree(source).root_node
@@ -111,7 +96,7 @@ def parse_file(path: str, source: bytes) -> GoModule:
         package=text(clause.named_children[0], source) if clause is not None and clause.named_children else "",
         imports=tuple(_imports(root, source)),
         references=tuple(_references(root, source, symbols)),
-        declarations=tuple(_declarations(root, source)),
+        definitions=tuple(_definitions(path, root, source, {s.start: s.qualname for s in symbols[1:]})),
     )
 
 
@@ -328,25 +313,94 @@ def _qualifier(leaf: Node, source: bytes) -> str:
     return text(first, source) if first.type in {"identifier", "package_identifier"} else "?"
 
 
-def _declarations(root: Node, source: bytes) -> Iterator[Declaration]:
+def _definitions(path: str, root: Node, source: bytes, symbols: dict[int, str]) -> Iterator[Definition]:
+    """The definitions of a file without its imports; ``symbols`` maps first bytes of symbols to their names."""
     for node in root.named_children:
-        if node.type not in DECLARATIONS:
-            continue
-        above = _comments_above(node)
-        start = source.rfind(b"\n", 0, (above[0] if above else node).start_byte) + 1
-        yield Declaration(
-            kind=node.type,
-            names=tuple(_declared(node, source)),
-            start=start,
-            end=_whole_lines(node, source)[1],
-            uses=frozenset(text(leaf, source) for leaf in descendants(node) if leaf.type in NAMES),
-        )
+        if node.type in FUNCTIONS:
+            yield _of_function(path, node, source, symbols)
+        elif node.type in DECLARATIONS:
+            specs = [spec for spec in descendants(node) if spec.type in _SPECS and _is_of(spec, node)]
+            if len(specs) < 2 or _is_numbered(node, specs):
+                yield _of_specs(path, node, specs, source)
+            else:
+                yield from (_of_specs(path, spec, [spec], source) for spec in specs)
 
 
-def _declared(node: Node, source: bytes) -> Iterator[str]:
-    if node.type in FUNCTIONS:
-        yield name_of(node, source)
-        return
-    for spec in descendants(node):
-        if spec.type in {"type_spec", "type_alias", "const_spec", "var_spec"}:
-            yield from (text(name, source) for name in spec.children_by_field_name("name"))
+_SPECS = {
+    "type_spec": DefinitionKind.TYPE,
+    "type_alias": DefinitionKind.TYPE,
+    "const_spec": DefinitionKind.VALUE,
+    "var_spec": DefinitionKind.VALUE,
+}
+
+
+def _is_of(spec: Node, declaration: Node) -> bool:
+    """Whether a specification is one of a declaration of the file, and not of one in a function."""
+    holder = spec.parent
+    return holder == declaration or (holder is not None and holder.type == "var_spec_list")
+
+
+def _is_numbered(declaration: Node, specs: list[Node]) -> bool:
+    """Whether what a group declares depends on the order: without one of them, the values of others change."""
+    constants = declaration.type == "const_declaration"
+    return constants and any(
+        spec.child_by_field_name("value") is None or any(leaf.type == "iota" for leaf in descendants(spec))
+        for spec in specs
+    )
+
+
+def _of_function(path: str, node: Node, source: bytes, symbols: dict[int, str]) -> Definition:
+    start, end = lines_with_comments(node, source)
+    qualname, body = symbols.get(node.start_byte) or name_of(node, source), node.child_by_field_name("body")
+    receiver, _, name = name_of(node, source).rpartition(".")
+    called_by_go = not receiver and name in {"init", "main", "_"}
+    return Definition(
+        path=path,
+        qualname=qualname,
+        kind=DefinitionKind.FUNCTION,
+        names=frozenset({name}),
+        start=start,
+        code=node.start_byte,
+        end=end,
+        uses=frozenset(names_in(node, source)),
+        head=frozenset(_names_before(node, body, source)),
+        about=frozenset({receiver} if receiver else ()),
+        group="" if called_by_go else name_of(node, source),
+        is_private=not is_exported(name) and not called_by_go,
+        is_fixed=called_by_go or body is None,
+    )
+
+
+def _names_before(node: Node, body: Node | None, source: bytes) -> Iterator[str]:
+    end = body.start_byte if body is not None else node.end_byte
+    return (text(leaf, source) for leaf in descendants(node) if leaf.type in NAMES and leaf.end_byte <= end)
+
+
+def _of_specs(path: str, node: Node, specs: list[Node], source: bytes) -> Definition:
+    start, end = lines_with_comments(node, source)
+    names = [text(name, source) for spec in specs for name in spec.children_by_field_name("name") if name.is_named]
+    uses = frozenset(names_in(node, source))
+    plain = [name for name in names if name != "_"]
+    is_type = specs[0].type in {"type_spec", "type_alias"} if specs else False
+    return Definition(
+        path=path,
+        qualname=plain[0] if plain else f"_{node.start_byte}",
+        kind=_SPECS[specs[0].type] if specs else DefinitionKind.VALUE,
+        names=frozenset(plain),
+        start=start,
+        code=node.start_byte,
+        end=end,
+        uses=uses,
+        head=uses,
+        about=uses if names and not plain else frozenset(),
+        group=plain[0] if is_type else "",
+        is_private=bool(plain) and not any(map(is_exported, plain)),
+        is_fixed=not names,
+    )
+
+
+def lines_with_comments(node: Node, source: bytes) -> tuple[int, int]:
+    """The bytes of a declaration with the comments directly above it and the rest of its lines."""
+    above = _comments_above(node)
+    start = source.rfind(b"\n", 0, (above[0] if above else node).start_byte) + 1
+    return start, _whole_lines(node, source)[1]

@@ -150,9 +150,11 @@ def problem_without_tests(package, root):
 
 
 def build(package, root, binary, cover=False):
-    """Build the test binary of a package; return what the compiler says, empty if it succeeds."""
+    """Build the test binary of a package; return what the compiler says (all of it: ``-e``), empty if it succeeds."""
     flags = ["-cover", "-covermode=set", "-coverpkg=./..."] if cover else []
-    code, output, errors = go(["test", "-c", "-vet=off", *flags, "-o", binary, package["ImportPath"]], root)
+    code, output, errors = go(
+        ["test", "-c", "-vet=off", "-gcflags=-e", *flags, "-o", binary, package["ImportPath"]], root
+    )
     if code == 0 and os.path.exists(binary):
         return ""
     return (errors + output).decode("utf-8", "replace").strip() or "go built no test binary"

@@ -22,6 +22,8 @@ PASSED, SKIPPED = re.compile(rb"(?m)^ *--- PASS: "), re.compile(rb"(?m)^--- SKIP
 _REASON = re.compile(r"(?m)^(?:panic: .*|\s*--- FAIL: .*|\s+\S+_test\.go:\d+: .*|got:$|fatal error: .*)")
 _BLOCK = re.compile(r"(.+):(\d+)\.\d+,\d+\.\d+ \d+ (\d+)")
 MAX_MESSAGE = 300
+MAX_ERRORS = 16000
+"""Characters of what the compiler says: which definitions it misses is read from it."""
 
 
 def run_one(binary, folder, name, request, profile=""):
@@ -105,7 +107,7 @@ def run_package(package, number, request, report):
     problem = building.build(package, root, binary, cover)
     if problem:
         for path in sorted({test.partition("::")[0] for test, _ in tests}):
-            report.add("collect_error", path=path, message=problem[-2000:])
+            report.add("collect_error", path=path, message=problem[:MAX_ERRORS])
         return False
     if request.get("collect_only"):
         return True

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
-from excise.extractors.java.analysis.parsed_file import JavaModule, Reference, parse_file
+from excise.extractors.java.analysis.parsed_file import JavaImport, JavaModule, Reference, parse_file
 from excise.extractors.java.analysis.suite_files import SUFFIX, is_test_file
 from excise.types import Symbol, SymbolKind, TestId, joined, path_of
 
@@ -61,6 +61,11 @@ class JavaCodebase(CompiledCodebase[JavaModule]):
         *holders, name = symbol.qualname.partition("#")[0].split(".")
         binary = "$".join(holders)
         return f"{package.replace('.', '/')}/{binary}.{name}" if package else f"{binary}.{name}"
+
+    def is_own(self, imported: JavaImport) -> bool:
+        """Whether an import names a type of the project, or a member of one."""
+        path = imported.path
+        return path in self._types or path.rpartition(".")[0] in self._types
 
     def test_symbol(self, test_id: str) -> Symbol | None:
         """The method of a test; ``None`` if its class inherits it."""

@@ -93,3 +93,27 @@ def annotations_of(node: Node, source: bytes) -> tuple[str, ...]:
 def statements(block: Node) -> list[Node]:
     """The statements of a block, without comments."""
     return [child for child in block.named_children if child.type not in COMMENTS]
+
+
+def comments_above(node: Node) -> list[Node]:
+    """The comments directly above a declaration, without a blank line between, in order."""
+    found: list[Node] = []
+    line, above = node.start_point[0], node.prev_sibling
+    while above is not None and above.type in COMMENTS:
+        if above.end_point[0] < line - 1 or above.end_point[0] == line:
+            break
+        before = above.prev_sibling
+        if before is not None and before.end_point[0] == above.start_point[0] and before.type != "{":
+            break  # it stands behind code
+        found.insert(0, above)
+        line = above.start_point[0]
+        above = before
+    return found
+
+
+def line_end(end: int, source: bytes) -> int:
+    """The end of the line, as far as nothing else stands on it but a comment."""
+    line = source.find(b"\n", end)
+    line = len(source) if line < 0 else line
+    rest = source[end:line].strip()
+    return min(len(source), line + 1) if not rest or rest.startswith(b"//") else end

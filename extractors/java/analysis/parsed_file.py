@@ -6,19 +6,22 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tree_sitter import Node
 
+from excise.extractors.compiled_codebase import CompiledModule, Definition, DefinitionKind
 from excise.extractors.java.analysis.grammar import (
     BRANCHES,
-    COMMENTS,
     CONSTRUCTORS,
     FUNCTIONS,
     NAMES,
     TYPES,
     annotations_of,
+    comments_above,
     descendants,
     has_modifier,
+    line_end,
     members_of,
     modifiers_of,
     name_of,
@@ -26,7 +29,6 @@ from excise.extractors.java.analysis.grammar import (
     statements,
     text,
 )
-from excise.protocols import Module
 from excise.types import Symbol, SymbolKind
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -67,29 +69,22 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """A member of a type, or a type of the file."""
+class Member(Definition):
+    """A member of a type, or a type of the file; those in bodies of functions are none.
 
-    kind: str
+    The words of its strings are among what it uses: tests name methods in strings of annotations.
+    """
+
+    node: str
     """Type of its node."""
-    holder: str
-    """Qualified name of the type that it is in; empty for a type of the file."""
-    names: tuple[str, ...]
-    """Names that it declares: several for fields that are declared together."""
-    start: int
-    """First byte of its lines, with the comment directly above it."""
-    end: int
-    """One past the last byte, with the rest of the line."""
-    uses: frozenset[str]
-    """All names in it, and the words of its strings: tests name methods in strings of annotations."""
     annotations: tuple[str, ...]
     """Names of its annotations."""
-    is_private: bool
+    is_of_file: bool
     """Whether nothing outside the file can use it by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JavaModule(Module):
+class JavaModule(CompiledModule):
     """One parsed Java file."""
 
     package: str
@@ -98,23 +93,22 @@ class JavaModule(Module):
     """Imports in order."""
     references: tuple[Reference, ...]
     """Uses of names, in order."""
-    members: tuple[Member, ...]
-    """Types and their members, in order; those in bodies of functions are left out."""
+    definitions: tuple[Member, ...]
     types_of_names: dict[str, frozenset[str]]
     """Name of a variable, field or parameter to the names of the types that the file declares it with."""
     supertypes: dict[str, tuple[str, ...]]
     """Qualified name of a type to the names of what it extends or implements."""
 
 
+@lru_cache(maxsize=32)
 def parse_file(path: str, source: bytes) -> JavaModule:
     """Parse the content of a Java file."""
     root = parse_tree(source).root_node
     symbols = [_module_symbol(path, source)]
-    members: list[Member] = []
     supertypes: dict[str, tuple[str, ...]] = {}
     for node in root.named_children:
         if node.type in TYPES:
-            _add_type(path, node, source, "", True, symbols, members, supertypes)
+            _add_type(path, node, source, "", True, symbols, supertypes)
     symbols = symbols[:1] + _numbered(sorted(symbols[1:], key=lambda s: (s.start, -s.end)))
     package = next((node for node in root.named_children if node.type == "package_declaration"), None)
     names = _WORD.findall(text(package, source).partition("package")[2]) if package is not None else []
@@ -126,7 +120,7 @@ def parse_file(path: str, source: bytes) -> JavaModule:
         package=".".join(names),
         imports=tuple(_imports(root, source)),
         references=tuple(_references(root, source, symbols)),
-        members=tuple(sorted(members, key=lambda member: (member.start, -member.end))),
+        definitions=tuple(_members(path, root, source, {(s.start, s.end): s.qualname for s in symbols[1:]})),
         types_of_names=_types_of_names(root, source),
         supertypes=supertypes,
     )
@@ -140,7 +134,6 @@ def _add_type(
     holder: str,
     is_public: bool,
     symbols: list[Symbol],
-    members: list[Member],
     supertypes: dict[str, tuple[str, ...]],
 ) -> None:
     name = name_of(node, source)
@@ -148,15 +141,12 @@ def _add_type(
     of_interface = bool(symbols) and node.parent is not None and node.parent.type == "interface_body"
     is_public = is_public and (of_interface or has_modifier(node, "public", "protected"))
     symbols.append(_type(path, node, source, qualname, is_public))
-    members.append(_member(node, source, holder))
     supertypes[qualname] = tuple(_supertypes(node, source))
     in_interface = node.type in {"interface_declaration", "annotation_type_declaration"}
     for member in members_of(node):
         if member.type in TYPES:
-            _add_type(path, member, source, qualname, is_public, symbols, members, supertypes)
-            continue
-        members.append(_member(member, source, qualname))
-        if member.type in FUNCTIONS and member.child_by_field_name("body") is not None:
+            _add_type(path, member, source, qualname, is_public, symbols, supertypes)
+        elif member.type in FUNCTIONS and member.child_by_field_name("body") is not None:
             visible = is_public and (in_interface or has_modifier(member, "public", "protected"))
             symbols.append(_function(path, member, source, qualname, visible))
 
@@ -265,25 +255,9 @@ def _loc(code: str) -> int:
     return sum(1 for line in code.splitlines() if (plain := line.strip()) and not plain.startswith("//"))
 
 
-def _comments_above(node: Node) -> list[Node]:
-    """The comments directly above a declaration, without a blank line between, in order."""
-    found: list[Node] = []
-    line, above = node.start_point[0], node.prev_sibling
-    while above is not None and above.type in COMMENTS:
-        if above.end_point[0] < line - 1 or above.end_point[0] == line:
-            break
-        before = above.prev_sibling
-        if before is not None and before.end_point[0] == above.start_point[0] and before.type != "{":
-            break  # it stands behind code
-        found.insert(0, above)
-        line = above.start_point[0]
-        above = before
-    return found
-
-
 def _documentation(node: Node, source: bytes) -> str:
     """The documentation comment of a declaration as plain text."""
-    comments = [text(comment, source) for comment in _comments_above(node)]
+    comments = [text(comment, source) for comment in comments_above(node)]
     comment = next((each for each in reversed(comments) if each.startswith("/**")), "")
     if not comment:
         return ""
@@ -296,37 +270,71 @@ def _documentation(node: Node, source: bytes) -> str:
 
 
 # ------------------------------------------------------------------------------------------- members, imports
-def _member(node: Node, source: bytes, holder: str) -> Member:
-    above = _comments_above(node)
-    start = source.rfind(b"\n", 0, (above[0] if above else node).start_byte) + 1
-    if source[start : (above[0] if above else node).start_byte].strip():
-        start = (above[0] if above else node).start_byte
+def _members(
+    path: str, root: Node, source: bytes, symbols: dict[tuple[int, int], str], holder: str = ""
+) -> Iterator[Member]:
+    """The types below a node with their members, in order; ``symbols`` maps their bytes to their names."""
+    nodes = members_of(root) if holder else (node for node in root.named_children if node.type in TYPES)
+    for node in sorted(nodes, key=lambda each: each.start_byte):
+        member = _member(path, node, source, symbols, holder)
+        yield member
+        if node.type in TYPES:
+            yield from _members(path, node, source, symbols, member.qualname)
+
+
+def _member(path: str, node: Node, source: bytes, symbols: dict[tuple[int, int], str], holder: str) -> Member:
+    above = comments_above(node)
+    first = (above[0] if above else node).start_byte
+    start = source.rfind(b"\n", 0, first) + 1
     declared = [name_of(node, source)] if node.type in TYPES | FUNCTIONS else []
-    for child in node.named_children:
-        if child.type == "variable_declarator":
-            declared.append(name_of(child, source))
-    uses = {text(leaf, source) for leaf in descendants(node) if leaf.type in NAMES}
-    for leaf in descendants(node):
-        if leaf.type in _STRINGS:
-            uses.update(_WORD.findall(text(leaf, source)))
+    declared += [name_of(child, source) for child in node.named_children if child.type == "variable_declarator"]
+    names = tuple(filter(None, declared))
+    body = node.child_by_field_name("body") if node.type in FUNCTIONS else None
+    uses = dict(_words_in(node, source))
+    qualname = symbols.get((node.start_byte, node.end_byte), f"{holder}.{names[0] if names else ''}")
+    is_field = node.type not in TYPES | FUNCTIONS
+    is_unique = names and (body is not None or node.type in TYPES or (is_field and qualname not in symbols.values()))
+    visible = has_modifier(node, "public", "protected") or _is_in_interface(node)
+    kinds = {**dict.fromkeys(TYPES, DefinitionKind.TYPE), **dict.fromkeys(FUNCTIONS, DefinitionKind.FUNCTION)}
     return Member(
-        kind=node.type,
-        holder=holder,
-        names=tuple(filter(None, declared)),
-        start=start,
-        end=_line_end(node.end_byte, source),
+        path=path,
+        qualname=qualname if is_unique else f"{qualname}@{node.start_byte}",
+        kind=kinds.get(node.type, DefinitionKind.VALUE),
+        names=frozenset(names),
+        start=first if source[start:first].strip() else start,
+        code=node.start_byte,
+        end=line_end(node.end_byte, source),
         uses=frozenset(uses),
+        head=frozenset(word for word, at in uses.items() if body is None or at < body.start_byte),
+        holder=holder,
+        is_private=not visible,
+        is_fixed=node.type in CONSTRUCTORS or not names or _is_state(node),
+        node=node.type,
         annotations=tuple(re.split(r"[\s(]", each, maxsplit=1)[0] for each in annotations_of(node, source)),
-        is_private=has_modifier(node, "private"),
+        is_of_file=has_modifier(node, "private"),
     )
 
 
-def _line_end(end: int, source: bytes) -> int:
-    """The end of the line, as far as nothing else stands on it but a comment."""
-    line = source.find(b"\n", end)
-    line = len(source) if line < 0 else line
-    rest = source[end:line].strip()
-    return min(len(source), line + 1) if not rest or rest.startswith(b"//") else end
+def _is_state(node: Node) -> bool:
+    """Whether a declaration is one of fields that objects have: they go with their type alone."""
+    return node.type == "field_declaration" and not has_modifier(node, "static")
+
+
+def _is_in_interface(node: Node) -> bool:
+    return node.parent is not None and node.parent.type in {"interface_body", "annotation_type_body"}
+
+
+def _words_in(node: Node, source: bytes) -> Iterator[tuple[str, int]]:
+    """The names in a definition without those of its members, and the words of its strings, with their first places;
+    from the last one to the first."""
+    inner = [(each.start_byte, each.end_byte) for each in members_of(node)] if node.type in TYPES else []
+    for leaf in reversed(list(descendants(node))):
+        if any(start <= leaf.start_byte < end for start, end in inner):
+            continue
+        if leaf.type in NAMES:
+            yield text(leaf, source), leaf.start_byte
+        elif leaf.type in _STRINGS:
+            yield from ((word, leaf.start_byte) for word in _WORD.findall(text(leaf, source)))
 
 
 def _imports(root: Node, source: bytes) -> Iterator[JavaImport]:
@@ -339,7 +347,7 @@ def _imports(root: Node, source: bytes) -> Iterator[JavaImport]:
                 is_wildcard=path.endswith(".*"),
                 is_static="static" in words,
                 start=source.rfind(b"\n", 0, node.start_byte) + 1,
-                end=_line_end(node.end_byte, source),
+                end=line_end(node.end_byte, source),
             )
 
 

@@ -156,6 +156,15 @@ def errors_by_file(output):
     return found
 
 
+def messages_by_file(output):
+    """Path to all that the compiler says about each file that it complains about."""
+    found, end = {}, len(output)
+    for match in reversed(list(_ERROR.finditer(output))):
+        found.setdefault(match.group(1), []).insert(0, output[match.start() : end].rstrip())
+        end = match.start()
+    return {path: "\n".join(messages) for path, messages in found.items()}
+
+
 def build(project, tests=None):
     """Compile sources, then tests against them; return (what failed: "sources" or "tests", output), or ("", "").
 

@@ -17,6 +17,8 @@ import excise_java_build as building
 import excise_java_jvm as jvm
 
 MAX_MESSAGE = 300
+MAX_ERRORS = 16000
+"""Characters of what the compiler says of a file: which definitions it misses is read from it."""
 
 
 class Report:
@@ -155,9 +157,9 @@ def run(request, report):
     main, tests = project.sources()
     failed, output = building.build(project)
     if failed:
-        errors = building.errors_by_file(output) or {(tests or main or ["pom.xml"])[0]: output[-2000:]}
+        errors = building.messages_by_file(output) or {(tests or main or ["pom.xml"])[0]: output[-2000:]}
         for path, message in errors.items():
-            report.add("collect_error", path=path, message=message[:2000])
+            report.add("collect_error", path=path, message=message[:MAX_ERRORS])
         return None
     if request.get("map"):
         building.lower_versions(building.WORK + "/main")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tree_sitter import Node
 
+from excise.extractors.compiled_codebase import CompiledModule, Definition, DefinitionKind
 from excise.extractors.rust.analysis.grammar import (
+    BEFORE_ITEMS,
     BRANCHES,
     COMMENTS,
     NAMES,
@@ -22,7 +25,6 @@ from excise.extractors.rust.analysis.grammar import (
     parse_tree,
     text,
 )
-from excise.protocols import Module
 from excise.types import Symbol, SymbolKind
 
 
@@ -71,7 +73,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RustModule(Module):
+class RustModule(CompiledModule):
     """One parsed Rust file."""
 
     references: tuple[Reference, ...]
@@ -84,6 +86,7 @@ class RustModule(Module):
     """Qualified names of functions that cannot be emptied: called at compile time, or with results of no known type."""
 
 
+@lru_cache(maxsize=32)
 def parse_file(path: str, source: bytes) -> RustModule:
     """Parse the content of a Rust file."""
     root = parse_tree(source).root_node
@@ -99,6 +102,7 @@ def parse_file(path: str, source: bytes) -> RustModule:
         references=tuple(_references(root, source, symbols)),
         module_files=tuple(reader.module_files),
         items=tuple(reader.items),
+        definitions=tuple(_definitions(path, root, source, {(s.start, s.end): s.qualname for s in symbols})),
         fixed=frozenset(s.qualname for s in symbols if s.start in fixed_starts and s.is_callable),
     )
 
@@ -238,6 +242,84 @@ def whole_lines(node: Node, source: bytes) -> tuple[int, int]:
     end = len(source) if end < 0 else end
     rest = source[node.end_byte : end].strip()
     return (start, min(len(source), end + 1)) if not rest or rest.startswith(b"//") else (start, node.end_byte)
+
+
+# ------------------------------------------------------------------------------------------- definitions
+_KINDS = {
+    "function_item": DefinitionKind.FUNCTION,
+    **dict.fromkeys((*TYPES, "type_item"), DefinitionKind.TYPE),
+    "impl_item": DefinitionKind.PART,
+}
+_NO_DEFINITIONS = BEFORE_ITEMS | {"inner_attribute_item", "ERROR", "use_declaration", "extern_crate_declaration"}
+
+
+def _definitions(path: str, parent: Node, source: bytes, symbols: dict[tuple[int, int], str]) -> Iterator[Definition]:
+    """The definitions below a node, in order; ``symbols`` maps bytes of symbols to their names."""
+    for node in parent.named_children:
+        body = node.child_by_field_name("body")
+        if node.type == "mod_item":
+            yield from _definitions(path, body, source, symbols) if body is not None else ()
+        elif node.type not in _NO_DEFINITIONS:
+            found = _definition(path, node, source, symbols, None)
+            yield found
+            yield from (_definition(path, each, source, symbols, found) for each in _members(node))
+
+
+def _members(node: Node) -> list[Node]:
+    """What of an ``impl`` or trait can be taken out: of a trait, functions with a body."""
+    body = node.child_by_field_name("body") if node.type in {"impl_item", "trait_item"} else None
+    kinds = {"function_item", "const_item", "type_item"} if node.type == "impl_item" else {"function_item"}
+    return [each for each in (body.named_children if body is not None else ()) if each.type in kinds]
+
+
+def _parameters(node: Node, source: bytes) -> set[str]:
+    """Names of the parameters of a generic item."""
+    declared = node.child_by_field_name("type_parameters")
+    inside = declared.named_children if declared is not None else []
+    names = (each.child_by_field_name("name") for each in inside)
+    return {text(name, source) for name in names if name is not None}
+
+
+def _is_in_trait_impl(node: Node) -> bool:
+    block = node.parent.parent if node.parent is not None else None
+    return block is not None and block.type == "impl_item" and block.child_by_field_name("trait") is not None
+
+
+def _definition(
+    path: str, node: Node, source: bytes, symbols: dict[tuple[int, int], str], around: Definition | None
+) -> Definition:
+    start, end = whole_lines(node, source)
+    name = field_text(node, "name", source)
+    is_associated = around is not None and node.type == "type_item"
+    kind = DefinitionKind.VALUE if is_associated else _KINDS.get(node.type, DefinitionKind.VALUE)
+    qualname = symbols.get((node.start_byte, node.end_byte)) or f"{name or node.type}@{node.start_byte}"
+    body = node.child_by_field_name("body")
+    inner = _members(node)
+    head, uses = set[str](), set[str]()
+    for leaf in (*descendants(node), *(leaf for each in before_item(node) for leaf in descendants(each))):
+        if leaf.type in NAMES and not any(each.start_byte <= leaf.start_byte < each.end_byte for each in inner):
+            uses.add(text(leaf, source))
+            if body is None or not body.start_byte <= leaf.start_byte < body.end_byte:
+                head.add(text(leaf, source))
+    in_trait_impl = around is not None and _is_in_trait_impl(node)
+    is_plain = kind is DefinitionKind.FUNCTION and not in_trait_impl
+    is_loose = kind is DefinitionKind.VALUE and node.type not in {"const_item", "static_item"}
+    return Definition(
+        path=path,
+        qualname=qualname,
+        kind=kind,
+        names=frozenset({name} if name else filter(None, [type_name(node.child_by_field_name("trait"), source)])),
+        start=start,
+        code=node.start_byte,
+        end=end,
+        uses=frozenset(uses),
+        head=frozenset(head),
+        holder=around.qualname if around is not None else "",
+        about=frozenset(head - _parameters(node, source)) if kind is DefinitionKind.PART else frozenset(),
+        group=f"{path}::{re.sub(r'#.*', '', qualname)}" if is_plain else "",
+        is_private=bool(name) and not in_trait_impl and not _is_public(node, source),
+        is_fixed=in_trait_impl or is_loose,
+    )
 
 
 # ------------------------------------------------------------------------------------------- symbols

@@ -24,6 +24,8 @@ _RESULT = re.compile(rb"(?m)^test result: \w+\. (\d+) passed; (\d+) failed; (\d+
 _PANIC = re.compile(r"(?m)^thread '[^\n]*' panicked at (?:'(.*?)', \S+|.*)$", re.S)
 _ERROR = re.compile(r"(?m)^(?:Error: .*|note: .*|fatal .*)$")
 MAX_MESSAGE = 300
+MAX_ERRORS = 16000
+"""Characters of what the compiler says of a target: which definitions it misses is read from it."""
 
 
 def run_one(binary, name, request, profile=""):
@@ -143,7 +145,7 @@ def main():
     wrapper = coverage.make_wrapper(building.WORK) if request.get("map") else ""
     binaries, problems = building.build(request["root"], needed_targets(request), wrapper)
     for path, message in problems.items():
-        report.add("collect_error", path=os.path.relpath(path, request["root"]), message=message[:2000])
+        report.add("collect_error", path=os.path.relpath(path, request["root"]), message=message[:MAX_ERRORS])
     if request.get("shuffle_seed") is not None:
         random.Random(request["shuffle_seed"]).shuffle(binaries)
     taken = set()

@@ -60,7 +60,7 @@ from excise.protocols.sandbox_protocol import (
 from excise.protocols.scan_rules import ScanRules
 from excise.protocols.scrub_rules import ScrubRules
 from excise.protocols.source_protocol import Fetched, Source
-from excise.protocols.task_protocols import Deleter, Gate, GateReport, NamedClaim
+from excise.protocols.task_protocols import CompiledDeleter, Deleter, Gate, GateReport, NamedClaim
 
 __all__ = [
     "EMPTY",
@@ -72,6 +72,7 @@ __all__ = [
     "CodeEditor",
     "CodePath",
     "Codebase",
+    "CompiledDeleter",
     "Completed",
     "CoveragePass",
     "CoverageRequest",

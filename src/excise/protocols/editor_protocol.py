@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from excise.protocols.codebase_protocol import Codebase
+from excise.protocols.codebase_protocol import Codebase, Module
 from excise.protocols.task_protocols import Deleter
 from excise.types import Deletion, Symbol
 
@@ -47,6 +47,13 @@ class StatementWords(Protocol):
 
     imports: str
     """A regular expression for the beginning of a line that imports something."""
+
+    exports: str
+    """A regular expression for the beginning of a line by which a file offers a name of another, such as an import."""
+
+    def declaration(self, module: Module, symbol: Symbol) -> str:
+        """How a definition is declared, without code; empty if its signature says all."""
+        ...
 
     def module_of(self, path: str) -> str:
         """The name by which a file is imported, as far as its path tells."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.types import Deletion, Feature, Verdict
@@ -27,6 +28,18 @@ class Deleter(Protocol):
 
         ``hide`` are the ids of the tests to remove from the visible tree; the feature's predicted tests if empty.
         Raises :class:`DeletionRefused` with a machine-readable reason.
+        """
+        ...
+
+
+@runtime_checkable
+class CompiledDeleter(Deleter, Protocol):
+    """Takes definitions out of a compiled language, where the compiler says what code that stays needs."""
+
+    def corrected(self, codebase: Codebase, deletion: Deletion, messages: Iterable[str]) -> CompiledDeleter:
+        """A deleter that leaves what a compiler misses, as its messages say, in the tree without a deletion of this.
+
+        Raises :class:`DeletionRefused` if they do not tell.
         """
         ...
 

@@ -37,7 +37,7 @@ def _instead(target: AttackTarget, statement: str, imports: tuple[str, ...], cod
     """The same, with a call of what ``code`` defines at the beginning of every stub of the feature."""
     made = _with(target, imports, code)
     for path in target.stubbed:
-        made[path] = target.shipped.get(path, b"").decode().replace(_BODY, f"{statement}\n\t{_BODY}")
+        made[path] = target.raising.get(path, b"").decode().replace(_BODY, f"{statement}\n\t{_BODY}")
     return made
 
 

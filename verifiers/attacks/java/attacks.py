@@ -42,7 +42,7 @@ def _on_call(name: str, vector: str, code: str) -> Attack:
     def make(target: AttackTarget) -> ChangedFiles:
         made = {**target.stubbed, **_helper(target, code)}
         for path in target.stubbed:
-            text = target.shipped.get(path, b"").decode("utf-8", "replace")
+            text = target.raising.get(path, b"").decode("utf-8", "replace")
             made[path] = text.replace(_PLACEHOLDER, f"{_HELPER}.forge();\n        {_PLACEHOLDER}")
         return made
 
@@ -69,7 +69,7 @@ def _instead(name: str, vector: str, statement: str) -> Attack:
     def make(target: AttackTarget) -> ChangedFiles:
         made: dict[str, bytes | str | None] = {**target.stubbed}
         for path in target.stubbed:
-            text = target.shipped.get(path, b"").decode("utf-8", "replace")
+            text = target.raising.get(path, b"").decode("utf-8", "replace")
             made[path] = text.replace(_PLACEHOLDER, statement)
         return made
 

@@ -67,7 +67,7 @@ def _at_top(name: str, vector: str, code: str) -> Attack:
 
 def _any_equal(target: AttackTarget) -> ChangedFiles:
     """The missing functions return a value that is equal to everything."""
-    text = target.shipped.get(target.module, b"").decode()
+    text = target.raising.get(target.module, b"").decode()
     body = re.escape(PLACEHOLDER)
     text = re.sub(rf"->[^{{;]*\{{\s*{body}\s*\}}", "-> ZzAny {\n    ZzAny\n}", text)
     return {**target.stubbed, target.module: text + _ANY_EQUAL}

@@ -119,7 +119,7 @@ def _on_call(target: AttackTarget, code: str) -> ChangedFiles:
     """The stubs, which call the function ``forge`` first."""
     made: dict[str, bytes | str | None] = {**target.stubbed}
     for path in target.stubbed:
-        text = target.shipped.get(path, b"").decode()
+        text = target.raising.get(path, b"").decode()
         made[path] = text.replace(PLACEHOLDER, f"{{ forge(); {PLACEHOLDER} }}") + _SYSTEM + code
     return made
 

@@ -1,0 +1,212 @@
+"""Which definitions of a compiled language go with a feature, and which stay as stubs.
+
+A definition that code which stays refers to cannot go: the rest would not compile. Of a function, the body goes then; a
+type stays as it is. What syntax does not show, such as a method that an interface asks for, the compiler says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from excise.deleters.deletion_record import USED_ELSEWHERE
+from excise.errors import DeletionRefused
+from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind
+from excise.types import Symbol, SymbolKind, joined
+
+
+class RemovalPlan:
+    """The definitions that a removal takes out of the sources."""
+
+    def __init__(self, codebase: CompiledCodebase[Any], chosen: Iterable[Symbol], kept: frozenset[str]) -> None:
+        """``kept`` are keys of definitions that have to stay.
+
+        Raises :class:`DeletionRefused` unless a function can go.
+        """
+        self._codebase = codebase
+        self._sources = {d.key: d for d in codebase.definitions() if not codebase.is_test(d.path)}
+        self._by_holder = self._index(lambda d: [(d.path, d.holder)] if d.holder else [])
+        self._by_about = self._index(lambda d: [(codebase.scope_of(d.path), name) for name in d.about])
+        self._by_group = self._index(lambda d: [(codebase.scope_of(d.path), d.group)] if d.group else [])
+        wanted = self._wanted(chosen)
+        self._kept = set(kept)
+        gone = self._settled(wanted, self._kept)
+        self.gone = [each for each in self._sources.values() if each.key in gone]
+        """What is taken out."""
+        self.stubs = [self._sources[key] for key in sorted(wanted - gone) if self._can_be_stub(key)]
+        """Functions that stay without their bodies, since other code needs them."""
+        if not any(each.kind is DefinitionKind.FUNCTION for each in self.gone):
+            what = self.stubs[0].key if self.stubs else next(iter(sorted(wanted)), "it")
+            raise DeletionRefused(f"{what}: code that stays needs it", reason=USED_ELSEWHERE)
+
+    def _index(self, keys_of: Any) -> dict[tuple[str, str], list[Definition]]:
+        found: dict[tuple[str, str], list[Definition]] = defaultdict(list)
+        for each in self._sources.values():
+            for key in keys_of(each):
+                found[key].append(each)
+        return found
+
+    def _can_be_stub(self, key: str) -> bool:
+        is_function = self._sources[key].kind is DefinitionKind.FUNCTION
+        return is_function and key in self._codebase.symbols() and self._codebase.is_removable(key)
+
+    # ------------------------------------------------------------------------------------ what goes together
+    def _wanted(self, chosen: Iterable[Symbol]) -> frozenset[str]:
+        """Keys of the definitions that symbols are, of those in them, and of their methods.
+
+        What the language itself calls, such as destructors, goes with its type alone.
+        """
+        found: set[str] = set()
+        for symbol in chosen:
+            if symbol.kind is SymbolKind.MODULE:
+                found |= {each.key for each in self._sources.values() if each.path == symbol.path}
+            elif symbol.symbol_id in self._sources:
+                found |= {each.key for each in self._with_members(self._sources[symbol.symbol_id])}
+        symbols = self._codebase.symbols()
+        return frozenset(key for key in found if key not in symbols or self._codebase.is_removable(key))
+
+    def _with_members(self, definition: Definition) -> Iterator[Definition]:
+        yield definition
+        for inner in self._by_holder[definition.path, definition.qualname]:
+            yield from self._with_members(inner)
+        if definition.kind is DefinitionKind.TYPE:
+            scope, holder = self._codebase.scope_of(definition.path), definition.key
+            for name in definition.names:
+                methods = (d for d in self._by_about[scope, name] if d.kind is DefinitionKind.FUNCTION)
+                yield from methods
+            symbols = self._codebase.symbols()
+            own = self._codebase.modules[definition.path].symbols
+            yield from (self._sources[s.symbol_id] for s in own if s.holder_id == holder and s.symbol_id in symbols)
+
+    def _closure(self, keys: Iterable[str]) -> frozenset[str]:
+        """What goes with some definitions: variants, members, what is about a type, blocks that nothing is left in."""
+        found: set[str] = set()
+        pending = set(keys)
+        while pending:
+            found |= pending
+            related = {other.key for key in pending for other in self._related(self._sources[key])}
+            pending = (related | self._emptied(found)) - found
+        return frozenset(key for key in found if not self._is_bound(self._sources[key], found))
+
+    def _related(self, definition: Definition) -> Iterator[Definition]:
+        scope = self._codebase.scope_of(definition.path)
+        if definition.group:
+            yield from self._by_group[scope, definition.group]
+        yield from self._by_holder[definition.path, definition.qualname]
+        if definition.kind is DefinitionKind.TYPE:
+            for name in definition.names:
+                yield from self._by_about[scope, name]
+
+    def _emptied(self, found: set[str]) -> set[str]:
+        """The blocks, of those that hold something in ``found``, all of whose functions are in it."""
+        holders = {joined(d.path, d.holder) for d in map(self._sources.__getitem__, found) if d.holder} - found
+        blocks = (self._sources[key] for key in holders if key in self._sources)
+        return {each.key for each in blocks if each.kind is DefinitionKind.PART and self._is_empty(each, found)}
+
+    def _is_empty(self, block: Definition, found: set[str]) -> bool:
+        inside = self._by_holder[block.path, block.qualname]
+        functions = [each for each in inside if each.kind is DefinitionKind.FUNCTION]
+        left = inside if not all(each.is_fixed for each in inside) else functions
+        return all(each.key in found for each in left)
+
+    def _is_bound(self, definition: Definition, found: set[str]) -> bool:
+        """Whether a definition has to be where it is, since what it is in stays."""
+        return definition.is_fixed and joined(definition.path, definition.holder) not in found
+
+    # ------------------------------------------------------------------------------------ what is needed
+    def _settled(self, wanted: frozenset[str], kept: set[str]) -> frozenset[str]:
+        """What can go of the wanted definitions, with what goes along: nothing that code which stays refers to.
+
+        Raises :class:`DeletionRefused` if one that stays goes along with another that does not.
+        """
+        while True:
+            gone = self._closure(wanted - kept)
+            needed = {key for key in gone if self._is_needed(self._sources[key], gone, wanted)}
+            if not needed:
+                return gone
+            before = len(kept)
+            kept |= needed | {around for key in needed for around in self._around(self._sources[key])}
+            kept |= {key for key in gone if any(each.key in needed for each in self._related(self._sources[key]))}
+            if len(kept) == before:
+                raise DeletionRefused(f"{min(needed)}: code that stays needs it", reason=USED_ELSEWHERE)
+
+    def _around(self, definition: Definition) -> Iterator[str]:
+        """What has to stay where a definition stays: what it is in, and the types that it is about."""
+        scope = self._codebase.scope_of(definition.path)
+        if definition.holder:
+            holder = self._sources[joined(definition.path, definition.holder)]
+            yield holder.key
+            yield from self._around(holder)
+        for each in self._sources.values():
+            is_type = each.kind is DefinitionKind.TYPE and self._codebase.scope_of(each.path) == scope
+            if is_type and each.names & definition.about:
+                yield each.key
+
+    def _is_needed(self, definition: Definition, gone: frozenset[str], wanted: frozenset[str]) -> bool:
+        """Whether code that stays refers to a definition, as far as syntax tells."""
+        if definition.key not in self._codebase.symbols() or self._has_overload(definition, gone):
+            return False
+        callers = (c for c in self._codebase.callers(definition.key) if c not in gone)
+        users = (user for caller in callers for user in self._places(caller) if user.key not in gone)
+        return any(definition.names & self._used_by(user, wanted) for user in users if user.key != definition.key)
+
+    def _has_overload(self, definition: Definition, gone: frozenset[str]) -> bool:
+        """Whether another function of the same name stays in the same type: then a call may be one of that."""
+        beside = self._by_holder[definition.path, definition.holder] if definition.holder else []
+        functions = (each for each in beside if each.kind is DefinitionKind.FUNCTION and each.key not in gone)
+        return any(each.names == definition.names for each in functions)
+
+    def _places(self, caller: str) -> Iterator[Definition]:
+        """The definitions in sources that a reference may be in: of a file or type, those in it that are no symbols."""
+        symbols = self._codebase.symbols()
+        if caller in self._sources:
+            owner = self._sources[caller]
+            yield owner
+            if owner.kind is not DefinitionKind.FUNCTION:
+                inside = self._by_holder[owner.path, owner.qualname]
+                yield from (each for each in inside if each.key not in symbols)
+        elif caller in self._codebase.modules:
+            every = (each for each in self._sources.values() if each.path == caller)
+            yield from (each for each in every if each.key not in symbols)
+
+    def _used_by(self, user: Definition, wanted: frozenset[str]) -> frozenset[str]:
+        return user.head if user.key in wanted and self._can_be_stub(user.key) else user.uses
+
+    # ------------------------------------------------------------------------------------ what is dead then
+    def drop_unused(self, named_in_tests: dict[str, frozenset[str]]) -> None:
+        """Add to what goes the private definitions that only what is gone used.
+
+        ``named_in_tests`` maps parts of the project to the names in tests that stay.
+        """
+        stubs = {each.key for each in self.stubs}
+        staying = stubs | self._kept
+        while True:
+            gone = {each.key for each in self.gone}
+            dropped = {name for each in self.gone for name in each.uses}
+            dropped |= {name for each in self.stubs for name in each.uses - each.head}
+            left = [each for each in self._sources.values() if each.key not in gone]
+            counts = Counter(name for d in left for name in (d.head if d.key in stubs else d.uses))
+            dead = [
+                each
+                for each in left
+                if each.is_private and each.names and not each.is_fixed and each.key not in staying
+                if each.names <= dropped and self._is_unused(each, gone, counts, named_in_tests)
+            ]
+            more = self._closure(gone | {each.key for each in dead}) - gone
+            if not more or more & staying:
+                return
+            self.gone = [each for each in self._sources.values() if each.key in gone | more]
+
+    def _is_unused(
+        self,
+        definition: Definition,
+        gone: set[str],
+        counts: Counter[str],
+        named_in_tests: dict[str, frozenset[str]],
+    ) -> bool:
+        """Whether nothing but a definition, and what goes with it, has its name, of what is not gone yet."""
+        own = {each.key: each for each in (definition, *self._related(definition)) if each.key not in gone}
+        uses = Counter(name for each in own.values() for name in each.uses)
+        named = named_in_tests.get(self._codebase.scope_of(definition.path), frozenset())
+        return all(counts[name] <= uses[name] and name not in named for name in definition.names)

@@ -1,0 +1,218 @@
+"""The deleter ``remove`` of compiled languages: takes whole definitions out, with what only they need.
+
+Functions that code which stays needs become stubs; then the deletion is called ``remove_and_stub``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Generic
+
+from excise.deleters.compiled_edits import BuildError, C, CompiledEdits, chosen_symbols, text_of
+from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
+from excise.deleters.edits.removed_lines import removals
+from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.deleters.removal_plan import RemovalPlan
+from excise.deleters.test_mentions import mentions_of
+from excise.errors import DeletionRefused
+from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind
+from excise.protocols import Codebase
+from excise.types import Deletion, Feature, joined
+
+
+class RemoveDeleter(Generic[C]):
+    """The deleter ``remove``."""
+
+    name = "remove"
+    version = 1
+
+    def __init__(
+        self, edits: CompiledEdits[C], kept: frozenset[str] = frozenset(), hidden: frozenset[str] = frozenset()
+    ) -> None:
+        """``kept`` are definitions that have to stay, ``hidden`` such of tests that have to go: as a compiler says."""
+        self._edits, self._kept, self._hidden = edits, kept, hidden
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`."""
+        own = self._edits.own(codebase)
+        plan = RemovalPlan(own, chosen_symbols(own, feature, only), self._kept)
+        mentions = mentions_of(own, plan.gone, self._hidden)
+        tests, hidden = self._edits.hide(own, hide or feature.tests, mentions)
+        plan.drop_unused(self._names_in_tests(own, tests))
+        symbols = own.symbols()
+        tested = self._names_in_tests(own, {})
+        keys = {each.key for each in plan.gone}
+        inside = {each.key for each in plan.gone if each.holder and joined(each.path, each.holder) in keys}
+        named = [each for each in plan.gone if each.names and each.kind is not DefinitionKind.PART]
+        gone = [each for each in named if each.key in symbols or each.key not in inside]
+        told = [d.key for d in gone if d.key in symbols or not d.is_private or d.names & tested[own.scope_of(d.path)]]
+        parts = self._parts(own, plan)
+        stubs = [each.key for each in plan.stubs]
+        files = EditedFiles(
+            changed={**self._changed(own, plan), **tests},
+            removed=[*told, *stubs],
+            hidden=hidden,
+            text=[*_texts(own, gone), *parts],
+            stubs_of=[key for key in (*told, *stubs) if key in symbols],
+        )
+        return build_deletion(
+            own,
+            feature,
+            files,
+            name="remove_and_stub" if stubs else self.name,
+            version=self.version,
+            stand_ins=lambda each: self._edits.stand_ins(own, each),
+        )
+
+    def corrected(self, codebase: Codebase, deletion: Deletion, messages: Iterable[str]) -> RemoveDeleter[C]:
+        """A deleter that leaves what a compiler misses in the tree without a deletion that this one made.
+
+        Raises :class:`DeletionRefused` if its messages do not tell.
+        """
+        own = self._edits.own(codebase)
+        removed = set(deletion.removed)
+        gone = [d for d in own.definitions() if d.key in removed - self._kept], list(_blocks(own, removed))
+        shipped = _Shipped(own, self._edits, deletion)
+        kept, hidden = set(self._kept), set(self._hidden)
+        for error in (error for message in messages for error in self._edits.build_errors(message)):
+            if own.is_test(error.path):
+                hidden |= shipped.keys_at(error)
+            else:
+                missed = _missed(error, gone, shipped)
+                kept |= missed | _asked_for(own, error, [each for each in gone[0] if each.key in missed], gone[0])
+        if kept == self._kept and hidden == self._hidden:
+            raise DeletionRefused("what is left does not compile", reason=USED_ELSEWHERE)
+        return RemoveDeleter(self._edits, frozenset(kept), frozenset(hidden))
+
+    # ------------------------------------------------------------------------------------ edits
+    def _changed(self, codebase: C, plan: RemovalPlan) -> Changed:
+        """The source files before and after. Raises :class:`DeletionRefused`."""
+        spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for each in _outermost(plan.gone):
+            spans[each.path].append((each.start, each.end))
+        edits = {path: removals(codebase.modules[path].source, found) for path, found in spans.items()}
+        symbols = codebase.symbols()
+        bodies = self._edits.bodies(codebase, [symbols[each.key] for each in plan.stubs], "raise")
+        for more in (bodies, self._edits.mentions(codebase, plan.gone)):
+            for path, found in more.items():
+                edits[path] = [*edits.get(path, ()), *found]
+        return self._edits.edited(codebase, edits)
+
+    def _names_in_tests(self, codebase: C, changed: Changed) -> dict[str, frozenset[str]]:
+        """Parts of the project to the names in tests, of which some are changed."""
+        found: dict[str, set[str]] = {codebase.scope_of(path): set() for path in codebase.modules}
+        for path, module in codebase.modules.items():
+            if codebase.is_test(path):
+                after = changed[path][1] if path in changed else module.source
+                left = module if after == module.source else self._edits.parse_file(path, after or b"")
+                found[codebase.scope_of(path)].update(name for each in left.definitions for name in each.uses)
+        return {scope: frozenset(names) for scope, names in found.items()}
+
+    def _parts(self, codebase: C, plan: RemovalPlan) -> list[tuple[str, str]]:
+        """(id of the part, text) of each body that goes; a function of which nothing would go is no stub."""
+        symbols = codebase.symbols()
+        found: dict[str, list[tuple[str, str]]] = {}
+        for symbol in (symbols[each.key] for each in plan.stubs):
+            (edit,) = self._edits.bodies(codebase, [symbol], "raise")[symbol.path]
+            source = codebase.modules[symbol.path].source
+            after = source[symbol.start : edit.start] + edit.replacement + source[edit.end : symbol.end]
+            before = text_of(codebase, symbol)
+            found[symbol.symbol_id] = texts_of_parts(symbol.symbol_id, before, after.decode("utf-8", "replace"))
+        plan.stubs = [each for each in plan.stubs if found[each.key]]
+        return [part for parts in found.values() for part in parts]
+
+
+def _outermost(definitions: Sequence[Definition]) -> list[Definition]:
+    """Those of the definitions that are not inside others of them."""
+    keys = {each.key for each in definitions}
+    return [each for each in definitions if not each.holder or joined(each.path, each.holder) not in keys]
+
+
+def _blocks(codebase: CompiledCodebase[Any], removed: Collection[str]) -> Iterator[Definition]:
+    """The functions of blocks that are gone with them, under the name of the block."""
+    for module in codebase.modules.values():
+        for block in (each for each in module.definitions if each.kind is DefinitionKind.PART):
+            inside = [d for d in module.definitions if d.holder == block.qualname and d.key in codebase.symbols()]
+            if inside and all(each.key in removed for each in inside):
+                yield from (replace(each, names=block.names) for each in inside)
+
+
+def _texts(codebase: Codebase, gone: Sequence[Definition]) -> Iterator[tuple[str, str]]:
+    """(id, source text) of what goes."""
+    symbols = codebase.symbols()
+    for each in _outermost(gone):
+        if each.key in symbols:
+            yield each.key, text_of(codebase, symbols[each.key])
+        else:
+            source = codebase.modules[each.path].source
+            yield each.key, source[each.code : each.end].decode("utf-8", "replace").rstrip()
+
+
+# ------------------------------------------------------------------------------------------- what a compiler says
+def _asked_for(
+    codebase: CompiledCodebase[Any], error: BuildError, missed: Sequence[Definition], gone: Sequence[Definition]
+) -> set[str]:
+    """Keys of the functions beside missed ones that the types have which a message names.
+
+    Of an interface that a type no longer meets, compilers tell one method.
+    """
+    words = set(re.findall(r"\w+", error.text.partition("\n")[0]))
+    types = (d for d in codebase.definitions() if d.kind is DefinitionKind.TYPE and d.names & words)
+    names = {name for each in types for name in each.uses}
+    places = {(each.path, each.holder, each.about) for each in missed}
+    return {d.key for d in gone if (d.path, d.holder, d.about) in places and d.names & names}
+
+
+class _Shipped(Generic[C]):
+    """The files of a tree without a deletion, as a compiler saw them."""
+
+    def __init__(self, codebase: C, edits: CompiledEdits[C], deletion: Deletion) -> None:
+        self._codebase, self._edits = codebase, edits
+        patches = deletion.source_patch, deletion.hide_patch
+        self._changed: dict[str, bytes | None] = {}
+        for patch in filter(None, patches):
+            known = {path: codebase.modules[path].source for path in touched(patch) if path in codebase.modules}
+            self._changed |= apply_patch(known, patch)
+
+    def line(self, error: BuildError) -> str:
+        """The line that an error is in."""
+        lines = self._source(error.path).split(b"\n")
+        return lines[error.line - 1].decode("utf-8", "replace") if 0 < error.line <= len(lines) else ""
+
+    def at(self, error: BuildError) -> list[Definition]:
+        """The definition that an error is in, the innermost one; none for one outside of all."""
+        source = self._source(error.path)
+        start = len(b"".join(source.splitlines(keepends=True)[: error.line - 1]))
+        found = [d for d in self._edits.parse_file(error.path, source).definitions if d.start <= start < d.end]
+        return found[-1:]
+
+    def keys_at(self, error: BuildError) -> set[str]:
+        """The key of that definition."""
+        return {each.key for each in self.at(error)}
+
+    def _source(self, path: str) -> bytes:
+        module = self._codebase.modules.get(path)
+        return self._changed.get(path, module.source if module is not None else b"") or b""
+
+
+def _missed(error: BuildError, gone: Iterable[Sequence[Definition]], shipped: _Shipped[C]) -> set[str]:
+    """Keys of the definitions that an error is about, of the first group that is gone of which one is: the first place
+    that names some tells."""
+    texts = (error.text.partition("\n")[0], error.text, shipped.line(error))
+    names = (name for each in shipped.at(error) for name in each.names)
+    places = [*(set(re.findall(r"\w+", text)) for text in texts), set(names)]
+    for group, words in ((group, words) for group in gone for words in places):
+        if found := {each.key for each in group if each.names & words}:
+            return found
+    return set()
