@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Generic
 
 from excise.deleters.compiled_edits import C, CompiledEdits, text_of
-from excise.deleters.deletion_record import PARTLY_KEPT, patch_of
+from excise.deleters.deletion_record import PARTLY_KEPT, hiding, patch_of
 from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.remove_definitions import RemoveDeleter
 from excise.deleters.stub_bodies import StubDeleter
 from excise.deleters.test_mentions import NOTHING
 from excise.errors import DeletionRefused
 from excise.protocols import Codebase, CodePath, Deleter, MissingCode, StatementWords
-from excise.types import Deletion, Symbol, content_id
+from excise.types import Deletion, Symbol
 
 
 class CompiledEditor(Generic[C]):
@@ -40,14 +39,7 @@ class CompiledEditor(Generic[C]):
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
         """See :meth:`excise.protocols.CodeEditor.hiding_only`."""
         changed, hidden = self._edits.hide(self._edits.own(codebase), tests, NOTHING)
-        hide_patch = patch_of(codebase, changed)
-        parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
-        return replace(
-            deletion,
-            deletion_id=content_id("deletion", *parts, hide_patch),
-            hide_patch=hide_patch,
-            hidden=tuple(sorted(hidden)),
-        )
+        return hiding(deletion, patch_of(codebase, changed), hidden)
 
     def stand_ins(self, codebase: Codebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
         """See :meth:`excise.protocols.CodeEditor.stand_ins`; of the kinds ``none``, ``raise`` and ``any``."""

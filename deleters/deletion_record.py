@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from excise.deleters.patches.git_patches import unified
 from excise.errors import DeletionRefused, PatchError
@@ -82,6 +82,17 @@ def build_deletion(
         uses=tuple(files.uses),
         uses_left=tuple(dict.fromkeys(files.uses_left)),
         uses_likely=tuple(dict.fromkeys(files.uses_likely)),
+    )
+
+
+def hiding(deletion: Deletion, hide_patch: str, hidden: Iterable[str]) -> Deletion:
+    """A copy of the deletion that hides other tests: the ids ``hidden``."""
+    parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
+    return replace(
+        deletion,
+        deletion_id=content_id("deletion", *parts, hide_patch),
+        hide_patch=hide_patch,
+        hidden=tuple(sorted(hidden)),
     )
 
 

@@ -57,13 +57,14 @@ class RemoveDeleter(Generic[C]):
         named = [each for each in plan.gone if each.names and each.kind is not DefinitionKind.PART]
         gone = [each for each in named if each.key in symbols or each.key not in inside]
         told = [d.key for d in gone if d.key in symbols or not d.is_private or d.names & tested[own.scope_of(d.path)]]
-        parts = self._parts(own, plan)
+        parts = self._parts(own, plan.stubs)
+        plan.stubs = [each for each in plan.stubs if parts[each.key]]
         stubs = [each.key for each in plan.stubs]
         files = EditedFiles(
             changed={**self._changed(own, plan), **tests},
             removed=[*told, *stubs],
             hidden=hidden,
-            text=[*_texts(own, gone), *parts],
+            text=[*_texts(own, gone), *(part for found in parts.values() for part in found)],
             stubs_of=[key for key in (*told, *stubs) if key in symbols],
         )
         return build_deletion(
@@ -119,18 +120,18 @@ class RemoveDeleter(Generic[C]):
                 found[codebase.scope_of(path)].update(name for each in left.definitions for name in each.uses)
         return {scope: frozenset(names) for scope, names in found.items()}
 
-    def _parts(self, codebase: C, plan: RemovalPlan) -> list[tuple[str, str]]:
-        """(id of the part, text) of each body that goes; a function of which nothing would go is no stub."""
-        symbols = codebase.symbols()
+    def _parts(self, codebase: C, stubs: Sequence[Definition]) -> dict[str, list[tuple[str, str]]]:
+        """Functions to (id of the part, text) of what goes of their bodies; one of which nothing goes is no stub."""
+        symbols = [codebase.symbols()[each.key] for each in stubs]
+        bodies = self._edits.bodies(codebase, symbols, "raise")
         found: dict[str, list[tuple[str, str]]] = {}
-        for symbol in (symbols[each.key] for each in plan.stubs):
-            (edit,) = self._edits.bodies(codebase, [symbol], "raise")[symbol.path]
+        for symbol in symbols:
+            edit = next(e for e in bodies[symbol.path] if symbol.start <= e.start and e.end <= symbol.end)
             source = codebase.modules[symbol.path].source
             after = source[symbol.start : edit.start] + edit.replacement + source[edit.end : symbol.end]
             before = text_of(codebase, symbol)
             found[symbol.symbol_id] = texts_of_parts(symbol.symbol_id, before, after.decode("utf-8", "replace"))
-        plan.stubs = [each for each in plan.stubs if found[each.key]]
-        return [part for parts in found.values() for part in parts]
+        return found
 
 
 def _outermost(definitions: Sequence[Definition]) -> list[Definition]:

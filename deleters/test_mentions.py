@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind
-from excise.types import path_of
+from excise.types import TestId, path_of
+
+
+def names_by_file(codebase: CompiledCodebase[Any], tests: Iterable[str]) -> dict[str, set[tuple[str, ...]]]:
+    """Path of each test file to the names in it, from outside to inside, that the ids of its tests have."""
+    wanted: dict[str, set[tuple[str, ...]]] = {}
+    for each in map(TestId.parse, tests):
+        if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
+            wanted.setdefault(each.path, set()).add(each.names)
+    return wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

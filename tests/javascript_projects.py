@@ -110,12 +110,7 @@ def project(kind: str) -> dict[str, str]:
     """The files of a project of one kind of :data:`RUNNERS`; that of jest is in both languages."""
     esm, typed = kind in _ESM, kind in _TYPED
     source, test = ("ts", "ts") if typed else ("js", "js")
-    words = {
-        "number": ": number" if typed else "",
-        "string": ": string" if typed else "",
-        "export": "export " if esm else "",
-        "doc": "by the length of a vehicle in metres",
-    }
+    words = _words(typed=typed, esm=esm)
     suffix = "" if kind in {"jest", "vitest"} else f".{source}"
     tariff = f"./tariff{suffix}"
     deck = _DECK.format(
@@ -144,11 +139,20 @@ def project(kind: str) -> dict[str, str]:
         options |= {"module": "esnext", "allowImportingTsExtensions": True, "noEmit": True}
         files["tsconfig.json"] = json.dumps({"compilerOptions": options})
     if kind == "jest":
-        types = {"number": ": number", "string": ": string", "export": "export ", "doc": words["doc"]}
         del files["src/tariff.js"]
-        files["src/tariff.ts"] = _TARIFF.format(**types)
+        files["src/tariff.ts"] = _TARIFF.format(**_words(typed=True, esm=True))
         files["tsconfig.json"] = json.dumps({"compilerOptions": options | {"module": "commonjs"}})
     return files
+
+
+def _words(*, typed: bool, esm: bool) -> dict[str, str]:
+    """What the templates of sources leave open."""
+    return {
+        "number": ": number" if typed else "",
+        "string": ": string" if typed else "",
+        "export": "export " if esm else "",
+        "doc": "by the length of a vehicle in metres",
+    }
 
 
 def _test_file(kind: str, module: str, names: tuple[str, ...]) -> str:

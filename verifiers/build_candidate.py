@@ -132,8 +132,7 @@ def _described(
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
     silent = [s for s in statement.undescribed if name_in_file(s) not in enough]
     coverage = bench.prepared.coverage
-    numbers = {n for s in silent for n in (coverage.by_symbol.get(s, ()) if coverage is not None else ())}
-    untold = {coverage.tests[n] for n in numbers} if coverage is not None else set()
+    untold = set(coverage.executing(silent)) if coverage is not None else set()
     graded = tuple(test for test in split.fail_to_pass if test not in untold)
     if not graded or (few and not enough):
         raise Rejected(

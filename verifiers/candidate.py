@@ -31,6 +31,8 @@ TREES = ("base", "shipped", "deleted", *EMPTY, TRIVIAL)
 """``base`` (untouched), ``shipped`` (code and hidden tests removed), ``deleted`` (code removed, all tests in: what
 grading an empty diff sees), ``none``, ``raise`` and ``any`` (the code replaced by empty stubs), and ``trivial``
 (replaced by stubs that stand for trivial programs)."""
+MAX_MESSAGE = 2000
+"""Maximum number of characters that are shown of what a runner says about a file."""
 
 
 class Rejected(ExciseError):

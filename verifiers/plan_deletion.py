@@ -27,7 +27,7 @@ from excise.types import (
     is_inside,
     without_parameter,
 )
-from excise.verifiers.candidate import DeletionTrees, PlannedDeletion, Rejected, not_passing
+from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeletion, Rejected, not_passing
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
 from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
 
@@ -41,8 +41,6 @@ MAX_LEAVINGS = 3
 """How often code of which there is a copy elsewhere is left out of a deletion."""
 MAX_CORRECTIONS = 4
 """How often definitions that the compiler misses become stubs, and tests that it names are hidden."""
-MAX_MESSAGE = 2000
-"""Maximum number of characters of what a runner says about a file."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
 
@@ -225,8 +223,7 @@ def _plan(
 def _executing(bench: Workbench, symbol: str) -> frozenset[str]:
     """The trusted tests that execute a function."""
     coverage = bench.prepared.coverage
-    numbers = coverage.by_symbol.get(symbol, ()) if coverage is not None else ()
-    return bench.trusted.intersection(coverage.tests[n] for n in numbers) if coverage is not None else frozenset()
+    return bench.trusted & coverage.executing([symbol]) if coverage is not None else frozenset()
 
 
 def _kept_hidden(deletion: Deletion) -> frozenset[str]:
@@ -324,9 +321,8 @@ def _part_of(feature: Feature, bench: Workbench, symbols: frozenset[str]) -> Fea
     symbols = _deletable_beside(bench, feature, set(feature.symbols) - symbols)
     coverage = bench.prepared.coverage
     assert coverage is not None, "features are found in a coverage map"
-    numbers = {n for s in symbols for n in coverage.by_symbol.get(s, ())}
     trusted = bench.trusted.intersection(feature.tests) if feature.changed else bench.trusted
-    tests = tuple(sorted(t for n in numbers if (t := coverage.tests[n]) in trusted))
+    tests = tuple(sorted(trusted & coverage.executing(symbols)))
     records = [bench.codebase.symbols()[s] for s in symbols]
     return replace(
         feature,

@@ -8,12 +8,12 @@ from excise.deleters.deletion_record import USED_ELSEWHERE, Changed
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.edits.removed_lines import removals
 from excise.deleters.go.tidy import tidied
-from excise.deleters.test_mentions import Mentions, with_mentions
+from excise.deleters.test_mentions import Mentions, names_by_file, with_mentions
 from excise.errors import DeletionRefused
 from excise.extractors.compiled_codebase import Definition, DefinitionKind
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.go.analysis.parsed_file import parse_file
-from excise.types import TestId, joined
+from excise.types import joined
 
 ENTRIES = ("Test", "Example", "Benchmark", "Fuzz")
 """Beginnings of the names of functions that Go itself calls in test files."""
@@ -22,10 +22,7 @@ ENTRIES = ("Test", "Example", "Benchmark", "Fuzz")
 def hide(codebase: GoCodebase, tests: Iterable[str], mentions: Mentions) -> tuple[Changed, set[str]]:
     """(test files before and after, ids of the hidden tests) without the test functions ``tests``, and without all that
     mentions what is gone."""
-    wanted: dict[str, set[str]] = {}
-    for each in map(TestId.parse, tests):
-        if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
-            wanted.setdefault(each.path, set()).add(each.names[0])
+    wanted = {path: {name for name, *_ in names} for path, names in names_by_file(codebase, tests).items()}
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     hidden: set[str] = set()
     for folder in {tuple(codebase.package_files(path)) for path in {*wanted, *mentions.paths}}:

@@ -8,12 +8,12 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.edits.removed_lines import removals
 from excise.deleters.java.tidy import tidied
-from excise.deleters.test_mentions import Mentions, with_mentions
+from excise.deleters.test_mentions import Mentions, names_by_file, with_mentions
 from excise.extractors.compiled_codebase import Definition
 from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.extractors.java.analysis.grammar import TYPES
 from excise.extractors.java.analysis.parsed_file import JavaModule, Member
-from excise.types import TestId, joined
+from excise.types import joined
 
 _TESTS = frozenset({"Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory"})
 """Annotations of test methods."""
@@ -32,10 +32,7 @@ def hide(codebase: JavaCodebase, tests: Iterable[str], mentions: Mentions) -> tu
 
     A test that its class inherits takes the whole file along, and so does the last one of a file.
     """
-    wanted: dict[str, set[tuple[str, ...]]] = {}
-    for each in map(TestId.parse, tests):
-        if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
-            wanted.setdefault(each.path, set()).add(each.names)
+    wanted = names_by_file(codebase, tests)
     named = {m for path, names in wanted.items() for m in _tests_of(codebase, path) if _names(m) & names}
     every = _gone(codebase, named, mentions)
     changed: dict[str, tuple[bytes, bytes | None]] = {}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
-from excise.deleters.deletion_record import Changed, patch_of
+from excise.deleters.deletion_record import Changed, hiding, patch_of
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.unused_code import without_unused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import parse_tree
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, TestFileBlocks, blocks_of
-from excise.types import Deletion, content_id, path_of
+from excise.types import Deletion, path_of
 
 
 def hide_tests(codebase: JavaScriptCodebase, tests: Collection[str]) -> tuple[Changed, frozenset[str]]:
@@ -70,11 +69,4 @@ def _choose(blocks: Collection[TestBlock], tests: frozenset[str], spans: dict[Ra
 def hiding_only(codebase: JavaScriptCodebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
     """See :meth:`excise.protocols.CodeEditor.hiding_only`."""
     changed, hidden = hide_tests(codebase, tests)
-    hide_patch = patch_of(codebase, changed)
-    parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
-    return replace(
-        deletion,
-        deletion_id=content_id("deletion", *parts, hide_patch),
-        hide_patch=hide_patch,
-        hidden=tuple(sorted(hidden)),
-    )
+    return hiding(deletion, patch_of(codebase, changed), hidden)

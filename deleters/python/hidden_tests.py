@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from excise.deleters.deletion_record import patch_of
+from excise.deleters.deletion_record import hiding, patch_of
 from excise.deleters.python.deletion_builder import changed_files, require_python
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
-from excise.types import Deletion, Feature, content_id
+from excise.types import Deletion, Feature
 
 
 def without_tests(
@@ -37,10 +35,4 @@ def hiding_only(codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -
     if tests:
         changed, hidden = without_tests(require_python(codebase), deletion.feature, tests)
         hide_patch = patch_of(require_python(codebase), changed)
-    parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
-    return replace(
-        deletion,
-        deletion_id=content_id("deletion", *parts, hide_patch),
-        hide_patch=hide_patch,
-        hidden=tuple(sorted(hidden)),
-    )
+    return hiding(deletion, hide_patch, hidden)

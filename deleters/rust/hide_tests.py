@@ -12,7 +12,7 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.edits.removed_lines import removals
 from excise.deleters.rust.tidy import imports_of, tidied
-from excise.deleters.test_mentions import Mentions, with_mentions
+from excise.deleters.test_mentions import Mentions, names_by_file, with_mentions
 from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.extractors.rust.analysis.parsed_file import Item, RustModule
 from excise.types import TestId, joined
@@ -35,10 +35,7 @@ _CALLS = frozenset({"macro_invocation", "expression_statement"})
 def hide(codebase: RustCodebase, tests: Iterable[str], mentions: Mentions) -> tuple[Changed, set[str]]:
     """(test files before and after, ids of the hidden tests) without the ``tests``, and without all that mentions what
     is gone."""
-    wanted: dict[str, set[tuple[str, ...]]] = {}
-    for each in map(TestId.parse, tests):
-        if each.path in codebase.modules and codebase.is_test(each.path) and each.names:
-            wanted.setdefault(each.path, set()).add(each.names)
+    wanted = names_by_file(codebase, tests)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     hidden: set[str] = set()
     chosen = {path: _chosen(codebase.modules[path], names) for path, names in wanted.items()}

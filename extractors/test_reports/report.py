@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from excise.errors import EnvironmentFailure
 from excise.extractors.test_reports.executed_code import Executed
 from excise.protocols import Completed
 from excise.types import Status, TestResult, TestRun, WorkerOutcome
@@ -146,3 +147,11 @@ def worse(first: TestResult | None, second: TestResult) -> TestResult:
     if first is None or _ORDER.index(second.status) >= _ORDER.index(first.status):
         return second
     return first
+
+
+def require_coverage_end(done: Completed, *, finished: bool) -> None:
+    """Raise :class:`EnvironmentFailure` if the report of a coverage run has no end."""
+    if not finished:
+        reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "collect_error"
+        tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
+        raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)

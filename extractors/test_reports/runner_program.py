@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excise.errors import EnvironmentFailure
 from excise.extractors.test_reports.executed_code import Executed
 from excise.extractors.test_reports.executed_symbols import LineLookup, to_map
-from excise.extractors.test_reports.report import COMPLETE, read_report, to_result, to_test_run
+from excise.extractors.test_reports.report import COMPLETE, read_report, require_coverage_end, to_result, to_test_run
 from excise.protocols import Completed, CoveragePass, CoverageRequest, Session, TestRunRequest
-from excise.types import Recipe, TestResult, TestRun, WorkerOutcome
+from excise.types import Recipe, TestResult, TestRun
 
 PYTHON = "/opt/env/bin/python"
 """The interpreter of excise's own programs in a sandbox."""
@@ -74,10 +73,7 @@ class RunnerProgram:
                 results[result.test_id] = result
             elif entry["t"] == "end":
                 finished = entry.get("exit") in COMPLETE
-        if not finished:
-            reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "collect_error"
-            tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
-            raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)
+        require_coverage_end(done, finished=finished)
         coverage = to_map(codebase, request.env_id, executed.code(), results, done.cpu_s)
         return CoveragePass(coverage, {test: result.status for test, result in results.items()})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from excise.protocols import GateReport
 from excise.types import Status
-from excise.verifiers.candidate import Candidate
+from excise.verifiers.candidate import MAX_MESSAGE, Candidate
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 
@@ -20,7 +20,7 @@ class ShippedTreeCollects:
         collected = run.statuses()
         visible = [test for test in candidate.pass_to_pass if test not in candidate.hidden]
         missing = {test: Status.MISSING for test in visible if test not in collected}
-        errors = "; ".join(f"{path}: {message[:2000]}" for path, message in run.collect_errors[:2])
+        errors = "; ".join(f"{path}: {message[:MAX_MESSAGE]}" for path, message in run.collect_errors[:2])
         result = CheckResult(
             passed=run.finished and not missing,
             reason="does_not_collect",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from excise.errors import EnvironmentFailure
 from excise.extractors.python.execution.pytest_runner import request_run
 from excise.extractors.test_reports.executed_code import Executed
 from excise.extractors.test_reports.executed_symbols import LineLookup, to_map
-from excise.extractors.test_reports.report import COMPLETE, read_report, to_result, worse
+from excise.extractors.test_reports.report import COMPLETE, read_report, require_coverage_end, to_result, worse
 from excise.protocols import CoveragePass, CoverageRequest, Session
-from excise.types import Recipe, TestResult, WorkerOutcome
+from excise.types import Recipe, TestResult
 
 MAX_PATTERNS = 1000
 """Maximum number of regular expressions that are compiled before tests are forked."""
@@ -60,10 +59,7 @@ def map_coverage(
             warm_up = json.dumps(entry.get("patterns"))
         elif entry["t"] == "end":
             finished = entry.get("exit") in COMPLETE
-    if not finished:
-        reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "collect_error"
-        tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
-        raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)
+    require_coverage_end(done, finished=finished)
     cpu_s = done.cpu_s / len(passes)
     found = []
     for each in passes:

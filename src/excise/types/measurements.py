@@ -6,6 +6,7 @@ reported.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -142,3 +143,7 @@ class CoverageMap:
     """Ids of tests that did not pass in the coverage run: alone in their process, they depend on other tests."""
     cpu_s: float = 0.0
     """CPU seconds of the mapping runs; the first run of the baseline, if it is one of them, does not count."""
+
+    def executing(self, symbols: Iterable[str]) -> frozenset[str]:
+        """Ids of the tests that execute one of the symbols."""
+        return frozenset(self.tests[n] for symbol in symbols for n in self.by_symbol.get(symbol, ()))

@@ -14,6 +14,7 @@ from excise.verifiers.leaks.fragments import DecodingLimits
 _LONG_LINE = 400
 """Bytes of a line from which on a text may be minified."""
 _BESIDE = 3
+"""Lines on each side of a minified one that are read with it."""
 _SCRIPT = re.compile(rb"\bfunction\b|=>|\breturn\b")
 _JSON = re.compile(rb"\s*[{\[]\s*(?:[{\[]\s*)?\"")
 _TOKEN = re.compile(
