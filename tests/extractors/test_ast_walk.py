@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from excise.extractors.python.analysis.ast_walk import child_nodes, walk
+from excise.extractors.python.analysis.ast_walk import child_nodes, statements_below, walk
 
 
 def test_the_same_nodes_in_the_same_order() -> None:
@@ -27,3 +27,36 @@ def test_children_are_those_at_the_time_of_the_parent() -> None:
         return found
 
     assert walked(walk) == walked(ast.walk)
+
+
+def test_all_statements_are_found() -> None:
+    tree = ast.parse(Path(__file__).read_text() + CLAUSES)
+    assert set(statements_below(tree)) == {node for node in ast.walk(tree) if isinstance(node, ast.stmt)}
+
+
+CLAUSES = """
+if a:
+    b = [c if d else e for f in (lambda: g)]
+elif h:
+    while i:
+        j
+    else:
+        k
+try:
+    l
+except m:
+    n
+else:
+    for o in p:
+        q
+    else:
+        r
+finally:
+    async def s():
+        async with t:
+            u
+match v:
+    case w:
+        class x:
+            y = 1
+"""

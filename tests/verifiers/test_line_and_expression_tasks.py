@@ -47,6 +47,13 @@ def accepted(proof: Proof) -> tuple[Task, GradingKit | None]:
     return proof.task, proof.kit
 
 
+def assert_verified(bench: Workbench, task: Task) -> None:
+    candidate = candidate_of(bench, task)
+    for report in (gate.check(candidate) for gate in GATES):
+        assert report.passed, "`excise verify` finds what generating found"
+        assert report.verdicts
+
+
 def removed_lines(patch: str) -> list[str]:
     return [line[1:].strip() for line in patch.splitlines() if line.startswith("-") and not line.startswith("---")]
 
@@ -86,16 +93,14 @@ def test_line_and_expression_tasks_with_visible_tests(vary: Vary, deleter: str, 
     edited = grade(bench, GradeRequest(task=task, kit=kit, diff=without_tests(bench), conditions=conditions))
     assert edited.reward == 0, "tests in sight are restored before they are run"
     assert "tests/test_squares.py" in edited.ignored
-    for report in (gate.check(candidate_of(bench, task)) for gate in GATES):
-        assert report.passed, "`excise verify` finds what generating found"
-        assert report.verdicts
+    assert_verified(bench, task)
 
 
 def test_line_and_expression_tasks_with_hidden_tests(bench: Workbench) -> None:
     task, _ = accepted(prove(bench, feature(bench, FITS), "expression"))
     assert task.hidden == task.fail_to_pass
     assert "not in this checkout" in task.problem_statement
-    assert all(report.passed for report in (gate.check(candidate_of(bench, task)) for gate in GATES))
+    assert_verified(bench, task)
 
 
 def test_half_of_the_tests_in_sight(vary: Vary) -> None:
@@ -113,7 +118,7 @@ def test_half_of_the_tests_in_sight(vary: Vary) -> None:
         for diff in (task.patch, "")
     ]
     assert rewards == [1, 0]
-    assert all(report.passed for report in (gate.check(candidate_of(bench, task)) for gate in GATES))
+    assert_verified(bench, task)
 
 
 def test_one_test_cannot_be_hidden_and_in_sight(vary: Vary) -> None:

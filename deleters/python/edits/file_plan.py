@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -15,6 +16,17 @@ from excise.extractors.python.analysis.grammar import parse_tree
 from excise.extractors.python.analysis.parsed_file import Import, PythonModule
 
 Span = tuple[int, int]
+
+
+class PlanState(NamedTuple):
+    """What is planned for a file at one moment: two equal states give the same content."""
+
+    deleted: bool
+    statements: frozenset[Span]
+    elements: dict[Span, frozenset[Span]]
+    clauses: frozenset[Import]
+    replacements: tuple[Edit, ...]
+    lost_names: frozenset[str]
 
 
 class FilePlan:
@@ -38,6 +50,7 @@ class FilePlan:
         """Spans of function bodies that an empty body replaces."""
         self.lost_names: set[str] = set()
         """Module-level names that are no longer bound."""
+        self._planned: tuple[PlanState, tuple[Edit, ...]] | None = None
 
     @cached_property
     def root(self) -> Node:
@@ -88,10 +101,26 @@ class FilePlan:
         return bool(self.deleted or self.statements or self.elements or self.clauses or self.replacements)
 
     # ------------------------------------------------------------------------------------ result
-    def edits(self) -> list[Edit]:
-        """All edits of the file."""
-        statements = StatementRemover(self.source, self.root, self.statements, self.lost_names).plan()
-        return [*statements, *self._element_edits(), *self._clause_edits(), *self.replacements]
+    @property
+    def state(self) -> PlanState:
+        """What is planned at the moment."""
+        return PlanState(
+            self.deleted,
+            frozenset(self.statements),
+            {span: frozenset(gone) for span, gone in self.elements.items()},
+            frozenset(self.clauses),
+            tuple(self.replacements),
+            frozenset(self.lost_names),
+        )
+
+    def edits(self) -> tuple[Edit, ...]:
+        """All edits of the file. They are computed once for what is planned: it is asked again and again."""
+        state = self.state
+        if self._planned is None or self._planned[0] != state:
+            statements = StatementRemover(self.source, self.root, self.statements, self.lost_names).plan()
+            edits = (*statements, *self._element_edits(), *self._clause_edits(), *self.replacements)
+            self._planned = state, edits
+        return self._planned[1]
 
     def _is_kept(self, span: Span) -> bool:
         return not any(s <= span[0] and span[1] <= e for s, e in self.statements)

@@ -7,13 +7,16 @@ blank lines above and below the removed lines is kept. A block that loses its la
 
 from __future__ import annotations
 
+import itertools
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
-from excise.extractors.python.analysis.grammar import COMPOUND, comments, inner_definition, statements
+from excise.extractors.python.analysis.grammar import COMPOUND, comments, inner_definition, parse_tree, statements
 
 Span = tuple[int, int]
 
@@ -29,9 +32,10 @@ class StatementRemover:
         self.source = source
         self.root = root
         self.removed = set(removed)
+        self._sorted = sorted(removed)
         self.lost_names = frozenset(lost_names)
-        self.line_starts = [0, *(m.end() for m in re.finditer(rb"\n", source))]
-        self.comments = _comment_rows(root, source)
+        self.line_starts = _line_starts(source)
+        self.comments = _comment_rows(source)
         self.edits: list[Edit] = []
         self.gaps: list[tuple[int, int, bool, bool]] = []
 
@@ -43,7 +47,11 @@ class StatementRemover:
 
     # ------------------------------------------------------------------------------------ blocks
     def _touches(self, node: Node) -> bool:
-        return any(node.start_byte <= s and e <= node.end_byte for s, e in self.removed)
+        """Whether a removed statement is in a node, which may be that statement."""
+        end = node.end_byte
+        first = bisect_left(self._sorted, (node.start_byte, 0))
+        inside = itertools.takewhile(lambda span: span[0] <= end, itertools.islice(self._sorted, first, None))
+        return any(span[1] <= end for span in inside)
 
     def _prune(self, block: Node) -> None:
         body = statements(block)
@@ -95,11 +103,7 @@ class StatementRemover:
 
     # ---------------------------------------------------------------------------------- one statement
     def _row(self, byte: int) -> int:
-        low, high = 0, len(self.line_starts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.line_starts[middle] <= byte else (low, middle)
-        return low
+        return bisect_right(self.line_starts, byte) - 1
 
     def _line(self, row: int) -> bytes:
         if row + 1 < len(self.line_starts):
@@ -244,10 +248,17 @@ def _blocks(statement: Node) -> list[Node]:
     return found
 
 
-def _comment_rows(root: Node, source: bytes) -> dict[int, int]:
+@lru_cache(maxsize=64)
+def _line_starts(source: bytes) -> list[int]:
+    """Row to its first byte."""
+    return [0, *(m.end() for m in re.finditer(rb"\n", source))]
+
+
+@lru_cache(maxsize=64)
+def _comment_rows(source: bytes) -> dict[int, int]:
     """Row to first byte of every comment that is alone on its line."""
     rows: dict[int, int] = {}
-    for comment in comments(root):
+    for comment in comments(parse_tree(source).root_node):
         start = comment.start_byte
         line_start = source.rfind(b"\n", 0, start) + 1
         if not source[line_start:start].strip():

@@ -18,7 +18,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.remaining_words import WordCounts, paths_of_words
+from excise.deleters.python.references.remaining_words import paths_of_words, words_of
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, parse_tree
 from excise.types import Symbol, SymbolKind
 
@@ -95,8 +95,8 @@ def _is_left(remover: DependentRemover, name: str) -> bool:
     """Whether code that stays binds or uses a name, of whatever it is: a parameter, too."""
     for path in paths_of_words(remover.codebase).get(name, ()):
         plan = remover.plans.get(path)
-        after = remover.codebase.modules[path].source if plan is None else WordCounts(plan).after
-        if name in _identifiers(after):
+        after = remover.codebase.modules[path].source if plan is None else words_of(plan).after
+        if name.encode() in after and name in _identifiers(after):
             return True
     return False
 

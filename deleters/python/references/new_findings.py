@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from excise.extractors.python.analysis.ast_walk import walk
-from excise.extractors.python.analysis.parser import parse_module
+from excise.deleters.python.references.symbol_tables import global_names, symbol_table, tables_below
+from excise.extractors.python.analysis.ast_walk import statements_below, walk
+from excise.extractors.python.analysis.parser import parse_text
 
 _MODULE_NAMES = frozenset(
     {*dir(builtins), "__file__", "__path__", "__module__", "__qualname__", "__annotations__", "WindowsError"}
@@ -51,7 +52,7 @@ def _findings(source: bytes) -> frozenset[Finding]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
-            table = symtable.symtable(source.decode(), "<file>", "exec")
+        table = symbol_table(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     return frozenset([*_of_module(table, tree, source), *_of_functions(table, tree)])
@@ -59,10 +60,10 @@ def _findings(source: bytes) -> frozenset[Finding]:
 
 # ------------------------------------------------------------------------------------------- module
 def _of_module(top: symtable.SymbolTable, tree: ast.Module, source: bytes) -> Iterator[Finding]:
-    bound, used = _globals(top)
-    exported = {entry.name for entry in parse_module("", source).exports}
+    bound, used = global_names(top)
+    exported = {entry.name for entry in parse_text(source).exports} if b"__all__" in source else set()
     quoted = _quoted_names(tree)
-    stars = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in walk(tree))
+    stars = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in statements_below(tree))
     for name in sorted((used | quoted) - bound - _MODULE_NAMES) if not stars else ():
         yield Finding(UNDEFINED_NAME, "", name)
     for symbol in top.get_symbols():
@@ -71,48 +72,41 @@ def _of_module(top: symtable.SymbolTable, tree: ast.Module, source: bytes) -> It
             yield Finding(UNUSED_IMPORT, "", name)
 
 
-def _globals(top: symtable.SymbolTable) -> tuple[set[str], set[str]]:
-    """The names that a module binds, and those that it or its functions use."""
-    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-    used = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
-    for table in _below(top):
-        for symbol in table.get_symbols():
-            if symbol.is_global():
-                used |= {symbol.get_name()} if symbol.is_referenced() else set()
-                bound |= {symbol.get_name()} if symbol.is_assigned() or symbol.is_imported() else set()
-    return bound, used
-
-
-def _below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    for child in table.get_children():
-        yield child
-        yield from _below(child)
-
-
 def _quoted_names(tree: ast.Module) -> set[str]:
     """Names in annotations that are written as strings."""
     found: set[str] = set()
-    for node in walk(tree):
-        annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
-        for each in (n for a in annotations if isinstance(a, ast.AST) for n in walk(a)):
+    for annotation in _annotations(tree):
+        for each in walk(annotation):
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 found |= _names_in(each.value)
     return found
 
 
-def _names_in(expression: str) -> set[str]:
+def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in statements_below(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = node.args
+            parameters = (*own.posonlyargs, *own.args, own.vararg, *own.kwonlyargs, own.kwarg)
+            annotations = (node.returns, *(each.annotation for each in parameters if each is not None))
+            yield from (each for each in annotations if each is not None)
+        elif isinstance(node, ast.AnnAssign):
+            yield node.annotation
+
+
+@lru_cache(maxsize=4096)
+def _names_in(expression: str) -> frozenset[str]:
     try:
         parsed = ast.parse(expression, mode="eval")
     except (SyntaxError, ValueError):
-        return set()
-    return {node.id for node in walk(parsed) if isinstance(node, ast.Name)}
+        return frozenset()
+    return frozenset(node.id for node in walk(parsed) if isinstance(node, ast.Name))
 
 
 # ---------------------------------------------------------------------------------------- functions
 def _of_functions(top: symtable.SymbolTable, tree: ast.Module) -> Iterator[Finding]:
     nodes = {
         (node.name, node.lineno): node
-        for node in walk(tree)
+        for node in statements_below(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     for scope, table in _functions(top, ""):
@@ -153,7 +147,7 @@ def _is_unused(symbol: symtable.Symbol, table: symtable.SymbolTable) -> bool:
     if not symbol.is_local() or symbol.is_referenced() or symbol.is_parameter() or symbol.is_namespace():
         return False
     name = symbol.get_name()
-    return not any(s.get_name() == name and s.is_free() for child in _below(table) for s in child.get_symbols())
+    return not any(s.get_name() == name and s.is_free() for child in tables_below(table) for s in child.get_symbols())
 
 
 def _plainly_bound(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:

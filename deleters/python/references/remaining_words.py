@@ -6,11 +6,11 @@ A word counts wherever it stands, also in a string: names may be looked up by th
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
-from excise.deleters.edits.byte_edits import apply_edits, merged
+from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import comments, parse_tree
@@ -19,12 +19,12 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class WordCounts:
-    """The words of a file before and after its planned edits."""
+    """The words of a file before and after edits; ``None`` deletes the file."""
 
-    def __init__(self, plan: FilePlan) -> None:
-        self._source = plan.source
-        self._edits = [] if plan.deleted else merged(plan.edits())
-        self._is_deleted = plan.deleted
+    def __init__(self, source: bytes, edits: Sequence[Edit] | None) -> None:
+        self._source = source
+        self._edits = merged(edits or ())
+        self._is_deleted = edits is None
 
     @cached_property
     def removed(self) -> frozenset[str]:
@@ -43,12 +43,22 @@ class WordCounts:
         return count_words(self.after)
 
 
+def words_of(plan: FilePlan) -> WordCounts:
+    """The words of a file before and after what is planned at the moment."""
+    return _words_of(plan.source, None if plan.deleted else plan.edits())
+
+
+@lru_cache(maxsize=256)
+def _words_of(source: bytes, edits: tuple[Edit, ...] | None) -> WordCounts:
+    return WordCounts(source, edits)
+
+
 class RemainingWords:
     """The words of all files, some of which have planned edits: those at the time when this was made."""
 
     def __init__(self, codebase: PythonCodebase, plans: Mapping[str, FilePlan]) -> None:
         self._codebase = codebase
-        self._counts = {path: WordCounts(plan) for path, plan in plans.items() if plan.is_changed}
+        self._counts = {path: words_of(plan) for path, plan in plans.items() if plan.is_changed}
         self._paths = paths_of_words(codebase)
 
     def removed(self, *, of_tests: bool) -> frozenset[str]:

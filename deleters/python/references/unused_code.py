@@ -11,10 +11,11 @@ from tree_sitter import Node
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.name_uses import UseIndex
-from excise.deleters.python.references.remaining_words import WordCounts, words_in
+from excise.deleters.python.references.remaining_words import words_in, words_of
+from excise.deleters.python.references.symbol_tables import names_used_in_code
 from excise.extractors.python.analysis.grammar import descendants, field, parse_tree, statements
 from excise.extractors.python.analysis.parsed_file import Import, Phase
-from excise.extractors.python.analysis.parser import parse_module
+from excise.extractors.python.analysis.parser import parse_text
 
 _EXAMPLE = re.compile(rb"\s*(>>>|\.\.\.)")
 _EXAMPLE_IMPORT = re.compile(rb"\s*(>>>|\.\.\.)\s*(from|import)\s")
@@ -31,11 +32,11 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
     """
     if plan.deleted or not plan.is_changed:
         return
-    words = WordCounts(plan)
+    words = words_of(plan)
     exported = {e.name for e in plan.module.exports}
 
-    def is_unused(name: str) -> bool:
-        if name in exported or name in used_names(words.after):
+    def is_unused(name: str, own: int = 0) -> bool:
+        if name in exported or (words.kept.get(name, 0) > own and is_used_in(words.after, name)):
             return False
         return not is_reached_from_elsewhere(plan.path, name, uses, plans)
 
@@ -43,7 +44,9 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
         name = record.bound
         if record.owner or record in plan.clauses or record.phase is Phase.MAIN or record.module == "__future__":
             continue
-        if name not in words.removed or _is_special_import(plan, record) or not is_unused(name):
+        if name not in words.removed or _is_special_import(plan, record):
+            continue
+        if not is_unused(name, words_in(plan.source[record.start : record.end]).count(name)):
             continue
         if not record.in_try or _is_one_of_several(plan, record):
             plan.remove_clause(record)
@@ -127,7 +130,7 @@ def is_reached_from_elsewhere(path: str, name: str, uses: UseIndex, plans: Mappi
     if any(stays(*place) for place in uses.replacements_of(path, name)):
         return True
     for source in {path, *_star_importers(path, name, uses, plans)}:
-        if source != path and name in used_names(_left_of(source, uses, plans)):
+        if source != path and is_used_in(_left_of(source, uses, plans), name):
             return True
         named = uses.named_from(source, name)
         if any(stays(other, r.start, r.end) and not _is_dropped(plans, other, r) for other, r in named):
@@ -155,17 +158,22 @@ def _star_importers(path: str, name: str, uses: UseIndex, plans: Mapping[str, Fi
 
 def _left_of(path: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> bytes:
     plan = plans.get(path)
-    return WordCounts(plan).after if plan is not None and plan.is_changed else uses.codebase.modules[path].source
+    return words_of(plan).after if plan is not None and plan.is_changed else uses.codebase.modules[path].source
 
 
 def _is_dropped(plans: Mapping[str, FilePlan], path: str, record: Import) -> bool:
     return path in plans and record in plans[path].clauses
 
 
+def is_used_in(source: bytes, name: str) -> bool:
+    """Whether a file uses a name of the module, see :func:`used_names`, which is asked only where code does not."""
+    return name.encode() in source and (name in names_used_in_code(source) or name in used_names(source))
+
+
 @lru_cache(maxsize=256)
 def used_names(source: bytes) -> frozenset[str]:
     """Names of the module that a file uses: in code, ``__all__``, annotations written as strings, and examples."""
-    module = parse_module("", source)
+    module = parse_text(source)
     used = {ref.chain.partition(".")[0] for ref in module.references if ref.via < 0}
     used.update(entry.name for entry in module.exports)
     for node in descendants(parse_tree(source).root_node):
@@ -203,7 +211,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     """
     if plan.deleted or not plan.is_changed:
         return ()
-    words = WordCounts(plan)
+    words = words_of(plan)
     module = plan.module
     exported = {entry.name for entry in module.exports}
     names = [binding.name for binding in module.bindings if not binding.klass]
@@ -221,7 +229,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
             continue
         if plan.is_removed(binding.start, binding.end) or not is_constant(node) or name not in words.removed:
             continue
-        if name not in used_names(words.after) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
+        if not is_used_in(words.after, name) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
             plan.remove_statement(statement)
             found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
     return tuple(found)

@@ -26,3 +26,15 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         node = left.popleft()
         left += child_nodes(node)
         yield node
+
+
+def statements_below(node: ast.AST) -> Iterator[ast.stmt]:
+    """All statements below a node, in no particular order; expressions, which hold none, are not looked at."""
+    left = [node]
+    while left:
+        node = left.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            for part in getattr(node, name, ()):
+                left.append(part)
+                if isinstance(part, ast.stmt):
+                    yield part

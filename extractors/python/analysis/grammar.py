@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
@@ -21,8 +21,9 @@ def _language() -> Language:
     return Language(tree_sitter_python.language())
 
 
+@lru_cache(maxsize=64)
 def parse_tree(source: bytes) -> Tree:
-    """The syntax tree. Never raises: syntax errors are nodes of the tree."""
+    """The syntax tree, which nobody changes. Never raises: syntax errors are nodes of the tree."""
     return Parser(_language()).parse(source)
 
 

@@ -6,6 +6,7 @@ Accepts any bytes: for Python 2 code, other encodings and syntax errors, the mod
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -26,6 +27,12 @@ _COMPREHENSIONS = frozenset(
 def parse_module(path: str, source: bytes) -> PythonModule:
     """Parse the bytes of a file. Never raises: a file with syntax errors gives a module with ``has_error`` set."""
     return _Parser(path, source).run()
+
+
+@lru_cache(maxsize=64)
+def parse_text(source: bytes) -> PythonModule:
+    """Like :func:`parse_module` for a file whose path does not matter; what it gives is shared."""
+    return parse_module("", source)
 
 
 class _Parser(SyntaxWalker):
