@@ -10,9 +10,10 @@ from pathlib import Path
 from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.install_job import InstallRequest
 from excise.envs.install.install_sandbox import CACHE, UV, install_environ, install_mounts
+from excise.envs.install.uv_runner import BYTE_CODE
 from excise.envs.install.variables import VIRTUAL_ENVIRONMENT
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import ENV, base_env, open_to_all, project_mounts, system_request
+from excise.envs.sandbox.mount_points import ENV, OUTPUTS, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import linked_packages
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Mount, Session
@@ -80,9 +81,13 @@ class InstallContext:
         return session.exec(self.relay.command(str(self.interpreter.executable), argv), timeout_s=timeout_s)
 
     def open_checking(self, env: Sequence[Path], built: Sequence[Path] = (), extra: Sequence[Mount] = ()) -> Session:
-        """Open a session like those of test runs: without a network, with a read-only environment."""
+        """Open a session like those of test runs: without a network, with a read-only environment.
+
+        Byte code is kept as long as the session: its commands start the same programs again and again.
+        """
         mounts = project_mounts(self.interpreter, [*built, self.sources], env)
-        variables = base_env(VIRTUAL_ENVIRONMENT) | dict(self.recipe.env)
+        mounts.append(Mount(target=OUTPUTS, layers=(), writable=True))
+        variables = base_env(VIRTUAL_ENVIRONMENT) | BYTE_CODE | dict(self.recipe.env)
         packages = (*self.recipe.system_packages, *linked_packages([*env, *built]))
         return self._open([*mounts, *extra], variables, packages, network=False)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from excise.config import Settings
 from excise.envs.install.install_job import Installed
@@ -124,6 +125,8 @@ class ProjectSuite:
     """Settings of the run."""
     sources: FetchedSources
     """The project."""
+    measured: dict[Path, Prepared] = field(default_factory=dict)
+    """Environment layer to the project with its baseline and the build outputs of that."""
 
     def baseline(self, installed: Installed) -> Baseline:
         """Run the baseline stage, whose result is cached for later. Raises :class:`EnvironmentFailure`."""
@@ -132,6 +135,7 @@ class ProjectSuite:
         if isinstance(answer, Rejection):
             raise EnvironmentFailure(answer.detail, reason=answer.reason if is_conclusive(answer) else "infra")
         assert answer.baseline is not None
+        self.measured[installed.env_layer] = answer
         return answer.baseline
 
     def collect_errors(self, installed: Installed) -> Sequence[tuple[str, str]]:
@@ -143,4 +147,5 @@ class ProjectSuite:
         return self._workbench(installed).run(edits, ids=ids)
 
     def _workbench(self, installed: Installed) -> Workbench:
-        return open_workbench(self.settings, prepared_repo(self.settings, self.sources, installed))
+        known = self.measured.get(installed.env_layer)
+        return open_workbench(self.settings, known or prepared_repo(self.settings, self.sources, installed))
