@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Generic, TypeVar
 
-from excise.protocols import Module
+from excise.protocols import Inherited, Module
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, joined
 
@@ -138,6 +138,10 @@ class CompiledCodebase(ABC, Generic[M]):
     def is_one_liner(self, symbol_id: str) -> bool:  # noqa: ARG002
         """Nothing of a function runs before it is called."""
         return False
+
+    @abstractmethod
+    def inherited(self, symbol_id: str) -> Inherited | None:
+        """See :meth:`excise.protocols.Codebase.inherited`."""
 
     # ------------------------------------------------------------------------------------ references
     @abstractmethod

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from excise.deleters.statement.base_classes import base_classes, class_of
 from excise.deleters.statement.project_docs import Quote, is_code
-from excise.protocols import Codebase, Module
+from excise.protocols import Codebase, Inherited, Module
 from excise.types import Symbol
 
 MIN_WORDS = 2
@@ -72,21 +72,39 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
         return True
     if name.startswith("__") and name.endswith("__") and name not in _NO_CONVENTION:
         return True
-    return owner is not None and any(_describes(codebase, base, name) for base in base_classes(codebase, symbol))
+    found = inherited(codebase, symbol)
+    return found is not None and (not found.text or _has_words(found.text, name))
+
+
+def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
+    """(what introduces it, text) of a definition's docstring, else its comment, else what it inherits; or empty."""
+    own = symbol.docstring or comment_of(codebase.modules[symbol.path], symbol)
+    found = inherited(codebase, symbol) if not own else None
+    return (f"As `{found.owner}` says:", found.text) if found is not None and found.text else ("", own)
+
+
+def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
+    """What a method implements or overrides: of an interface, a trait, a base class, or by a convention."""
+    if not symbol.is_callable:
+        return None
+    name = symbol.name.partition("#")[0]
+    if (found := codebase.inherited(symbol.symbol_id)) is not None:
+        return found
+    for base in base_classes(codebase, symbol):
+        if isinstance(base, type):
+            if hasattr(base, name):
+                return Inherited(owner=f"{base.__name__}.{name}", text="")
+            continue
+        method = codebase.symbols().get(f"{base.symbol_id}.{name}")
+        if method is not None and _has_words(method.docstring, name):
+            return Inherited(owner=method.qualname, text=method.docstring)
+    return None
 
 
 def _has_words(text: str, name: str, least: int = MIN_WORDS) -> bool:
     """Whether a text has enough words besides those of a definition's name."""
     known = {part.lower() for part in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
     return sum(word.lower() not in known for word in re.findall(r"[^\W\d_]{2,}", text)) >= least
-
-
-def _describes(codebase: Codebase, base: Symbol | type, name: str) -> bool:
-    """Whether a base class has a method of this name with a docstring."""
-    if isinstance(base, type):
-        return hasattr(base, name)
-    method = codebase.symbols().get(f"{base.symbol_id}.{name}")
-    return method is not None and _has_words(method.docstring, name)
 
 
 # ------------------------------------------------------------------------------------------ comments

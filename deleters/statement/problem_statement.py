@@ -27,7 +27,7 @@ from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import parse_patch
-from excise.deleters.statement.descriptions import comment_of, described_share, undescribed, without_example
+from excise.deleters.statement.descriptions import described_share, description, undescribed, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
@@ -246,7 +246,7 @@ def _missing(
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
         entries = (
             _head(symbol, visibility, codebase.modules[symbol.path], words)
-            + _docstring(symbol, visibility, codebase.modules[symbol.path])
+            + _docstring(symbol, visibility, codebase)
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
@@ -292,14 +292,14 @@ def _head(symbol: Symbol, visibility: Visibility, module: Module, words: Stateme
     return f"\n```{words.fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
-def _docstring(symbol: Symbol, visibility: Visibility, module: Module) -> str:
-    """The docstring, or the comment in its place."""
-    docstring = symbol.docstring or comment_of(module, symbol)
+def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase) -> str:
+    """The docstring, or the comment or the words of what it overrides in its place."""
+    lead, docstring = description(codebase, symbol)
     if not docstring or visibility is Visibility.SIGNATURE:
         return ""
     if visibility is Visibility.BEHAVIOUR:
         docstring = _without_parameters(docstring, [symbol])
-    return "\n" + textwrap.indent(_shortened(docstring.strip()), "> ", lambda _: True)
+    return f"\n{lead}".rstrip("\n") + "\n" + textwrap.indent(_shortened(docstring.strip()), "> ", lambda _: True)
 
 
 def _shortened(text: str) -> str:

@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
+from excise.extractors.go.analysis.interfaces import CONVENTIONS, Shape, documented_methods, shape_of
 from excise.extractors.go.analysis.parsed_file import GoModule, Reference, parse_file
+from excise.protocols import Inherited
 from excise.types import SymbolKind
 
 SUFFIX = ".go"
@@ -77,6 +79,26 @@ class GoCodebase(CompiledCodebase[GoModule]):
         found: dict[str, list[str]] = defaultdict(list)
         for path in self.modules:
             found[posixpath.dirname(path)].append(path)
+        return found
+
+    def inherited(self, symbol_id: str) -> Inherited | None:
+        """The method of an interface of the project, else of a well-known one, with the same name and types."""
+        symbol = self._symbols[symbol_id]
+        shape = shape_of(symbol, self.modules[symbol.path].source) if symbol.kind is SymbolKind.METHOD else None
+        if shape is None:
+            return None
+        known = self._interface_methods.get(shape)
+        if known is None and shape in CONVENTIONS:
+            return Inherited(owner=shape.name, text="")
+        return known
+
+    @cached_property
+    def _interface_methods(self) -> dict[Shape, Inherited]:
+        found: dict[Shape, Inherited] = {}
+        for path, module in self.modules.items():
+            if b"interface" in module.source and not self.is_test(path):
+                for name, shape, words in documented_methods(module.source):
+                    found.setdefault(shape, Inherited(owner=f"{name}.{shape.name}", text=words))
         return found
 
     # ------------------------------------------------------------------------------------ references

@@ -156,7 +156,7 @@ def _function(path: str, node: Node, source: bytes) -> Symbol | None:
         end_line=node.end_point[0] + 1,
         body_line=first.start_point[0] + 1 if first else 0,
         signature=_one_line(source[node.start_byte : body.start_byte]),
-        docstring=_comment_above(node, source),
+        docstring=comment_above(node, source),
         is_public=is_exported(name),
         loc=_loc(text(node, source)),
         complexity=1 + sum(_is_branch(found) for found in descendants(body)),
@@ -183,7 +183,7 @@ def _type(path: str, spec: Node, declaration: Node, source: bytes) -> Symbol:
         end_line=whole.end_point[0] + 1,
         body_line=0,
         signature=signature,
-        docstring=_comment_above(whole, source),
+        docstring=comment_above(whole, source),
         is_public=is_exported(plain),
         loc=_loc(text(whole, source)),
     )
@@ -240,7 +240,7 @@ def _comments_above(node: Node) -> list[Node]:
     return found
 
 
-def _comment_above(node: Node, source: bytes) -> str:
+def comment_above(node: Node, source: bytes) -> str:
     """The documentation of a declaration, without the marks of comments and without directives."""
     lines: list[str] = []
     for comment in _comments_above(node):

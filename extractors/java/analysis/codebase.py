@@ -8,8 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
+from excise.extractors.java.analysis.documented_methods import CONVENTIONS, Shape, documented_methods, shape_of
 from excise.extractors.java.analysis.parsed_file import JavaImport, JavaModule, Reference, parse_file
 from excise.extractors.java.analysis.suite_files import SUFFIX, is_test_file
+from excise.protocols import Inherited
 from excise.types import Symbol, SymbolKind, TestId, joined, path_of
 
 _CALLED_BY_JAVA = frozenset({"main", "readObject", "writeObject", "readResolve", "writeReplace", "finalize"})
@@ -66,6 +68,28 @@ class JavaCodebase(CompiledCodebase[JavaModule]):
         """Whether an import names a type of the project, or a member of one."""
         path = imported.path
         return path in self._types or path.rpartition(".")[0] in self._types
+
+    def inherited(self, symbol_id: str) -> Inherited | None:
+        """The method that this one overrides: of a type of the project, else a well-known one of Java's library."""
+        symbol = self._symbols[symbol_id]
+        shape = shape_of(symbol, self.modules[symbol.path].source) if symbol.is_callable else None
+        if shape is None:
+            return None
+        for type_id in self._supertypes(symbol.holder_id):
+            if words := self._documented.get((type_id, shape)):
+                return Inherited(owner=f"{self._symbols[type_id].name}.{shape.name}", text=words)
+        is_library = shape.name in CONVENTIONS and "Override" in symbol.decorators
+        return Inherited(owner=shape.name, text="") if is_library else None
+
+    @cached_property
+    def _documented(self) -> dict[tuple[str, Shape], str]:
+        """Type and shape of a method to its documentation."""
+        return {
+            (joined(path, name), shape): words
+            for path, module in self.modules.items()
+            if not self.is_test(path)
+            for name, shape, words in documented_methods(module.source)
+        }
 
     def test_symbol(self, test_id: str) -> Symbol | None:
         """The method of a test; ``None`` if its class inherits it."""

@@ -191,7 +191,7 @@ def _function(path: str, node: Node, source: bytes, holder: str, is_public: bool
         end_line=node.end_point[0] + 1,
         body_line=first.start_point[0] + 1 if first else 0,
         signature=_signature(node, body, source),
-        docstring=_documentation(node, source),
+        docstring=documentation(node, source),
         decorators=annotations_of(node, source),
         is_public=is_public,
         loc=_loc(text(node, source)),
@@ -215,7 +215,7 @@ def _type(path: str, node: Node, source: bytes, qualname: str, is_public: bool) 
         end_line=node.end_point[0] + 1,
         body_line=first.start_point[0] + 1 if first else 0,
         signature=_signature(node, body, source),
-        docstring=_documentation(node, source),
+        docstring=documentation(node, source),
         decorators=annotations_of(node, source),
         is_public=is_public,
         loc=_loc(text(node, source)),
@@ -255,7 +255,7 @@ def _loc(code: str) -> int:
     return sum(1 for line in code.splitlines() if (plain := line.strip()) and not plain.startswith("//"))
 
 
-def _documentation(node: Node, source: bytes) -> str:
+def documentation(node: Node, source: bytes) -> str:
     """The documentation comment of a declaration as plain text."""
     comments = [text(comment, source) for comment in comments_above(node)]
     comment = next((each for each in reversed(comments) if each.startswith("/**")), "")

@@ -13,6 +13,7 @@ from excise.extractors.javascript.analysis.module_links import Entity, ModuleLin
 from excise.extractors.javascript.analysis.parsed_file import JavaScriptModule, Reference
 from excise.extractors.javascript.analysis.parser import parse_module
 from excise.extractors.javascript.analysis.suite_files import is_test_file
+from excise.protocols import Inherited
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, path_of
 
@@ -156,6 +157,10 @@ class JavaScriptCodebase:
         return frozenset({path, f"{path}::{name}", *known})
 
     # -------------------------------------------------------------------------------------- graph
+    def inherited(self, symbol_id: str) -> Inherited | None:
+        """Nothing is known of what classes inherit."""
+        return None
+
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that this one and those inside it refer to."""
         if symbol_id not in self._symbols:

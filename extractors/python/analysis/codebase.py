@@ -19,6 +19,7 @@ from excise.extractors.python.analysis.parsed_file import PythonModule, Referenc
 from excise.extractors.python.analysis.parser import parse_module
 from excise.extractors.python.analysis.special_methods import is_removable
 from excise.extractors.python.analysis.suite_files import SuiteFiles
+from excise.protocols import Inherited
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind
 
@@ -145,6 +146,10 @@ class PythonCodebase:
         return self._tables[path].symbols_of(lines)
 
     # -------------------------------------------------------------------------------------- graph
+    def inherited(self, symbol_id: str) -> Inherited | None:  # noqa: ARG002
+        """See :meth:`excise.protocols.Codebase.inherited`."""
+        return None
+
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that this one refers to; for a class or module, references of its members included."""
         found: set[str] = set()

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
+from excise.extractors.compiled_codebase import CompiledCodebase, DefinitionKind, read_modules
 from excise.extractors.rust.analysis.parsed_file import Reference, RustModule, parse_file
+from excise.extractors.rust.analysis.traits import CONVENTIONS, documented_functions
+from excise.protocols import Inherited
 from excise.types import Symbol, SymbolKind
 
 SUFFIX = ".rs"
@@ -87,6 +89,30 @@ class RustCodebase(CompiledCodebase[RustModule]):
             return ""
         parts = symbol.qualname.partition("#")[0].split(".")
         return "::".join((self.crate, *parts[-2:]))
+
+    def inherited(self, symbol_id: str) -> Inherited | None:
+        """The function of the trait that the block around a method implements: of the crate, or a well-known one."""
+        symbol = self._symbols[symbol_id]
+        definitions = {each.qualname: each for each in self.modules[symbol.path].definitions}
+        own = definitions.get(symbol.qualname)
+        block = definitions.get(own.holder) if own is not None else None
+        if block is None or block.kind is not DefinitionKind.PART or not block.names:
+            return None
+        (trait,), name = block.names, symbol.name.partition("#")[0]
+        if words := self._trait_functions.get((trait, name)):
+            return Inherited(owner=f"{trait}::{name}", text=words)
+        is_library = trait in CONVENTIONS and not any(trait == s.name for s in self._by_name.get(trait, ()))
+        return Inherited(owner=f"{trait}::{name}", text="") if is_library else None
+
+    @cached_property
+    def _trait_functions(self) -> dict[tuple[str, str], str]:
+        """Trait and function to its documentation."""
+        return {
+            (trait, name): words
+            for path, module in self.modules.items()
+            if b"trait" in module.source and not self.is_test(path)
+            for trait, name, words in documented_functions(module.source)
+        }
 
     # ------------------------------------------------------------------------------------ references
     def references_of(self, module: RustModule) -> Iterator[tuple[str, str]]:

@@ -191,7 +191,7 @@ class _Reader:
                 end_line=node.end_point[0] + 1,
                 body_line=first.start_point[0] + 1 if first else 0,
                 signature=signature,
-                docstring=_documentation(node, self.source),
+                docstring=documentation(node, self.source),
                 is_public=is_public,
                 loc=_loc(text(node, self.source)),
                 complexity=1 + sum(_is_branch(found) for found in descendants(body)),
@@ -214,7 +214,7 @@ class _Reader:
                 end_line=node.end_point[0] + 1,
                 body_line=0,
                 signature=_one_line(self.source[node.start_byte : end]),
-                docstring=_documentation(node, self.source),
+                docstring=documentation(node, self.source),
                 is_public=_is_public(node, self.source),
                 loc=_loc(text(node, self.source)),
             )
@@ -376,7 +376,7 @@ def _loc(code: str) -> int:
     return sum(1 for line in code.splitlines() if (plain := line.strip()) and not plain.startswith("//"))
 
 
-def _documentation(node: Node, source: bytes) -> str:
+def documentation(node: Node, source: bytes) -> str:
     """The documentation of an item, without the marks of comments."""
     lines: list[str] = []
     for comment in (each for each in before_item(node) if each.type in COMMENTS):

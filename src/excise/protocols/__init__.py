@@ -21,7 +21,7 @@ import_protocol      ``Importer``                                  ``datasets/im
 ===================  ============================================  ==================================
 """
 
-from excise.protocols.codebase_protocol import Codebase, Module
+from excise.protocols.codebase_protocol import Codebase, Inherited, Module
 from excise.protocols.editor_protocol import EMPTY, TRIVIAL, CodeEditor, CodePath, MissingCode, StatementWords
 from excise.protocols.export_protocol import (
     Checkout,
@@ -92,6 +92,7 @@ __all__ = [
     "GradingFiles",
     "GradingMode",
     "Importer",
+    "Inherited",
     "Language",
     "LiftedRun",
     "LiftedTests",

@@ -23,6 +23,16 @@ class Module:
     """Whether the file has a syntax error; nothing is deleted in such files."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """What a method implements or overrides."""
+
+    owner: str
+    """Name of the method that documents it, such as ``Value.Set``."""
+    text: str
+    """Its documentation; empty for a convention of the language or of another package."""
+
+
 class Codebase(Protocol):
     """All parsed files of a repository and the references between their symbols; made by a :class:`Language`."""
 
@@ -54,6 +64,13 @@ class Codebase(Protocol):
 
     def compiled_name(self, symbol_id: str) -> str:
         """The name under which compiled programs hold a function, see ``verifiers/leaks/decoders``; empty for none."""
+        ...
+
+    def inherited(self, symbol_id: str) -> Inherited | None:
+        """What a method implements or overrides, as an interface, a trait or a type above its own documents it.
+
+        ``None`` for Python, where statements look at base classes, and where nothing is known.
+        """
         ...
 
     def callees(self, symbol_id: str) -> frozenset[str]:

@@ -1,0 +1,161 @@
+"""What methods implement or override, and where the words about it stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.statement.descriptions import description, undescribed
+from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.protocols import Codebase
+
+GO = """package flags
+
+// Value is a flag's value.
+type Value interface {
+	String() string
+	// Set parses a text,
+	// and keeps what it means.
+	Set(text string, more ...int) (err error)
+}
+
+type number int
+
+func (n *number) Set(s string, _ ...int) error { return nil }
+
+type list []int
+
+func (l list) Set(s string) error { return nil }
+
+func (l list) Len() int { return len(l) }
+
+func (l list) String() string { return "" }
+
+// Add appends one.
+func (l list) Add(n int) {}
+"""
+JAVA = """package flags;
+
+interface Value extends Source {
+    /** Parses a text, and keeps what it means. */
+    void set(String text, int... more);
+    void drop();
+}
+
+abstract class Source {
+    /** Where the value was found. */
+    protected String place(int depth) { return ""; }
+}
+
+class Number implements Value {
+    @Override public void set(String s, int... rest) { }
+    public void set(String s) { }
+    @Override public void drop() { }
+    @Override public int hashCode() { return 1; }
+    @Override protected String place(int d) { return "here"; }
+    public int size() { return 0; }
+}
+"""
+RUST = """pub trait Value {
+    /// Parses a text,
+    /// and keeps what it means.
+    fn set(&mut self, text: &str);
+    /// Forgets it.
+    fn clear(&mut self) {}
+    fn other(&self);
+}
+
+pub struct Number(u8);
+
+impl super::Value for Number {
+    fn set(&mut self, text: &str) { self.0 = 1; }
+    fn clear(&mut self) { self.0 = 0; }
+    fn other(&self) {}
+}
+
+impl Iterator for Number {
+    type Item = u8;
+    fn next(&mut self) -> Option<u8> { None }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result { Ok(()) }
+}
+
+impl Number {
+    pub fn set_all(&mut self) {}
+}
+"""
+PYTHON = '''class Base:
+    def other(self):
+        """Base."""
+
+    def set(self, text):
+        """Parse a text, and keep what it means."""
+
+
+class Number(Base):
+    def set(self, text):
+        return 1
+
+    def other(self):
+        return 2
+
+
+class Names(dict):
+    def get(self, key):
+        return 3
+'''
+CASES = [
+    (GoCodebase.from_texts({"a.go": GO}), "a.go::number.Set", "As `Value.Set` says:", "Set parses a text,\nand keeps"),
+    (GoCodebase.from_texts({"a.go": GO}), "a.go::list.Add", "", "Add appends one."),
+    (JavaCodebase.from_texts({"N.java": JAVA}), "N.java::Number.set", "As `Value.set` says:", "Parses a text"),
+    (JavaCodebase.from_texts({"N.java": JAVA}), "N.java::Number.place", "As `Source.place` says:", "Where the value"),
+    (
+        RustCodebase.from_texts({"src/lib.rs": RUST}),
+        "src/lib.rs::Number.set",
+        "As `Value::set` says:",
+        "Parses a text,\n",
+    ),
+    (
+        RustCodebase.from_texts({"src/lib.rs": RUST}),
+        "src/lib.rs::Number.clear",
+        "As `Value::clear` says:",
+        "Forgets it.",
+    ),
+    (PythonCodebase.from_texts({"n.py": PYTHON}), "n.py::Number.set", "As `Base.set` says:", "Parse a text"),
+]
+
+
+@pytest.mark.parametrize(("codebase", "symbol", "lead", "words"), CASES, ids=[case[1] for case in CASES])
+def test_words_of_what_is_overridden_are_found(codebase: Codebase, symbol: str, lead: str, words: str) -> None:
+    introduced, text = description(codebase, codebase.symbols()[symbol])
+    assert introduced == lead
+    assert text.startswith(words)
+    assert not undescribed(codebase, [codebase.symbols()[symbol]], (), {})
+
+
+@pytest.mark.parametrize(
+    ("codebase", "described", "silent"),
+    [
+        (CASES[0][0], {"a.go::list.Len"}, {"a.go::list.Set", "a.go::list.String"}),
+        (
+            CASES[2][0],
+            {"N.java::Number.hashCode"},
+            {"N.java::Number.set#2", "N.java::Number.drop", "N.java::Number.size"},
+        ),
+        (
+            CASES[4][0],
+            {"src/lib.rs::Number.next"},
+            {"src/lib.rs::Number.fmt", "src/lib.rs::Number.other", "src/lib.rs::Number.set_all"},
+        ),
+        (CASES[6][0], {"n.py::Names.get"}, {"n.py::Number.other"}),
+    ],
+    ids=["go", "java", "rust", "python"],
+)
+def test_conventions_describe_and_other_names_do_not(codebase: Codebase, described: set[str], silent: set[str]) -> None:
+    chosen = [codebase.symbols()[symbol] for symbol in sorted(described | silent)]
+    assert {symbol.symbol_id for symbol in undescribed(codebase, chosen, (), {})} == silent
+    assert all(description(codebase, codebase.symbols()[symbol]) == ("", "") for symbol in described)
