@@ -20,6 +20,38 @@ _NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", 
 """Special methods whose names do not say what they do."""
 
 
+def described(
+    codebase: Codebase,
+    shown: Sequence[Symbol],
+    found: Iterable[Quote],
+    named: Collection[bytes],
+    callers: Mapping[str, Collection[str]],
+) -> tuple[list[Symbol], float]:
+    """The functions that a statement shows and nothing describes, and by lines the share of the others.
+
+    ``found`` are quotes of documents, ``named`` are the words of the hidden tests, ``callers`` maps ids of symbols to
+    callers that stayed. Private functions that only removed code needs do not count: what they do is told by what that
+    is to do.
+    """
+    entries = _without_helpers(codebase, shown, named, callers)
+    silent = undescribed(codebase, entries, found, callers)
+    return silent, _described_share(entries, silent)
+
+
+def _without_helpers(
+    codebase: Codebase, shown: Sequence[Symbol], named: Collection[bytes], callers: Mapping[str, Collection[str]]
+) -> Sequence[Symbol]:
+    ids = {symbol.symbol_id for symbol in shown}
+
+    def is_helper(symbol: Symbol) -> bool:
+        name = symbol.name.partition("#")[0].encode()
+        if symbol.is_public or not symbol.is_callable or name in named or callers.get(symbol.symbol_id):
+            return False
+        return not ids.isdisjoint(codebase.callers(symbol.symbol_id) - {symbol.symbol_id})
+
+    return [symbol for symbol in shown if not is_helper(symbol)] or shown
+
+
 def undescribed(
     codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote], callers: Mapping[str, Collection[str]]
 ) -> list[Symbol]:
@@ -51,7 +83,7 @@ def without_example(shown: Sequence[Symbol], found: Sequence[Quote]) -> list[Sym
     return [s for s in shown if s.is_callable and ">>> " not in s.docstring and not is_called(s)]
 
 
-def described_share(shown: Sequence[Symbol], silent: Sequence[Symbol]) -> float:
+def _described_share(shown: Sequence[Symbol], silent: Sequence[Symbol]) -> float:
     """The share of the functions that a statement shows, by lines of code, that are not ``silent``; 1 for none."""
     lines = sum(max(symbol.loc, 1) for symbol in shown if symbol.is_callable)
     return 1 - sum(max(symbol.loc, 1) for symbol in silent) / lines if lines else 1.0

@@ -27,7 +27,7 @@ from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import parse_patch
-from excise.deleters.statement.descriptions import described_share, description, undescribed, without_example
+from excise.deleters.statement.descriptions import described, description, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
@@ -114,10 +114,11 @@ def write_statement(
     symbols, words = codebase.symbols(), editor_of(repo.language).words
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     callers = _callers(codebase, removed)
-    shown = _interface(codebase, removed, fail_to_pass, callers)
+    named = _words_of_tests(codebase, fail_to_pass)
+    shown = _interface(codebase, removed, named, callers)
     assigned = _assigned(codebase, deletion)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
-    silent = undescribed(codebase, shown, found, callers)
+    silent, share = described(codebase, shown, found, named, callers)
     rest = (
         _documented(found, shown, visibility),
         _where_used(codebase, removed, callers, deletion),
@@ -142,28 +143,30 @@ def write_statement(
         text=written(lines_by_symbol(located, shown)),
         interface="\n".join(dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)),
         needs=tuple(located),
-        described_share=described_share(shown, silent),
+        described_share=share,
         undescribed=tuple(symbol.symbol_id for symbol in silent if symbol.loc > GUESSED_LINES),
         without_example=tuple(symbol.symbol_id for symbol in without_example(shown, found)),
     )
 
 
+def _words_of_tests(codebase: Codebase, fail_to_pass: Sequence[str]) -> set[bytes]:
+    files = {path_of(test) for test in fail_to_pass} & codebase.modules.keys()
+    return {word for path in files for word in re.findall(rb"\w+", codebase.modules[path].source)}
+
+
 def _interface(
-    codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequence[str], callers: Mapping[str, Collection[str]]
+    codebase: Codebase, removed: Sequence[Symbol], named: Collection[bytes], callers: Mapping[str, Collection[str]]
 ) -> list[Symbol]:
     """The removed public definitions, with members of classes, and those private ones that somebody needs.
 
     These are the hidden tests, by name, and callers that stayed.
     """
-    files = {path_of(test) for test in fail_to_pass}
-    tests = b"\n".join(codebase.modules[path].source for path in sorted(files) if path in codebase.modules)
-    words = set(re.findall(rb"\w+", tests))
     chosen: dict[str, Symbol] = {}
     for symbol in removed:
         for inner in _with_members(codebase, symbol):
             name = inner.name.partition("#")[0]
             made = name == "__init__" and inner.symbol_id.removesuffix(".__init__") in chosen
-            is_needed = made or name.encode() in words or callers.get(inner.symbol_id)
+            is_needed = made or name.encode() in named or callers.get(inner.symbol_id)
             if inner.is_public or inner.symbol_id == symbol.symbol_id or is_needed:
                 chosen.setdefault(inner.symbol_id, inner)
     return sorted(chosen.values(), key=lambda s: (s.path, s.start))

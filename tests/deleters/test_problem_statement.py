@@ -367,6 +367,22 @@ def test_long_functions_that_nothing_describes_are_named() -> None:
     assert found.described_share == pytest.approx(3 / 8)
 
 
+@pytest.mark.parametrize(("tests", "silent"), [("m.told(1)", ()), ("m._part(1)", ("m.py::_part",))])
+def test_private_functions_that_only_removed_code_needs_are_told_by_it(tests: str, silent: tuple[str, ...]) -> None:
+    source = (
+        "def told(x):\n    'Doubles and adds two.'\n    return _part(x)\n\n\n"
+        "def _part(x):\n    y = x + 1\n    return _more(y)\n\n\ndef _more(y):\n    z = y * 2\n    return z\n"
+    )
+    files = {"m.py": source, "test_m.py": f"import m\n\n\ndef test_m():\n    assert {tests}\n"}
+    codebase = PythonCodebase.from_texts(files)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py", TOLD), REPO, TOLD)
+    assert found.undescribed == silent
+    assert found.described_share == pytest.approx(1.0 if not silent else 2 / 5)
+
+
+TOLD = ("test_m.py::test_m",)
+
+
 def test_long_docstrings_end_with_a_whole_line() -> None:
     source = 'def f():\n    """' + "A line of words.\n    " * 900 + '"""\n    return 1\n'
     files = {"pkg/core.py": source, "tests/test_core.py": "from pkg.core import f\n\n\ndef test_f():\n    assert f()\n"}
