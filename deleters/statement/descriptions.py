@@ -23,33 +23,46 @@ _NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", 
 def described(
     codebase: Codebase,
     shown: Sequence[Symbol],
-    found: Iterable[Quote],
+    found: Sequence[Quote],
     named: Collection[bytes],
     callers: Mapping[str, Collection[str]],
 ) -> tuple[list[Symbol], float]:
     """The functions that a statement shows and nothing describes, and by lines the share of the others.
 
     ``found`` are quotes of documents, ``named`` are the words of the hidden tests, ``callers`` maps ids of symbols to
-    callers that stayed. Private functions that only removed code needs do not count: what they do is told by what that
-    is to do.
+    callers that stayed. Private functions that only removed code with a description needs do not count: what they do is
+    told by what that is to do.
     """
-    entries = _without_helpers(codebase, shown, named, callers)
+    helpers = _helpers(codebase, shown, found, named, callers)
+    entries = [symbol for symbol in shown if symbol.symbol_id not in helpers]
     silent = undescribed(codebase, entries, found, callers)
     return silent, _described_share(entries, silent)
 
 
-def _without_helpers(
-    codebase: Codebase, shown: Sequence[Symbol], named: Collection[bytes], callers: Mapping[str, Collection[str]]
-) -> Sequence[Symbol]:
-    ids = {symbol.symbol_id for symbol in shown}
-
-    def is_helper(symbol: Symbol) -> bool:
-        name = symbol.name.partition("#")[0].encode()
-        if symbol.is_public or not symbol.is_callable or name in named or callers.get(symbol.symbol_id):
-            return False
-        return not ids.isdisjoint(codebase.callers(symbol.symbol_id) - {symbol.symbol_id})
-
-    return [symbol for symbol in shown if not is_helper(symbol)] or shown
+def _helpers(
+    codebase: Codebase,
+    shown: Sequence[Symbol],
+    found: Sequence[Quote],
+    named: Collection[bytes],
+    callers: Mapping[str, Collection[str]],
+) -> set[str]:
+    """The private functions that removed functions with a description call, or that such helpers call."""
+    private = [
+        symbol
+        for symbol in shown
+        if symbol.is_callable
+        and not symbol.is_public
+        and symbol.name.partition("#")[0].encode() not in named
+        and not callers.get(symbol.symbol_id)
+    ]
+    told = {s.symbol_id for s in shown if s.is_callable} - {
+        s.symbol_id for s in undescribed(codebase, shown, found, {})
+    }
+    helpers: set[str] = set()
+    while new := {s.symbol_id for s in private if not told.isdisjoint(codebase.callers(s.symbol_id))} - told:
+        told |= new
+        helpers |= new
+    return helpers
 
 
 def undescribed(
