@@ -24,7 +24,7 @@ from excise.types import (
 )
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
-from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
+from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.leaks.deletion_scan import similar_share, subject_of
 from excise.verifiers.plan_deletion import require_gradable
 
@@ -47,6 +47,22 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
     and hidden ones that pass even without the code. Both hold only tests in files that graders restore: in others, a
     solution may leave a test out or write another in its place.
     """
+    split = _with_failing_tests(plan)
+    shipped = plan.run("shipped").statuses()
+    visible = {t for t in plan.bench.trusted if shipped.get(t) is Status.PASSED}
+    without = not_passing(plan.run("deleted", ids=plan.dependent_tests), plan.dependent_tests)
+    indifferent = {t for t in plan.hidden & plan.bench.trusted if t not in without}
+    others = (visible | indifferent).difference(split.fail_to_pass, split.ungradable)
+    return replace(split, pass_to_pass=tuple(sorted(t for t in others if plan.is_gradable(t))))
+
+
+def require_statement(plan: PlannedDeletion) -> None:
+    """Raise :class:`Rejected` if no test can be graded, or no statement can be written: spares the run of a suite."""
+    _with_statement(_with_failing_tests(plan))
+
+
+def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:
+    """The deletion with its FAIL_TO_PASS tests alone; the shipped tree need not have been run."""
     dependent = require_gradable(plan)
     if any(not patch for _, patch in plan.deletion.stub_patches):
         raise Rejected("The code is no more than an empty stand-in for itself.", reason="empty_solution_passes")
@@ -70,15 +86,12 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
             reason="only_uncounted_tests",
             run=deleted_run,
         )
-    shipped = plan.run("shipped").statuses()
-    visible = {t for t in plan.bench.trusted if shipped.get(t) is Status.PASSED}
-    indifferent = {t for t in plan.hidden & plan.bench.trusted if t not in fail_deleted}
     return SplitDeletion(
         trees=plan.trees,
         trusted=plan.trusted,
         exposed=plan.exposed,
         fail_to_pass=fail_to_pass,
-        pass_to_pass=tuple(sorted(t for t in (visible | indifferent) - set(failing) if plan.is_gradable(t))),
+        pass_to_pass=(),
         ungradable=tuple(t for t in failing if t not in fail_to_pass),
     )
 
@@ -89,20 +102,7 @@ def build_candidate(split: SplitDeletion) -> Candidate:
     Tests that need a detail which only the removed code could tell leave FAIL_TO_PASS. Code that nothing describes gets
     examples. Raises :class:`Rejected` if no test is left, or no examples can be made.
     """
-    behaviour = None
-    if split.hidden.intersection(split.fail_to_pass):
-        behaviour = record_behaviour(split.bench, split.deletion.removed, split.fail_to_pass)
-    watched = behaviour.recording.uses if behaviour is not None else None
-    statement = _statement(split, watched)
-    if untold := statement.untold_tests:
-        graded = tuple(test for test in split.fail_to_pass if test not in untold)
-        if not graded:
-            words = sorted(need.label for need in statement.needs if need.given is GivenBy.ANSWER)
-            raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
-        split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
-        statement = _statement(split, watched)
-    if behaviour is not None and split.bench.settings.visibility in WITH_WORDS:
-        split, statement, behaviour = _described(split, statement, behaviour)
+    split, statement, behaviour = _with_statement(split)
     return Candidate(
         trees=split.trees,
         trusted=split.trusted,
@@ -116,17 +116,35 @@ def build_candidate(split: SplitDeletion) -> Candidate:
     )
 
 
+def _with_statement(split: SplitDeletion) -> tuple[SplitDeletion, Statement, RecordedBehaviour | None]:
+    """The statement, the deletion with those tests that it lets solvers pass, and what was recorded for it."""
+    behaviour = None
+    if split.hidden.intersection(split.fail_to_pass):
+        behaviour = split.trees.behaviour(split.fail_to_pass)
+    watched = behaviour.recording.uses if behaviour is not None else None
+    statement = _statement(split, watched)
+    if untold := statement.untold_tests:
+        graded = tuple(test for test in split.fail_to_pass if test not in untold)
+        if not graded:
+            words = sorted(need.label for need in statement.needs if need.given is GivenBy.ANSWER)
+            raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
+        split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
+        statement = _statement(split, watched)
+    if behaviour is not None and split.bench.settings.visibility in WITH_WORDS:
+        return _described(split, statement, behaviour.tests)
+    return split, statement, behaviour
+
+
 def _described(
-    split: SplitDeletion, statement: Statement, behaviour: RecordedBehaviour
+    split: SplitDeletion, statement: Statement, tests: tuple[str, ...]
 ) -> tuple[SplitDeletion, Statement, RecordedBehaviour]:
     """Show examples of functions whose description has none; do not grade tests of those that nothing describes.
 
-    Raises :class:`Rejected` if nothing is left to grade.
+    ``tests`` are those whose calls are the examples. Raises :class:`Rejected` if nothing is left to grade.
     """
     bench = split.bench
     few = statement.described_share < MIN_DESCRIBED
-    tree = bench.edits_of(split.deletion.hide_patch)
-    behaviour = with_replays(bench, behaviour, split.deletion.removed, tree)
+    behaviour = split.trees.behaviour(tests, is_replayed=True)
     raised = frozenset(n.exception or n.word for n in statement.needs if n.exception or n.kind is NeedKind.EXCEPTION)
     examples = examples_of(behaviour, bench.language.grading, raised)
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}

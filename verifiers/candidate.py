@@ -24,7 +24,7 @@ from excise.protocols import EMPTY, TRIVIAL
 from excise.types import Deletion, Status, Task, TestRun, name_in_file, path_of, without_parameter
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.intake import why_kept
-from excise.verifiers.grading.kit import RecordedBehaviour
+from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
 from excise.verifiers.workbench import Edits, Workbench
 
 TREES = ("base", "shipped", "deleted", *EMPTY, TRIVIAL)
@@ -54,6 +54,7 @@ class DeletionTrees:
     runs: dict[tuple[object, ...], TestRun] = field(default_factory=dict)
     """Runs made so far, by tree, test ids, shuffle seed and number."""
     _edits: dict[str, Edits] = field(default_factory=dict)
+    _behaviours: dict[tuple[str, ...], RecordedBehaviour] = field(default_factory=dict)
     _kept: ExitStack | None = None
     _workspace: Workspace | None = None
 
@@ -85,6 +86,15 @@ class DeletionTrees:
             forked = ids is not None if tree == "shipped" else tree != "base" or number > 0
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
+
+    def behaviour(self, tests: tuple[str, ...], *, is_replayed: bool = False) -> RecordedBehaviour:
+        """What the tests call of the removed code, recorded once; ``is_replayed``: with the answers of the original."""
+        bench, removed = self.bench, self.deletion.removed
+        found = self._behaviours.get(tests) or record_behaviour(bench, removed, tests)
+        if is_replayed:
+            found = with_replays(bench, found, removed, bench.edits_of(self.deletion.hide_patch))
+        self._behaviours[tests] = found
+        return found
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:

@@ -7,7 +7,7 @@ shrunk by delta debugging to its largest part that breaks no visible test.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import ceil
 
@@ -43,34 +43,46 @@ MAX_CORRECTIONS = 4
 """How often definitions that the compiler misses become stubs, and tests that it names are hidden."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
+Check = Callable[[PlannedDeletion], object]
+"""Raises :class:`Rejected` for a planned deletion that cannot become a task."""
 
 
-def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> PlannedDeletion:
+def require_needed(plan: PlannedDeletion) -> None:
+    """Raise :class:`Rejected` if every test that may need the feature passes without it."""
+    dependent = require_gradable(plan)
+    if not not_passing(plan.run("deleted", ids=dependent), dependent):
+        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+
+
+def plan_deletion(
+    bench: Workbench, feature: Feature, deleter_name: str, check: Check = require_needed
+) -> PlannedDeletion:
     """Plan the deletion of a feature so that every trusted test that stays visible passes without it.
 
-    Raises :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that.
+    ``check`` is called before a long suite is run, and raises :class:`Rejected` if that would be in vain. Raises
+    :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that.
     """
     deleter = get_deleter(deleter_name, bench.repo.language)
     if deleter_name == "path":
         feature = _with_failing_tests(bench, deleter, feature)
     feature, plan = _plan_without_copies(bench, deleter, feature)
-    deleter, plan = _plan_that_builds(bench, deleter, feature, plan)
+    deleter, plan = _plan_that_builds(bench, deleter, feature, plan, check)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(MAX_WIDENINGS):
-        run, failing = _run_shipped(plan)
+        run, failing = _run_shipped(plan, check)
         if not failing:
             return plan
         wider = _whole_functions(bench, [*plan.hidden, *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
-            return _shrink(plan, deleter, feature, failing, run)
+            return _shrink(plan, deleter, feature, failing, run, check)
         only = frozenset(plan.deletion.removed) & set(feature.symbols)
         plan = _plan(bench, deleter, feature, wider, only=only)
-    run, failing = _run_shipped(plan)
-    return _shrink(plan, deleter, feature, failing, run) if failing else plan
+    run, failing = _run_shipped(plan, check)
+    return _shrink(plan, deleter, feature, failing, run, check) if failing else plan
 
 
 def _plan_that_builds(
-    bench: Workbench, deleter: Deleter, feature: Feature, plan: PlannedDeletion
+    bench: Workbench, deleter: Deleter, feature: Feature, plan: PlannedDeletion, check: Check
 ) -> tuple[Deleter, PlannedDeletion]:
     """A plan whose shipped tree compiles, and the deleter that made it: it leaves what the compiler misses.
 
@@ -81,7 +93,7 @@ def _plan_that_builds(
     for _ in range(MAX_CORRECTIONS):
         if len(plan.hidden & bench.trusted) > len(bench.trusted) * bench.settings.max_f2p_share:
             raise DeletionRefused(f"{len(plan.hidden)} tests mention it", reason=USED_ELSEWHERE)
-        run, _ = _run_shipped(plan)
+        run, _ = _run_shipped(plan, check)
         if not run.collect_errors:
             return deleter, plan
         messages = [message for _, message in run.collect_errors]
@@ -252,10 +264,11 @@ def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
     return frozenset(filter(is_selected, bench.baseline.durations))
 
 
-def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
+def _run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str]]:
     """Run the shipped tree; return the run and the trusted visible tests that do not pass.
 
-    If the suite is long, the tests nearest to the deletion are run first, and the others only if these pass.
+    If the suite is long, the tests nearest to the deletion are run first, and the others only if these pass and
+    ``check`` does not raise.
     """
     bench, expected_failures = plan.bench, plan.hidden | plan.exposed
     if bench.baseline.suite_s() > QUICK_SUITE_S:
@@ -265,16 +278,9 @@ def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
             failing = [t for t in not_passing(run, near) if t not in expected_failures]
             if failing or run.worker is not WorkerOutcome.OK:
                 return _require_ended(run), failing
-        _require_needed(plan)
+        check(plan)
     run = _require_ended(plan.run("shipped"))
     return run, [t for t in not_passing(run, sorted(bench.trusted)) if t not in expected_failures]
-
-
-def _require_needed(plan: PlannedDeletion) -> None:
-    """Raise :class:`Rejected` if every test that may need the feature passes without it; spares a long run."""
-    dependent = require_gradable(plan)
-    if not not_passing(plan.run("deleted", ids=dependent), dependent):
-        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
 
 
 def _require_ended(run: TestRun) -> TestRun:
@@ -286,7 +292,7 @@ def _require_ended(run: TestRun) -> TestRun:
 
 
 def _shrink(
-    plan: PlannedDeletion, deleter: Deleter, feature: Feature, failing: list[str], run: TestRun
+    plan: PlannedDeletion, deleter: Deleter, feature: Feature, failing: list[str], run: TestRun, check: Check
 ) -> PlannedDeletion:
     """Plan the deletion of the largest part that breaks no visible test. Raises :class:`Rejected` if there is none."""
     broken = f"{len(failing)} other tests fail without it, first {failing[0]}"
@@ -305,8 +311,8 @@ def _shrink(
         if not part.tests:
             return False
         try:
-            _, tried[symbols] = _plan_that_builds(bench, deleter, part, _first_plan(bench, deleter, part))
-            return not _run_shipped(tried[symbols])[1]
+            _, tried[symbols] = _plan_that_builds(bench, deleter, part, _first_plan(bench, deleter, part), check)
+            return not _run_shipped(tried[symbols], check)[1]
         except (DeletionRefused, Rejected):
             return False
 

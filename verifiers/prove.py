@@ -28,7 +28,7 @@ from excise.types import (
     WorkerOutcome,
     content_id,
 )
-from excise.verifiers.build_candidate import build_candidate, split_tests
+from excise.verifiers.build_candidate import build_candidate, require_statement, split_tests
 from excise.verifiers.candidate import Candidate, Rejected
 from excise.verifiers.certificate import certify
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES, SOLVED_BY_MODEL
@@ -130,7 +130,7 @@ def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: S
     verdicts: list[Verdict] = []
     try:
         with step("plan"):
-            plan = plan_deletion(bench, feature, deleter_name)
+            plan = plan_deletion(bench, feature, deleter_name, require_statement)
         with step("split"):
             split = split_tests(plan)
         with step("build"):

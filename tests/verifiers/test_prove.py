@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from excise.deleters.patches.git_patches import touched, unified
 from excise.errors import DeletionRefused
 from excise.pipeline.stages.prove_stage import prove_shard
 from excise.types import Feature, FeatureKind, GateOutcome, Task, Visibility, WorkerOutcome
+from excise.verifiers import candidate
 from excise.verifiers.gates.all_gates import CLAIMS
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
+from excise.verifiers.grading.kit import record_behaviour
 from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.stored_tasks import candidate_of
@@ -283,6 +286,26 @@ def test_code_that_equals_a_stand_in_is_refused(vary, body: str) -> None:
     """A stand-in that equals the code leaves nothing for gate 8 to detect."""
     bench = vary({"src/shapes/walk.py": f"def spiral(n):\n    {body}\n"}, baseline=True)
     refused(prove(bench, feature(bench, WALK), "remove"), "empty_solution_passes")
+
+
+def test_before_a_long_suite_is_run_the_statement_is_written(vary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excise.verifiers.plan_deletion.QUICK_SUITE_S", 0.0)
+    monkeypatch.setattr("excise.verifiers.build_candidate.MIN_EXAMPLES", 1000)
+    recorded: list[object] = []
+    monkeypatch.setattr(
+        candidate, "record_behaviour", lambda *given: recorded.append(given) or record_behaviour(*given)
+    )
+    for source, wholes in ((re.sub(r'(?s)""".*?"""', '""', WALK_SOURCE), 0), (WALK_SOURCE, 1)):
+        bench = vary({"src/shapes/walk.py": source}, baseline=True)
+        runs: list[object] = []
+        run = bench.run
+        bench.run = lambda *given, ids=None, runs=runs, run=run, **more: (
+            runs.append(ids) or run(*given, ids=ids, **more)
+        )
+        proof = prove(bench, feature(bench, WALK), "remove")
+        assert proof.rejection is None if wholes else refused(proof, "undescribed")
+        assert runs.count(None) == wholes
+    assert len(recorded) == 2, "what was recorded for the statement is used later"
 
 
 def test_code_that_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
