@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -231,7 +232,7 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
         kind=deletion.feature.kind,
         tier=_tier(deletion.deleter, [s for s in removed if s.symbol_id not in partly]),
         loc=sum(partly.get(s.symbol_id, s.loc) for s in removed),
-        num_files=len(split.edits("deleted")),
+        num_files=num_files(split),
         num_symbols=len(deletion.removed),
         fan_in=deletion.feature.fan_in,
         complexity=sum(s.complexity for s in removed),
@@ -239,6 +240,24 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
         num_p2p=len(split.pass_to_pass),
         similar_share=similar_share(subject_of(split)),
     )
+
+
+def num_files(split: SplitDeletion) -> int:
+    """The number of files in which more changed than comments, docstrings and prose."""
+    bench, edits = split.bench, split.edits("deleted")
+    literals, before = re.compile(bench.language.scan_rules.literals), bench.read(list(edits))
+
+    def has_changed(path: str, after: bytes | None) -> bool:
+        if after is None or path not in bench.codebase.modules:
+            return after is None or path not in bench.documents
+        return code_alone(before.get(path, b""), literals) != code_alone(after, literals)
+
+    return sum(has_changed(path, after) for path, after in edits.items())
+
+
+def code_alone(source: bytes, literals: re.Pattern[bytes]) -> list[bytes]:
+    """The words and marks of a file's code without comments, and with all strings equal."""
+    return re.findall(rb"\w+|[^\w\s]", literals.sub(b" ", source))
 
 
 def _tier(deleter: str, removed: Sequence[Symbol]) -> int:

@@ -67,7 +67,7 @@ class Difficulty:
     loc: int
     """Lines of code deleted."""
     num_files: int
-    """Number of source files changed."""
+    """Number of files in which more changed than comments, docstrings and prose."""
     num_symbols: int
     """Number of symbols removed."""
     fan_in: int
