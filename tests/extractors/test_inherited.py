@@ -7,6 +7,7 @@ import pytest
 from excise.deleters.statement.descriptions import description, undescribed
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.protocols import Codebase
@@ -108,6 +109,29 @@ class Names(dict):
     def get(self, key):
         return 3
 '''
+SCRIPT = """import {Source} from './source';
+
+interface Value {
+  /** Parses a text, and keeps what it means. */
+  set(text: string): void;
+  drop(): void;
+}
+
+export class Number extends Source<Value> implements Value {
+  set(text: string): void { this.value = 1; }
+  drop(): void {}
+  place(): string { return 'here'; }
+  size(): number { return 1; }
+}
+"""
+SOURCE = """import {Root} from './root';
+
+export class Source extends Root {
+  // Where the value
+  // was found.
+  place() { return ''; }
+}
+"""
 CASES = [
     (GoCodebase.from_texts({"a.go": GO}), "a.go::number.Set", "As `Value.Set` says:", "Set parses a text,\nand keeps"),
     (GoCodebase.from_texts({"a.go": GO}), "a.go::list.Add", "", "Add appends one."),
@@ -124,6 +148,18 @@ CASES = [
         "src/lib.rs::Number.clear",
         "As `Value::clear` says:",
         "Forgets it.",
+    ),
+    (
+        JavaScriptCodebase.from_texts({"n.ts": SCRIPT, "source.js": SOURCE}),
+        "n.ts::Number.set",
+        "As `Value.set` says:",
+        "Parses a text",
+    ),
+    (
+        JavaScriptCodebase.from_texts({"n.ts": SCRIPT, "source.js": SOURCE}),
+        "n.ts::Number.place",
+        "As `Source.place` says:",
+        "Where the value\nwas",
     ),
     (PythonCodebase.from_texts({"n.py": PYTHON}), "n.py::Number.set", "As `Base.set` says:", "Parse a text"),
 ]
@@ -151,9 +187,10 @@ def test_words_of_what_is_overridden_are_found(codebase: Codebase, symbol: str, 
             {"src/lib.rs::Number.next"},
             {"src/lib.rs::Number.fmt", "src/lib.rs::Number.other", "src/lib.rs::Number.set_all"},
         ),
-        (CASES[6][0], {"n.py::Names.get"}, {"n.py::Number.other"}),
+        (CASES[6][0], set(), {"n.ts::Number.drop", "n.ts::Number.size"}),
+        (CASES[8][0], {"n.py::Names.get"}, {"n.py::Number.other"}),
     ],
-    ids=["go", "java", "rust", "python"],
+    ids=["go", "java", "rust", "javascript", "python"],
 )
 def test_conventions_describe_and_other_names_do_not(codebase: Codebase, described: set[str], silent: set[str]) -> None:
     chosen = [codebase.symbols()[symbol] for symbol in sorted(described | silent)]

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
+from excise.extractors.javascript.analysis.documented_methods import DocumentedType, documented_types
 from excise.extractors.javascript.analysis.grammar import Offsets
 from excise.extractors.javascript.analysis.module_links import Entity, ModuleLinks
 from excise.extractors.javascript.analysis.parsed_file import JavaScriptModule, Reference
@@ -158,8 +159,38 @@ class JavaScriptCodebase:
 
     # -------------------------------------------------------------------------------------- graph
     def inherited(self, symbol_id: str) -> Inherited | None:
-        """Nothing is known of what classes inherit."""
+        """The method of a class or interface above a method's own; in another file, the only one with that name."""
+        symbol = self._symbols[symbol_id]
+        owner, _, name = symbol.qualname.partition("#")[0].rpartition(".")
+        pending, seen = self._supertypes(symbol.path, owner), set[str]()
+        while pending:
+            above, found = pending.pop(0)
+            if f"{above}::{found.name}" in seen:
+                continue
+            seen.add(f"{above}::{found.name}")
+            if words := found.methods.get(name):
+                return Inherited(owner=f"{found.name}.{name}", text=words)
+            pending += self._supertypes(above, found.name)
         return None
+
+    def _supertypes(self, path: str, owner: str) -> list[tuple[str, DocumentedType]]:
+        """(file, type) of what the class or interface ``owner`` of a file extends or implements."""
+        own = next((each for each in self._types.get(path, ()) if each.name == owner), None)
+        above: list[tuple[str, DocumentedType]] = []
+        for name in own.supertypes if own is not None else ():
+            known = [(file, each) for file, types in self._types.items() for each in types if each.name == name]
+            near = [pair for pair in known if pair[0] == path]
+            above += near[:1] or (known if len(known) == 1 else [])
+        return above
+
+    @cached_property
+    def _types(self) -> dict[str, list[DocumentedType]]:
+        """Path to the classes and interfaces of each file of the sources."""
+        return {
+            path: documented_types(module.source)
+            for path, module in self.modules.items()
+            if not self.is_test(path) and (b"class" in module.source or b"interface" in module.source)
+        }
 
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that this one and those inside it refer to."""
