@@ -51,6 +51,8 @@ NO_WORKER_S = 900.0
 """Seconds without any worker of use after which a run gives up: clusters may start workers late."""
 PROBE_S = 120.0
 """Seconds that a run waits for the first workers to describe themselves."""
+RESULT_CHECK_S = 5.0
+"""Seconds without a result after which its worker is looked for."""
 NO_SANDBOX = frozenset({fetch_stage})
 """Stages that run nothing, so that a worker of any kind can do them."""
 
@@ -292,7 +294,9 @@ class ClusterPool:
             error = future.exception() if future.status == "error" else None
             self._tell(f"The worker {address} cannot work on this run: {error or future.status}.")
             return
-        machine: Machine = future.result()
+        machine: Machine | None = self._value_of(future, address)
+        if machine is None:
+            return
         worker = self._workers[address] = _Worker(address, machine)
         if machine.problem:
             self._tell(f"The worker {address} is not used: {machine.problem}.")
@@ -326,8 +330,10 @@ class ClusterPool:
         if future.status != "finished":
             self._retry(job, died=True)
             return
-        outcome: JobOutcome = future.result()
-        if outcome.unfit:
+        outcome: JobOutcome | None = self._value_of(future, job.worker)
+        if outcome is None:
+            self._retry(job, died=True)
+        elif outcome.unfit:
             if worker is not None:
                 worker.unfit = outcome.unfit
                 self._tell(f"The worker {worker.address} gets no more jobs: {outcome.unfit}.")
@@ -336,6 +342,18 @@ class ClusterPool:
             self._finish(job, JobResult(unavailable="A layer of the repository is in no cache any more"))
         else:
             self._finish(job, JobResult(value=outcome.value))
+
+    def _value_of(self, future: Any, address: str) -> Any:
+        """The result of a finished job; ``None`` if its worker is gone, and the result with it.
+
+        Dask would wait for ever, since no other worker may make it again.
+        """
+        while True:
+            try:
+                return future.result(timeout=RESULT_CHECK_S)
+            except TimeoutError:
+                if address not in self.client.scheduler_info(n_workers=-1)["workers"]:
+                    return None
 
     def _retry(self, job: _Job, *, died: bool) -> None:
         """Put a job in front of the others, unless it was tried too often."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,3 +85,28 @@ def test_jobs_go_on_whatever_happens_to_workers(tmp_path: Path, monkeypatch: pyt
     text = "\n".join(messages)
     assert "only fetches, since its machine is of another kind: Python 3" in text
     assert "gets no more jobs: [Errno 28] No space left on device" in text
+
+
+class LostFuture:
+    """A job that has ended, whose worker was killed before anybody had the result."""
+
+    status = "finished"
+
+    def result(self, timeout: float) -> None:
+        raise TimeoutError(timeout)
+
+    def cancel(self) -> None:
+        """Nothing is left."""
+
+
+def test_a_result_that_is_lost_with_its_worker_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = ClusterPool.__new__(ClusterPool)
+    pool.client = SimpleNamespace(scheduler_info=lambda **_: {"workers": {"tcp://other": {}}})
+    job = cluster_pool._Job(1, cluster_jobs.where, (), source="", worker="tcp://gone", future=LostFuture(), attempt=1)
+    pool._workers, pool._jobs, pool._waiting, pool._asked = {}, {1: job}, [], {"tcp://gone"}
+    pool._handle(("machine", "tcp://gone", LostFuture()))
+    assert not pool._workers
+    assert not pool._asked
+    pool._handle(("done", 1, 1, LostFuture()))
+    assert pool._waiting == [job]
+    assert job.deaths == 1
