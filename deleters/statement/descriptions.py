@@ -33,16 +33,16 @@ def described(
     callers that stayed. Private functions that only removed code with a description needs do not count: what they do is
     told by what that is to do.
     """
-    helpers = _helpers(codebase, shown, found, named, callers)
-    entries = [symbol for symbol in shown if symbol.symbol_id not in helpers]
-    silent = undescribed(codebase, entries, found, callers)
-    return silent, _described_share(entries, silent)
+    wordless = undescribed(codebase, shown, found)
+    helpers = _helpers(codebase, shown, wordless, named, callers)
+    silent = [s for s in wordless if s.symbol_id not in helpers and not callers.get(s.symbol_id)]
+    return silent, _described_share([s for s in shown if s.symbol_id not in helpers], silent)
 
 
 def _helpers(
     codebase: Codebase,
     shown: Sequence[Symbol],
-    found: Sequence[Quote],
+    wordless: Sequence[Symbol],
     named: Collection[bytes],
     callers: Mapping[str, Collection[str]],
 ) -> set[str]:
@@ -55,9 +55,7 @@ def _helpers(
         and symbol.name.partition("#")[0].encode() not in named
         and not callers.get(symbol.symbol_id)
     ]
-    told = {s.symbol_id for s in shown if s.is_callable} - {
-        s.symbol_id for s in undescribed(codebase, shown, found, {})
-    }
+    told = {s.symbol_id for s in shown if s.is_callable}.difference(s.symbol_id for s in wordless)
     helpers: set[str] = set()
     while new := {s.symbol_id for s in private if not told.isdisjoint(codebase.callers(s.symbol_id))} - told:
         told |= new
@@ -65,22 +63,14 @@ def _helpers(
     return helpers
 
 
-def undescribed(
-    codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote], callers: Mapping[str, Collection[str]]
-) -> list[Symbol]:
-    """The functions that a statement shows and the project does not describe.
-
-    ``found`` are quotes of documents, ``callers`` maps ids of symbols to callers that stayed.
-    """
+def undescribed(codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote]) -> list[Symbol]:
+    """The functions that a statement shows and no words of the project describe; ``found`` are quotes of documents."""
     quoted = {symbol_id for quote in found for symbol_id in quote.names}
     removed = {symbol.symbol_id for symbol in shown}
     return [
         symbol
         for symbol in shown
-        if symbol.is_callable
-        and symbol.symbol_id not in quoted
-        and not callers.get(symbol.symbol_id)
-        and not _is_described(codebase, symbol, removed)
+        if symbol.is_callable and symbol.symbol_id not in quoted and not _is_described(codebase, symbol, removed)
     ]
 
 

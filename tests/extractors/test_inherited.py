@@ -170,7 +170,7 @@ def test_words_of_what_is_overridden_are_found(codebase: Codebase, symbol: str, 
     introduced, text = description(codebase, codebase.symbols()[symbol])
     assert introduced == lead
     assert text.startswith(words)
-    assert not undescribed(codebase, [codebase.symbols()[symbol]], (), {})
+    assert not undescribed(codebase, [codebase.symbols()[symbol]], ())
 
 
 @pytest.mark.parametrize(
@@ -194,5 +194,5 @@ def test_words_of_what_is_overridden_are_found(codebase: Codebase, symbol: str, 
 )
 def test_conventions_describe_and_other_names_do_not(codebase: Codebase, described: set[str], silent: set[str]) -> None:
     chosen = [codebase.symbols()[symbol] for symbol in sorted(described | silent)]
-    assert {symbol.symbol_id for symbol in undescribed(codebase, chosen, (), {})} == silent
+    assert {symbol.symbol_id for symbol in undescribed(codebase, chosen, ())} == silent
     assert all(description(codebase, codebase.symbols()[symbol]) == ("", "") for symbol in described)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import tree_sitter_go
 from tree_sitter import Language, Node, Parser, Tree
@@ -23,6 +23,7 @@ def _language() -> Language:
     return Language(tree_sitter_go.language())
 
 
+@lru_cache(maxsize=32)
 def parse_tree(source: bytes) -> Tree:
     """The syntax tree of a file; it has nodes of the type ``ERROR`` where the syntax is wrong."""
     return Parser(_language()).parse(source)

@@ -101,7 +101,7 @@ class RustCodebase(CompiledCodebase[RustModule]):
         (trait,), name = block.names, symbol.name.partition("#")[0]
         if words := self._trait_functions.get((trait, name)):
             return Inherited(owner=f"{trait}::{name}", text=words)
-        is_library = trait in CONVENTIONS and not any(trait == s.name for s in self._by_name.get(trait, ()))
+        is_library = trait in CONVENTIONS and trait not in self._by_name
         return Inherited(owner=f"{trait}::{name}", text="") if is_library else None
 
     @cached_property
