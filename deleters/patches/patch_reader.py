@@ -90,6 +90,19 @@ def parse_patch(patch: str) -> list[FilePatch]:
     return [_parse_file(lines[a:b]) for a, b in pairwise([*starts, len(lines)])]
 
 
+def removed_lines(patch: str) -> dict[str, list[str]]:
+    """Path to the lines that a patch removes. Raises :class:`PatchError` if it is malformed."""
+    return {
+        part.path: [
+            line.decode(errors="replace").rstrip("\n")
+            for hunk in part.hunks
+            for sign, line in hunk.lines
+            if sign == "-"
+        ]
+        for part in parse_patch(patch)
+    }
+
+
 def _parse_file(lines: list[str]) -> FilePatch:
     path = _header_path(lines[0])
     part = FilePatch(path=path)

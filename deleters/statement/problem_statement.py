@@ -26,10 +26,11 @@ from dataclasses import dataclass, replace
 from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
-from excise.deleters.patches.patch_reader import parse_patch
+from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.descriptions import described, description, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
+from excise.deleters.statement.offered_names import STRING, offers
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
 from excise.protocols import Codebase, Module, StatementWords
 from excise.types import (
@@ -54,10 +55,7 @@ GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
 MAX_ASSIGNMENT = 2000
 """Maximum number of characters of an assignment that a statement shows."""
-_EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w+["']""", re.MULTILINE)
-"""What of a package's own file names what it offers: imports, and names in quotes."""
 _WITH_IMPORTS = ", and so are the imports that nothing else in its file used"
-_STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
 """What makes an assignment more than data: a statement does not show such code."""
 _HOW_PARTS_ARE_GONE = {
@@ -125,7 +123,7 @@ def write_statement(
         _registered(deletion),
         _used(deletion),
         _examples(examples, words.fence),
-        _imports(codebase, shown, assigned, deletion, words.exports),
+        offers(codebase, shown, assigned, deletion, words.exports),
         how_checked(fail_to_pass, deletion, visibility),
     )
 
@@ -198,7 +196,7 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
             f"`{words.placeholder}` stands in its place. Return an expression with which the code does what is "
             "described here. Everything else in the project works and must keep working."
         )
-    removed = _removed_lines(deletion.source_patch)
+    removed = removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
     unused = any(re.match(words.imports, line) for path in defining for line in removed.get(path, ()))
     if deletion.deleter in {"stub", "line"}:
@@ -276,7 +274,7 @@ def _assignments(texts: Mapping[str, str], visibility: Visibility, fence: str) -
 
 def _is_data(text: str) -> bool:
     """Whether an assignment binds literals, names and calls, which nobody could guess, and no code of its own."""
-    return len(text) <= MAX_ASSIGNMENT and "```" not in text and not _COMPUTED.search(_STRING.sub("", text))
+    return len(text) <= MAX_ASSIGNMENT and "```" not in text and not _COMPUTED.search(STRING.sub("", text))
 
 
 def _detail_lines(lines: Sequence[str]) -> str:
@@ -370,7 +368,7 @@ def _where_used(
     codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]], deletion: Deletion
 ) -> str:
     """The section with call sites in the remaining code, which show how the removed code is used."""
-    gone = {line.strip() for lines in _removed_lines(deletion.source_patch).values() for line in lines}
+    gone = {line.strip() for lines in removed_lines(deletion.source_patch).values() for line in lines}
     lines: list[str] = []
     for symbol in removed:
         for caller in callers.get(symbol.symbol_id, ()):
@@ -449,52 +447,3 @@ def _examples(lines: Sequence[str], fence: str) -> str:
     """The section with examples."""
     intro = f"## Examples\n\nCalls, and what the original code gave:\n\n```{fence}"
     return "\n".join([intro, *lines, "```"]) if lines else ""
-
-
-def _imports(
-    codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion, exports: str
-) -> str:
-    """The section with other files of the project from which the removed names could be imported."""
-    names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
-    names |= {name for each in assigned if "." not in (name := name_in_file(each))}
-    own = {s.path for s in shown} | {path_of(each) for each in assigned}
-    removed = _removed_lines(deletion.source_patch)
-    used = {path for path, _ in deletion.uses}
-    lines: list[str] = []
-    for path, module in sorted(codebase.modules.items()):
-        if codebase.is_test(path) or path in own:
-            continue
-        code = (line for line in _code_in(removed.get(path, ()), module) if re.match(exports, line.strip()))
-        text = "\n".join(code)
-        if path.endswith("__init__.py"):
-            text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
-        calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
-        offered = [_offered(name, text) for name in sorted(names) if re.search(rf"\b{re.escape(name)}\b{calls}", text)]
-        if offered:
-            lines.append(f"- `{path}` offered {', '.join(offered)} as well.")
-    return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
-
-
-def _code_in(lines: Iterable[str], module: Module) -> list[str]:
-    """Those of a file's lines that are no comments and in no docstring, without comments behind them."""
-    described = {line.strip() for symbol in module.symbols for line in symbol.docstring.splitlines()}
-    code = (line.partition("  # ")[0] for line in lines if not line.lstrip().startswith("# "))
-    return [line for line in code if line.strip() not in described]
-
-
-def _offered(name: str, text: str) -> str:
-    """A name as a file that imports it offers it: under another name if all of its imports say so."""
-    found = re.findall(rf"\b{re.escape(name)}\b(?:\s+as\s+(\w+))?", text)
-    return f"`{name}`" if "" in found else f"`{name}` as `{found[0]}`"
-
-
-def _removed_lines(patch: str) -> dict[str, list[str]]:
-    """Path to the lines that a patch removes, without the marks of the patch."""
-    found: dict[str, list[str]] = defaultdict(list)
-    path = ""
-    for line in patch.splitlines():
-        if line.startswith("--- a/"):
-            path = line.removeprefix("--- a/").partition("\t")[0]
-        elif line.startswith("-") and not line.startswith("--- "):
-            found[path].append(line[1:])
-    return found

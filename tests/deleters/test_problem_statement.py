@@ -97,6 +97,22 @@ def test_a_function_has_signature_file_docstring_and_callers() -> None:
     assert interface == "pkg/core.py: def halve(number, *, exact=False)"
 
 
+def test_only_files_that_import_a_name_offered_it() -> None:
+    files = {
+        "setup.py": "from setuptools import setup\n\nsetup(entry_points={'all': ['cut = pkg.core:cut', 'b = c:d']})\n",
+        "pkg/__init__.py": "",
+        "pkg/core.py": 'def cut(text):\n    """The text without its ends."""\n    return text[1:-1]\n',
+        "pkg/tools.py": "from pkg import core\n\nTOOLS = [core.cut, print]\n",
+        "pkg/api.py": "from pkg.core import cut as cut_ends\n\n__all__ = ['cut_ends']\n",
+        "tests/test_core.py": "from pkg.core import cut\n\n\ndef test_cut():\n    assert cut('abc') == 'b'\n",
+    }
+    text, _ = statement("pkg/core.py::cut", ("tests/test_core.py::test_cut",), files=files)
+    assert "cut = pkg.core:cut" in text, "an entry point is no import"
+    assert "TOOLS: core.cut" in text, "nor is an entry of a list"
+    offered = text.partition("## Also importable from\n\n")[2].partition("\n\n")[0]
+    assert offered == "- `pkg/api.py` offered `cut` as `cut_ends` as well."
+
+
 def test_a_statement_does_not_contain_the_code() -> None:
     text, _ = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",))
     assert "secret_recipe" not in text

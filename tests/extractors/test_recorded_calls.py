@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -260,9 +261,19 @@ def test_dates_are_encoded_alike_under_a_moved_clock() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", MOVED_CLOCK_PROGRAM, str(INSIDE)], check=True, timeout=60)
 
 
-def test_calls_are_recorded_with_the_garbage_collector_on() -> None:
-    program = "import sys; sys.path.insert(0, sys.argv[1]); import gc, excise_record; assert gc.isenabled()"
-    subprocess.run([sys.executable, "-c", program, str(INSIDE)], check=True, timeout=60)
+def test_calls_are_recorded_with_the_garbage_collector_on(tmp_path: Path) -> None:
+    (tmp_path / "code.py").write_text("import gc\nassert gc.isenabled()\ndef f(x):\n    return x + gc.isenabled()\n")
+    (tmp_path / "test_code.py").write_text("import code\ndef test_f():\n    assert code.f(1) == 2\n")
+    report, test = tmp_path / "calls.json", "test_code.py::test_f"
+    record = {"root": str(tmp_path), "report": str(report), "names": ["code:f"], "modules": ["code"], "spans": []}
+    run = {"root": str(tmp_path), "report": str(tmp_path / "run.jsonl"), "ids": [test], "record": record}
+    subprocess.run(
+        [sys.executable, INSIDE / "excise_run.py"], cwd=tmp_path, input=json.dumps(run), text=True, check=True,
+        timeout=60,
+    )  # fmt: skip
+    found = json.loads(report.read_text())
+    assert (found["watched"], found["tests"]) == (1, {test: [0]})
+    assert '"status": "PASSED"' in (tmp_path / "run.jsonl").read_text()
 
 
 def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:

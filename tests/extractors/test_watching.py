@@ -35,13 +35,14 @@ def watch(folder: Path, files: dict[str, str], removed: list[str], cases: tuple[
 def run(folder: Path, request: dict[str, object], tests: list[str]) -> Watched:
     """Watch tests in a process of its own."""
     report = folder / "report.json"
-    body = {
+    record = {
         "root": str(folder), "report": str(report), "names": [], "modules": [], "spans": request["spans"],
-        "args": [], "ids": tests, "watch": request,
+        "watch": request,
     }  # fmt: skip
+    body = {"root": str(folder), "report": str(folder / "run.jsonl"), "ids": tests, "record": record}
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run(
-        [sys.executable, INSIDE / "excise_record.py"], cwd=folder, input=json.dumps(body), text=True, check=True,
+        [sys.executable, INSIDE / "excise_run.py"], cwd=folder, input=json.dumps(body), text=True, check=True,
         capture_output=True, env=environment, timeout=60,
     )  # fmt: skip
     return read_report(json.loads(report.read_text())["uses"], tests)

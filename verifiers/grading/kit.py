@@ -173,9 +173,8 @@ def record_behaviour(bench: Workbench, removed: Sequence[str], tests: Sequence[s
 def _watched_alone(bench: Workbench, removed: Sequence[str], tests: Sequence[str]) -> Watched:
     """What the tests do, seen in a run that records no calls."""
     ids = _drawn(tests)
-    start = Start.COLLECTED if bench.starts.is_checked and bench.starts.choose({}) is Start.COLLECTED else Start.FRESH
-    opened = bench.open({}, start=start) if start is Start.COLLECTED else open_grading(bench, {}, trusted=True)
-    with opened as session:
+    start = _recording_start(bench)
+    with bench.open({}, start=start) as session:
         if start is Start.COLLECTED and not session.forks:
             return Watched(problem="The suite cannot be collected.")
         return bench.language.grading.watch_tests(
@@ -257,14 +256,19 @@ def record_calls(
 
     ``is_watched``: note what the tests do with the results, too.
     """
-    if bench.starts.is_checked and bench.starts.choose({}) is Start.COLLECTED:
-        with bench.open({}, start=Start.COLLECTED) as session:
-            forks = session.forks
-            recording = _record(bench, removed, tests, session, Start.COLLECTED, is_watched) if forks else None
-        if recording is not None and (recording.watched or (is_watched and not recording.uses.problem)):
-            return recording
+    start = _recording_start(bench)
+    with bench.open({}, start=start) as session:
+        recording = _record(bench, removed, tests, session, start, is_watched) if session.forks else None
+    if recording is not None and (recording.watched or (is_watched and not recording.uses.problem)):
+        return recording
     with open_grading(bench, {}, trusted=True) as session:
         return _record(bench, removed, tests, session, Start.FRESH, is_watched)
+
+
+def _recording_start(bench: Workbench) -> Start:
+    """How a run that records calls begins, if it can: from the collected suite where that is there already."""
+    start = bench.starts.choose({}) if bench.starts.is_checked else Start.FORKED
+    return start if bench.language.fork_server(bench.recipe, start) is not None else Start.FRESH
 
 
 def _record(

@@ -158,14 +158,8 @@ def _run(session: Session, recipe: Recipe, request: Mapping[str, object], asked:
     """The report of a run that records calls, or watches, or both; empty if there is none."""
     name = f"report-{uuid.uuid4().hex}.json"
     body: dict[str, Any] = {"report": f"/excise/out/{name}", "root": _ROOT, **request}
-    if asked.start is Start.COLLECTED:
-        run: dict[str, Any] = {"ids": list(asked.ids), "without": (), "test_timeout_s": asked.timeout_s, "record": body}
-        request_run(session, recipe, timeout_s=asked.timeout_s, start=asked.start, **run)
-    else:
-        command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
-        variables = {"PYTHONPYCACHEPREFIX": "/excise/outputs", **dict(recipe.env)}
-        body |= {"args": list(recipe.test_args), "ids": list(asked.ids)}
-        session.exec(command, timeout_s=asked.timeout_s, stdin=json.dumps(body).encode(), env=variables)
+    run: dict[str, Any] = {"ids": list(asked.ids), "without": (), "test_timeout_s": asked.timeout_s, "record": body}
+    request_run(session, recipe, timeout_s=asked.timeout_s, start=asked.start, **run)
     return parsed(read_bounded(session.out / name, MAX_RECORD_BYTES))
 
 

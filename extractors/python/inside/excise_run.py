@@ -1,10 +1,10 @@
 """Runs a project's tests inside the sandbox and writes a structured report. Standard library and pytest only.
 
 Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin; with ``--serve N``, it serves
-many such runs (``excise_fork_server.py``). Runs on Python 3.8 and later, with any version of pytest for it. The report
-is JSON lines in the file that the request names: ``test``, ``collect_error``, ``collected``, ``imported``, ``lines``
-(what tests executed) and, last, ``end``. Without ``end`` the run did not finish. A test that hangs or kills its process
-fails alone (``excise_guard.py``).
+many such runs (``excise_fork_server.py``). A run can also record calls (``excise_recorder.py``). Runs on Python 3.8 and
+later, with any version of pytest for it. The report is JSON lines in the file that the request names: ``test``,
+``collect_error``, ``collected``, ``imported``, ``lines`` (what tests executed) and, last, ``end``. Without ``end`` the
+run did not finish. A test that hangs or kills its process fails alone (``excise_guard.py``).
 """
 
 import contextlib
@@ -303,6 +303,32 @@ def run_with_coverage(request, report):
     return run_pytest(request, [Plugin(request, report), CoverageMapping(request, report)])
 
 
+def run_with_recorder(request, report):
+    """Run, record calls, and watch what the tests do if that is requested; without a guard."""
+    sys.path.append(INSIDE)
+    import excise_recorder
+    import excise_watch
+
+    sys.path.remove(INSIDE)
+    gc.enable()  # the project is imported before pytest collects its tests
+    asked = request["record"]
+    watch = excise_watch.Watch(asked["watch"]) if asked.get("watch") else None
+    recorder = excise_recorder.start(asked)
+    code = run_pytest(request, [Plugin(request, report), *([WatchOnceCollected(watch), watch] if watch else [])])
+    excise_recorder.finish(recorder, asked, watch.finish() if watch else None)
+    return code
+
+
+class WatchOnceCollected:
+    """A pytest plugin that starts a watch when the tests are collected."""
+
+    def __init__(self, watch):
+        self.watch = watch
+
+    def pytest_collection_finish(self, session):
+        self.watch.start()
+
+
 def run_under_guard(request, report):
     """Run under the guard; return the exit code, or ``None`` if the run did not end regularly."""
 
@@ -360,7 +386,8 @@ def main():
     if request.get("ids") is not None and not paths_of(request):
         code = 5
     else:
-        code = (run_with_coverage if request.get("map") else run_under_guard)(request, report)
+        run = run_with_coverage if request.get("map") else run_with_recorder if "record" in request else run_under_guard
+        code = run(request, report)
     if code is not None:
         cpu = os.times()
         report.write("end", exit=code, wall=time.time() - began, cpu=sum(cpu[:4]))

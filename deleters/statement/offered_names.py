@@ -1,0 +1,58 @@
+"""The section of a statement that names the other files from which removed names could be imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from excise.deleters.patches.patch_reader import removed_lines
+from excise.protocols import Codebase, Module
+from excise.types import Deletion, Symbol, SymbolKind, name_in_file, path_of
+
+STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
+"""A string in quotes, on one line."""
+_EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w+["']""", re.MULTILINE)
+"""What of a package's own file names what it offers: imports, and names in quotes."""
+
+
+def offers(
+    codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion, exports: str
+) -> str:
+    """The section with other files of the project from which the removed names could be imported."""
+    names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
+    names |= {name for each in assigned if "." not in (name := name_in_file(each))}
+    own = {s.path for s in shown} | {path_of(each) for each in assigned}
+    removed = removed_lines(deletion.source_patch)
+    used = {path for path, _ in deletion.uses}
+    lines: list[str] = []
+    for path, module in sorted(codebase.modules.items()):
+        if codebase.is_test(path) or path in own:
+            continue
+        code = (line for line in _code_in(removed.get(path, ()), module) if re.match(exports, line.strip()))
+        text = STRING.sub(_name_in_quotes, "\n".join(code))
+        if path.endswith("__init__.py"):
+            text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
+        calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
+        found = (name for name in sorted(names) if re.search(rf"(?<![.\w]){re.escape(name)}\b{calls}", text))
+        offered = [_offered(name, text) for name in found]
+        if offered:
+            lines.append(f"- `{path}` offered {', '.join(offered)} as well.")
+    return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
+
+
+def _code_in(lines: Iterable[str], module: Module) -> list[str]:
+    """Those of a file's lines that are no comments and in no docstring, without comments behind them."""
+    described = {line.strip() for symbol in module.symbols for line in symbol.docstring.splitlines()}
+    code = (line.partition("  # ")[0] for line in lines if not line.lstrip().startswith("# "))
+    return [line for line in code if line.strip() not in described]
+
+
+def _name_in_quotes(string: re.Match[str]) -> str:
+    """A string that is a name; of any other, nothing."""
+    return string[0] if string[0][1:-1].isidentifier() else "''"
+
+
+def _offered(name: str, text: str) -> str:
+    """A name as a file that imports it offers it: under another name if all of its imports say so."""
+    found = re.findall(rf"\b{re.escape(name)}\b(?:\s+as\s+(\w+))?", text)
+    return f"`{name}`" if "" in found else f"`{name}` as `{found[0]}`"
