@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -16,6 +17,11 @@ MIN_CLASS_WORDS = 10
 """Minimum number of words of a removed class's docstring that says what its methods do."""
 _PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
 """How comments begin that say what code does not do."""
+_STRING_BELOW = (
+    r"""[ \t]*(?:\#[^\n]*)?\n[ \t]*[rRuU]?"""
+    r"""(?:"{3}([\s\S]*?)"{3}|'{3}([\s\S]*?)'{3}|"([^"\n]*)"|'([^'\n]*)')[ \t]*$"""
+)
+"""The end of the line of an assignment, and a string below it."""
 _NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__enter__", "__exit__"})
 """Special methods whose names do not say what they do."""
 
@@ -166,3 +172,9 @@ def _comment(lines: Iterable[str]) -> list[str]:
             break
         found.append(bare.lstrip("#").removeprefix(" "))
     return found
+
+
+def assignment_docstring(source: str, assignment: str) -> str:
+    """The text of the string directly below an assignment, which documents it; empty if there is none."""
+    found = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}{_STRING_BELOW}", source)
+    return inspect.cleandoc(next(filter(None, found.groups()), "")) if found else ""

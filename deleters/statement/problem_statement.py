@@ -27,7 +27,7 @@ from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
-from excise.deleters.statement.descriptions import described, description, without_example
+from excise.deleters.statement.descriptions import assignment_docstring, described, description, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.offered_names import STRING, offers
@@ -251,25 +251,28 @@ def _missing(
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
-        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility, words.fence)])
+        lines += dict.fromkeys([*entries, *_assignments(names[path], codebase.modules[path], visibility, words.fence)])
     if any(FILLED_IN in line for each in details.values() for line in each):
         lines.append(f"\nIn texts and messages, `{FILLED_IN}` stands for what is filled in.")
     return "\n".join(lines)
 
 
-def _assignments(texts: Mapping[str, str], visibility: Visibility, fence: str) -> Iterable[str]:
-    """The entries of names that assignments bind, by the class that they are in: the statements that are data."""
-    by_owner: dict[str, list[str]] = defaultdict(list)
+def _assignments(texts: Mapping[str, str], module: Module, visibility: Visibility, fence: str) -> Iterable[str]:
+    """The entries of names that assignments bind, by their class and their docstring: the statements that are data."""
+    entries: dict[tuple[str, str], list[str]] = defaultdict(list)
+    source = module.source.decode(errors="replace")
     for name, text in texts.items():
+        docstring = assignment_docstring(source, text)
+        quoted = "" if visibility is Visibility.SIGNATURE else _quoted(docstring)
         if visibility is not Visibility.BEHAVIOUR and _is_data(text):
             first, *rest = text.split("\n", 1)
             shown = "\n".join([first, *map(textwrap.dedent, rest)])
-            by_owner[name.rpartition(".")[0]].append(shown)
+            entries[name.rpartition(".")[0], quoted].append(shown)
         else:
-            yield f"\nthe name `{name}`"
-    for owner, statements in by_owner.items():
+            yield f"\nthe name `{name}`{quoted}"
+    for (owner, quoted), statements in entries.items():
         block = "\n".join(dict.fromkeys(statements))
-        yield f"\n```{fence}\n{block}\n```" + (f"\n(in `{owner}`)" if owner else "")
+        yield f"\n```{fence}\n{block}\n```" + (f"\n(in `{owner}`)" if owner else "") + quoted
 
 
 def _is_data(text: str) -> bool:
@@ -300,7 +303,13 @@ def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase) -> st
         return ""
     if visibility is Visibility.BEHAVIOUR:
         docstring = _without_parameters(docstring, [symbol])
-    return f"\n{lead}".rstrip("\n") + "\n" + textwrap.indent(_shortened(docstring.strip()), "> ", lambda _: True)
+    return f"\n{lead}".rstrip("\n") + _quoted(docstring)
+
+
+def _quoted(text: str) -> str:
+    """The lines of a quote of a docstring; empty if it is."""
+    shortened = _shortened(text.strip())
+    return "\n" + textwrap.indent(shortened, "> ", lambda _: True) if shortened else ""
 
 
 def _shortened(text: str) -> str:
@@ -381,10 +390,18 @@ def _where_used(
 def _registered(deletion: Deletion) -> str:
     """The section with calls and entries of tables that named the removed code, and files that only it read."""
     files = {each.path for each in parse_patch(deletion.source_patch) if each.deletes}
+    found = [(path, text) for path, text in deletion.registrations if _is_data(text) or path in files]
     return _by_file(
         "## Where it was registered\n\nThese calls, entries of tables and files are gone as well.",
-        [(path, text) for path, text in deletion.registrations if _is_data(text) or path in files],
+        [each for each in found if not any(_is_part(each, other) for other in found)],
     )
+
+
+def _is_part(entry: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether a registration is told by another one of the same file and place, which is longer."""
+    (path, text), (where, longer) = entry, other
+    place, _, inner = text.partition(": ")
+    return path == where and len(longer) > len(text) and longer.startswith(f"{place}: ") and inner in longer
 
 
 def _used(deletion: Deletion) -> str:

@@ -64,9 +64,13 @@ def left(body: str, head: str = HEAD) -> str:
         ("    from c import d, e\n    import f\n    if b:\n        gone(e, f)\n    return d\n",
          "    from c import d\n    return d\n"),
         ("    c = out.get(a)\n    if b:\n        gone(c)\n    return a.c\n", "    return a.c\n"),
+        ("    @out('/')\n    def view(c=1):\n        d = gone(c)\n        return d\n\n    @out('/a')\n    def d():\n"
+         "        return a\n\n    return d\n",
+         "    @out('/a')\n    def d():\n        return a\n\n    return d\n"),
     ],
     ids=["if", "if-elif", "elif", "if-else", "else", "call", "loop", "call-in-if", "or", "case", "unused", "advances",
-         "chain", "flag", "attempt", "as", "imports", "lookup"],
+         "chain", "flag", "attempt", "as", "imports", "lookup",
+         "decorated"],
 )  # fmt: skip
 def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
     assert left(body) == expected
@@ -84,11 +88,59 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         + "".join(f"        out.append({n})\n" for n in range(20))
         + "        return gone(b)\n    return 1\n",
         "    gone = a\n    if gone:\n        return gone(b)\n    return 1\n",
+        "    @out\n    def view():\n        return gone(a)\n\n    return view\n",
+        "    def view():\n        return gone(a)\n\n    return b\n",
     ],
-    ids=["whole", "value", "binds", "handler", "binds-under-and", "long", "another"],
+    ids=["whole", "value", "binds", "handler", "binds-under-and", "long", "another", "returned", "undecorated"],
 )
 def test_what_the_function_depends_on_stays(body: str) -> None:
     assert left(body) == body
+
+
+def test_a_function_that_its_decorator_registers_is_told_whole() -> None:
+    source = f"{HEAD}def stays(app):\n    @app.route('/')\n    def view():\n        return gone(1)\n\n    return app\n"
+    deletion = removed({"m.py": source})
+    assert deletion.uses == (("m.py", "in stays: @app.route('/')\ndef view():\n    return gone(1)"),)
+    assert deletion.uses_left == ()
+
+
+def test_functions_of_tests_that_stay_lose_their_paths_too() -> None:
+    tests = """\
+import unittest
+from m import gone, stays
+
+
+class Tests(unittest.TestCase):
+    def setUp(self):
+        self.views = {}
+        stays(1, gone=gone(1))
+
+        @self.views.register
+        def first():
+            return gone(1)
+
+        @self.views.register
+        def second():
+            return stays(1)
+
+        if self.views:
+            gone(2)
+
+    def test_gone(self):
+        assert self.views["first"] == gone(1)
+
+    def test_stays(self):
+        assert self.views["second"] == stays(1)
+"""
+    files = {"m.py": f"{HEAD}def stays(x, gone=0):\n    return x\n", "test_m.py": tests}
+    deletion = removed(files, tests=("test_m.py::Tests::test_gone",))
+    after = apply_patch({"test_m.py": tests.encode()}, deletion.hide_patch)["test_m.py"]
+    assert after is not None
+    assert "first" not in after.decode()
+    assert "gone(2)" not in after.decode()
+    assert "stays(1, gone=gone(1))" not in after.decode()
+    assert "test_stays" in after.decode()
+    assert deletion.uses == (), "the statement tells of sources"
 
 
 def test_what_a_linter_would_tell_is_left() -> None:

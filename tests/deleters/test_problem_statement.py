@@ -113,6 +113,27 @@ def test_only_files_that_import_a_name_offered_it() -> None:
     assert offered == "- `pkg/api.py` offered `cut` as `cut_ends` as well."
 
 
+@pytest.mark.parametrize(
+    ("visibility", "shown", "described"),
+    [
+        (Visibility.DOCSTRING, "```python\ntrim = cut\n```\n> The old name of\n> :func:`cut`.", True),
+        (Visibility.SIGNATURE, "```python\ntrim = cut\nchop = cut\n```", False),
+        (Visibility.BEHAVIOUR, "the name `trim`\n> The old name of\n> :func:`cut`.", True),
+    ],
+)
+def test_strings_below_assignments_describe_them(visibility: Visibility, shown: str, described: bool) -> None:
+    files = {
+        "pkg/core.py": (
+            'def cut(text):\n    """The text without its ends."""\n    return text[1:-1]\n\n\n'
+            'trim = cut\n"""The old name of\n:func:`cut`."""\nchop = cut\n'
+        ),
+        "tests/test_core.py": "from pkg.core import cut\n\n\ndef test_cut():\n    assert cut('abc') == 'b'\n",
+    }
+    text, _ = statement("pkg/core.py::cut", ("tests/test_core.py::test_cut",), files=files, visibility=visibility)
+    assert shown in text
+    assert ("The old name of" in text) == described
+
+
 def test_a_statement_does_not_contain_the_code() -> None:
     text, _ = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",))
     assert "secret_recipe" not in text

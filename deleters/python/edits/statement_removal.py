@@ -1,6 +1,7 @@
 """Edits that remove whole statements of a file and leave its layout tidy.
 
-With a definition, its decorators and the comment lines directly above it are removed. The larger of the numbers of
+With a definition, its decorators and the comment lines directly above it are removed, with an assignment the string
+directly below it, which describes it. The larger of the numbers of
 blank lines above and below the removed lines is kept. A block that loses its last statement gets ``pass``; an ``if`` or
 ``try`` that loses all its statements is removed as a whole.
 """
@@ -60,17 +61,16 @@ class StatementRemover:
             for statement in body:
                 self._descend(statement)
             return
-        emptied = len(gone) == len(body) and block.type != "module"
+        if len(gone) == len(body) and block.type != "module":
+            first, last = self._start_with_comments(body[0], body), self._end_with_comment(body[-1])
+            self.edits.append(Edit(first, last, b"pass"))
+            return
         going = {s.id for s in gone}
         for statement in body:
-            if statement.id not in going:
-                self._descend(statement)
-            elif emptied and statement is gone[0]:
-                self.edits.append(
-                    Edit(self._start_with_comments(statement, body), self._end_with_comment(statement), b"pass")
-                )
-            else:
+            if statement.id in going:
                 self._remove(statement, body, block)
+            else:
+                self._descend(statement)
 
     def _descend(self, statement: Node) -> None:
         if self._touches(statement):
@@ -78,9 +78,12 @@ class StatementRemover:
                 self._prune(block)
 
     def _is_removed(self, statement: Node) -> bool:
-        """Whether a statement is removed, or all its parts are."""
+        """Whether a statement is removed, or all its parts are, or the assignment is that a string describes."""
         if (statement.start_byte, statement.end_byte) in self.removed:
             return True
+        if _is_string(statement):
+            described = _assignment_above(statement)
+            return described is not None and (described.start_byte, described.end_byte) in self.removed
         if statement.type not in _REMOVED_WHEN_EMPTY or not self._touches(statement):
             return False
         bodies = [statements(b) for b in _blocks(statement)]
@@ -230,6 +233,22 @@ class StatementRemover:
 
 def _is_definition(statement: Node) -> bool:
     return inner_definition(statement).type in {"function_definition", "class_definition"}
+
+
+def _is_string(statement: Node) -> bool:
+    """Whether a statement is nothing but a string."""
+    return statement.type == "expression_statement" and [n.type for n in statement.named_children] == ["string"]
+
+
+def _assignment_above(statement: Node) -> Node | None:
+    """The assignment that ends on the line above a statement."""
+    above = statement.prev_named_sibling
+    if above is not None and above.type == "comment" and above.prev_named_sibling is not None:
+        line = above.start_point[0]
+        above = above.prev_named_sibling if above.prev_named_sibling.end_point[0] == line else above
+    if above is None or above.type != "expression_statement" or above.end_point[0] + 1 != statement.start_point[0]:
+        return None
+    return above if [n.type for n in above.named_children] == ["assignment"] else None
 
 
 def _blocks(statement: Node) -> list[Node]:

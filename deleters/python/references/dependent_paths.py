@@ -2,8 +2,8 @@
 
 ``DependentRemover`` removes what would fail at import. A function that stays may also use removed code in one of its
 branches, or call it for its effect. Such a branch goes with the feature, as a developer would remove it: the arm of
-an ``if``, ``match`` or ``try``, an operand of a condition, or the statement of the call. A use that the rest of the
-function depends on stays as it is.
+an ``if``, ``match`` or ``try``, an operand of a condition, the statement of the call, or a function inside of it that
+only its decorator makes known. A use that the rest of the function depends on stays as it is.
 """
 
 from __future__ import annotations
@@ -57,39 +57,44 @@ class LaterUse(NamedTuple):
 
 def later_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """The uses of lost bindings in functions of sources; not in scripts and in tests."""
-    return _in_sources(remover, remover.uses.later_references_to)
+    return (use for use in _uses(remover, remover.uses.later_references_to) if not remover.codebase.is_test(use.path))
 
 
 def likely_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """The same of attributes of unknown objects: too uncertain to remove them."""
-    return _in_sources(remover, remover.uses.likely_references_to)
+    return (use for use in _uses(remover, remover.uses.likely_references_to) if not remover.codebase.is_test(use.path))
 
 
 def possible_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """Attributes with the names of lost methods in functions that stay: only a run tells whether they are uses."""
-    for use in _in_sources(remover, remover.uses.possible_references_to):
+    for use in _uses(remover, remover.uses.possible_references_to):
         plan = remover.plans.get(use.path)
-        if use.ref.owner and (plan is None or not plan.is_removed(use.ref.start, use.ref.end)):
+        if (
+            use.ref.owner
+            and not remover.codebase.is_test(use.path)
+            and (plan is None or not plan.is_removed(use.ref.start, use.ref.end))
+        ):
             yield use
 
 
-def _in_sources(
+def _uses(
     remover: DependentRemover, references: Callable[[LostBinding], Iterator[tuple[str, Reference]]]
 ) -> Iterator[LaterUse]:
     for lost in sorted(remover.lost):
         for path, ref in references(lost):
-            if not remover.codebase.is_test(path) and not remover.is_script(path):
+            if not remover.is_script(path):
                 yield LaterUse(lost, path, ref)
 
 
 def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
-    """Plan the removal of paths that use lost bindings, in sources; return (path, text) of the uses that go.
+    """Plan the removal of paths that use lost bindings; return (path, text) of those in sources that go.
 
-    Nothing is changed in files with syntax errors, in scripts and in tests.
+    Nothing is changed in files with syntax errors and in scripts. The functions of tests that name what is lost are
+    hidden before: here are those around them, such as ``setUp``.
     """
     found: list[tuple[str, str]] = []
     uses: dict[str, dict[tuple[int, int], Reference]] = {}
-    for _, path, ref in later_uses(remover):
+    for _, path, ref in _uses(remover, remover.uses.later_references_to):
         uses.setdefault(path, {})[ref.start, ref.end] = ref
     for path, refs in sorted(uses.items()):
         if remover.codebase.modules[path].has_error:
@@ -104,7 +109,7 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
                 taken.append(removal)
         if not _try_all(plan, [*taken, *_without_use(plan, taken)]):
             continue
-        gone = [ref for ref in left if _is_within(ref, taken)]
+        gone = [ref for ref in left if _is_within(ref, taken) and not remover.codebase.is_test(path)]
         found += [(path, text) for text in dict.fromkeys(_described(plan, ref) for ref in gone)]
     return found
 
@@ -175,6 +180,9 @@ def _described(plan: FilePlan, ref: Reference) -> str:
     """Where a use was and what it was: ``in FUNCTION: first line of the statement``, after the head of its branch."""
     node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
     statement = _statement_around(node)
+    decorated = _decorated_inside(_function_around(node))
+    if decorated is not None and (decorated.start_byte, decorated.end_byte) in plan.statements:
+        statement = decorated
     text = plan.source[statement.start_byte : statement.end_byte].decode(errors="replace")
     first, *rest = text.split("\n", 1)
     if statement.type in {"if_statement", "elif_clause", "match_statement", "for_statement", "with_statement"}:
@@ -202,8 +210,9 @@ def _removal_of(plan: FilePlan, ref: Reference) -> _Removal | None:
         return _Removal(*operand, b"", scope)
     for start, end, replacement, inside in _candidates(plan, node):
         is_small = plan.source.count(b"\n", start, end) < MAX_LINES
-        if is_small and not _binds_what_stays(scope, (start, end), inside):
-            return _Removal(start, end, replacement, scope)
+        around = _function_around(inside)
+        if is_small and around is not None and not _binds_what_stays(around, (start, end), inside):
+            return _Removal(start, end, replacement, around)
     return None
 
 
@@ -224,6 +233,18 @@ def _candidates(plan: FilePlan, node: Node) -> Iterator[tuple[int, int, bytes | 
         elif owner.type in _LOOPS and _is_only_one(owner) and len(_siblings(owner)) > 1:
             yield owner.start_byte, owner.end_byte, None, owner
         owner = _owner_of(owner)
+    decorated = _decorated_inside(owner)
+    if decorated is not None:
+        yield decorated.start_byte, decorated.end_byte, None, decorated
+
+
+def _decorated_inside(definition: Node | None) -> Node | None:
+    """The definition with its decorators, if it has some and stands in the body of a function."""
+    decorated = definition.parent if definition is not None else None
+    if decorated is None or decorated.type != "decorated_definition":
+        return None
+    around = _owner_of(decorated)
+    return decorated if around is not None and around.type == "function_definition" else None
 
 
 def _owner_of(node: Node) -> Node | None:
@@ -387,9 +408,14 @@ _BINDING = frozenset({
 
 
 def _bound_names(node: Node) -> Iterator[str]:
-    for each in descendants(node):
+    """Names that a part of a function binds in it; those of functions inside are their own."""
+    queue = [node]
+    while queue:
+        each = queue.pop()
         if each.type in _BINDING:
             yield from _targets(each)
+        if each.type not in DEFINITIONS:
+            queue += each.named_children
 
 
 def _targets(node: Node) -> Iterator[str]:

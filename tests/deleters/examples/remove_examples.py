@@ -92,6 +92,25 @@ _ALIAS = Example(
     },
 )
 
+_DESCRIBED_ALIAS = Example(
+    name="the string below an assignment goes with it; one below a blank line, or one that stays, does not",
+    before={
+        "m.py": (
+            'def f(x):\n    return x\n\n\n"""Section: what is made of it."""\n\n'
+            'g = f\n"""The old name."""\n\nh: object = f  # a third one\n"""\nA name\nwith a type.\n"""\n\n'
+            'class A:\n    k = f\n    """Inside."""\n\n\ni = f\n\n"""Section: other things."""\n\n'
+            'n = 1\n"""A number."""\n'
+        ),
+    },
+    delete=("m.py::f",),
+    after={
+        "m.py": (
+            '"""Section: what is made of it."""\n\nclass A:\n    pass\n\n\n"""Section: other things."""\n\n'
+            'n = 1\n"""A number."""\n'
+        ),
+    },
+)
+
 _REGISTRATION = Example(
     name="registrations, attributes and tables; a tuple inside a list is a record",
     before={
@@ -274,6 +293,6 @@ _ODD_LAYOUT = Example(
 )
 
 EXAMPLES: tuple[Example, ...] = (
-    _FUNCTION, _ALIAS, _STARS, _REGISTRATION, _METHOD, _LAST_METHOD, _FALLBACK, _CLASS, _MODULE_FILE, _TESTS,
-    _OVERLOADS, _BASE_CLASS, _DECORATOR, _SPECIAL_METHOD, _ODD_LAYOUT,
+    _FUNCTION, _ALIAS, _DESCRIBED_ALIAS, _STARS, _REGISTRATION, _METHOD, _LAST_METHOD, _FALLBACK, _CLASS,
+    _MODULE_FILE, _TESTS, _OVERLOADS, _BASE_CLASS, _DECORATOR, _SPECIAL_METHOD, _ODD_LAYOUT,
 )  # fmt: skip
