@@ -85,6 +85,34 @@ def test_members_of_enums_that_only_removed_code_used_go(rest: str, is_gone: boo
     assert ("m.py::Kind.BOLD" in deletion.removed) is is_gone
 
 
+@pytest.mark.parametrize(
+    ("constants", "other", "left"),
+    [
+        ("KEYS = {'a', 'b'}\nOTHER = 1\n", {}, "OTHER = 1\n"),
+        ("KEYS = {'a', 'b'}\n", {"README.md": "Set `KEYS` to choose.\n"}, None),
+        ("KEYS = {'a', 'b'}\n", {"k.py": "import c\nimport m\n\nprint(c.KEYS, m.other)\n"}, None),
+        ("KEYS = {'a', 'b'}\n__all__ = ['KEYS']\n", {}, None),
+        ("KEYS = read()\n", {}, None),
+        ("class C:\n    KEYS = {1}\n", {}, None),
+    ],
+    ids=["gone", "documented", "used", "exported", "computed", "of-a-class"],
+)
+def test_constants_of_other_files_that_only_removed_code_used_go(
+    constants: str, other: dict[str, str], left: str | None
+) -> None:
+    files = {
+        "c.py": constants,
+        "m.py": "from c import KEYS\n\n\ndef gone(x):\n    return x in KEYS\n\n\ndef other():\n    return 1\n",
+        "test_m.py": "import m\n\n\ndef test_other():\n    assert m.other() == 1\n",
+        **other,
+    }
+    deletion = delete(files, "m.py::gone")
+    found = after(files, deletion)
+    assert "KEYS" not in (found["m.py"] or "")
+    assert found["c.py"] == (constants if left is None else left)
+    assert ("c.py::KEYS" in deletion.removed) == (left is not None)
+
+
 def test_attempts_to_import_go_as_a_whole() -> None:
     attempt = "try:\n    import fast as quick\n    HAS_FAST = True\nexcept ImportError:\n    HAS_FAST = False\n\n\n"
     files = {"m.py": f"{attempt}def f():\n    return quick.x if HAS_FAST else 1\n\n\ndef g():\n    return 2\n"}

@@ -19,6 +19,7 @@ from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, words_of
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, parse_tree
 from excise.types import Symbol, SymbolKind
 
@@ -296,6 +297,14 @@ def documents_without(remover: DependentRemover, gone: GoneNames) -> dict[str, t
             if after != before:
                 changed[path] = (before, after)
     return changed
+
+
+def is_documented(codebase: PythonCodebase, name: str) -> bool:
+    """Whether a document has the name as a word."""
+    others = codebase.others
+    word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+    documents = (path for path in others.paths if path.endswith(_DOCUMENTS))
+    return any(word.search(others.read(path)) for path in documents)
 
 
 def _without_directives(text: str, gone: GoneNames) -> str:

@@ -1,4 +1,5 @@
-"""Removal of what only removed code used, and of which the name says so: private definitions, attributes, enum members.
+"""Removal of what only removed code used, and of which the name says so: private definitions, attributes, enum members,
+constants of any file.
 
 Left behind, they would be dead code that tells how the removed code worked. A name counts as used wherever it stands in
 code that stays, tests and strings included.
@@ -13,6 +14,7 @@ from tree_sitter import Node
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.mentions import is_documented
 from excise.deleters.python.references.remaining_words import RemainingWords, paths_of_words, words_in
 from excise.deleters.python.references.unused_code import is_constant
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field
@@ -25,7 +27,7 @@ _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
 
 def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
-    """Remove private functions, classes and attributes, and members of enums, that only removed code used.
+    """Remove private functions, classes and attributes, constants, and members of enums, that only removed code used.
 
     Returns (path, text) of statements that are gone from functions that stay. Definitions and assignments are in
     ``remover.removed``.
@@ -43,12 +45,13 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
             for symbol in symbols:
                 remover.remove_symbol(symbol)
     remover.run()
-    for path, binding in _members(remover, names):
+    for path, binding in (*_members(remover, names), *_constants(remover, names)):
         plan = remover.plan(path)
         if not words.is_used(binding.name) and not plan.is_removed(binding.start, binding.end):
             text = plan.source[binding.start : binding.end].decode("utf-8", "replace")
             plan.remove_span(binding.start, binding.end)
-            remover.removed.aliases.append((f"{path}::{binding.klass}.{binding.name}", text))
+            name = f"{binding.klass}.{binding.name}" if binding.klass else binding.name
+            remover.removed.aliases.append((f"{path}::{name}", text))
     return [found for plan in _kept_sources(remover) for found in _drop_attributes(remover, plan, words, names)]
 
 
@@ -86,6 +89,25 @@ def _members(remover: DependentRemover, names: frozenset[str]) -> Iterator[tuple
                 continue
             is_private = _is_private(binding.name) and remover.uses.has_known_bases(path, binding.klass)
             if is_private or _can_lose(remover, path, binding, node):
+                yield path, binding
+
+
+def _constants(remover: DependentRemover, names: frozenset[str]) -> Iterator[tuple[str, Binding]]:
+    """(path, binding) of constants in capitals whose names stand in removed code: of modules without ``__all__``, in no
+    document, and replaced by no test."""
+    codebase = remover.codebase
+    for path, module in codebase.modules.items():
+        chosen = [b for b in module.bindings if not b.klass and b.name in names and b.name.isupper()]
+        if not chosen or module.has_error or module.has_all or codebase.is_vendored(path):
+            continue
+        if codebase.is_test(path) or remover.is_script(path):
+            continue
+        for binding in chosen:
+            node = remover.plan(path).node_at(binding.start, binding.end)
+            statement = node.parent
+            is_top = statement is not None and statement.parent is not None and statement.parent.type == "module"
+            is_replaced = any(True for _ in remover.uses.replacements_of(path, binding.name))
+            if is_top and is_constant(node) and not is_replaced and not is_documented(codebase, binding.name):
                 yield path, binding
 
 
