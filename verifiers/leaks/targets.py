@@ -105,7 +105,11 @@ def _compiled(codebase: Codebase, symbol_id: str) -> Hashes:
 
 
 def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, bytes]]:
-    """(definition, code) pairs of ``outer`` and all in it: functions whole, classes and modules without theirs."""
+    """(definition, code) pairs of ``outer`` and all in it: functions whole, classes and modules without theirs.
+
+    The code of a module begins below its docstring, and below comments at the top of the file: licences stand in other
+    files, too.
+    """
     module = codebase.modules[outer.path]
     inside = [s for s in module.symbols if outer.start <= s.start and s.end <= outer.end]
     functions = _outermost([s for s in inside if s.is_callable])
@@ -114,10 +118,23 @@ def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, byte
         if not scope.is_callable:
             others = [s for s in inside if s is not scope and s.kind is not SymbolKind.MODULE]
             others = [s for s in others if scope.start <= s.start <= s.end <= scope.end]
-            start = scope.code_start if scope.kind is SymbolKind.CLASS else scope.start
+            start = scope.code_start if scope.kind in {SymbolKind.CLASS, SymbolKind.MODULE} else scope.start
+            if scope.kind is SymbolKind.MODULE:
+                start = end_of_header(module.source, scan_rules_of(outer.path), start)
             rest = _without(module.source, start, scope.end, [*others, *functions])
             found.append((scope, rest))
     return found
+
+
+def end_of_header(source: bytes, rules: ScanRules, start: int = 0) -> int:
+    """The place at which comments that begin at ``start`` end, with the white space around them."""
+    literal = re.compile(rules.literals)
+    while True:
+        start += len(source[start:]) - len(source[start:].lstrip())
+        comment = literal.match(source, start)
+        if comment is None or not comment[0].startswith(rules.comments):
+            return start
+        start = comment.end()
 
 
 def _outermost(symbols: Sequence[Symbol]) -> list[Symbol]:
