@@ -276,6 +276,27 @@ def test_calls_are_recorded_with_the_garbage_collector_on(tmp_path: Path) -> Non
     assert '"status": "PASSED"' in (tmp_path / "run.jsonl").read_text()
 
 
+def test_functions_whose_new_calls_do_not_end_are_not_called_again_and_again(tmp_path: Path) -> None:
+    source = "def wait(n):\n    while n > 1:\n        pass\n    return n\n\n\ndef other(n):\n    return n + 1\n"
+    (tmp_path / "code_under_test.py").write_text(source)
+
+    def call(name: str, number: int) -> dict[str, object]:
+        args = [values.Encoder().encode(number)]
+        return {"name": f"code_under_test:{name}", "kind": "function", "args": args, "kwargs": []}
+
+    calls = [call("wait", 1), *(call("wait", n) for n in range(2, 50)), call("other", 1), call("wait", 0)]
+    request = {
+        "calls": calls, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(tmp_path)],
+        "folders": [], "new": 50, "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600, "later_s": 0,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=tmp_path, input=json.dumps(request), text=True,
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    answers = [json.loads(line)["outcome"] for line in done.stdout.splitlines()]
+    assert [answer.get("lost") for answer in answers] == [None, *["timeout"] * 48, None, "timeout"]
+
+
 def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     assert recorded_calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))

@@ -307,7 +307,9 @@ def _replayed(
         "spans": spans,
         "path": _import_path(recipe),
         "folders": [f"{_ROOT}/{folder}".removesuffix("/.") for folder in recording.folders],
-        "call_timeouts_s": [CALL_TIMEOUT_S] * (len(recording.calls) - new) + [NEW_CALL_TIMEOUT_S] * new,
+        "new": new,
+        "call_timeout_s": CALL_TIMEOUT_S,
+        "new_timeout_s": NEW_CALL_TIMEOUT_S,
         "timeout_s": timeout_s,
         "later_s": later_s,
     }

@@ -31,6 +31,11 @@ MAX_ANSWER = 256 << 10
 MAX_TRACED = 50000
 """Number of executed lines after which those of a call are not noted any more, since that takes its time."""
 
+TIMEOUT = {"lost": "timeout"}
+"""The outcome of a call that did not end in time."""
+MAX_TIMEOUTS = 3
+"""Timeouts of new calls to one function after which no more of them are made: they would only cost time, too."""
+
 
 def outcome(call, removed):
     """The outcome of one call."""
@@ -117,7 +122,7 @@ def answer_in_fork(call, removed, spans, limit_s):
     while len(data) <= MAX_ANSWER:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([read_end], [], [], left)[0]:
-            data = b'{"outcome": {"lost": "timeout"}}'
+            data = json.dumps({"outcome": TIMEOUT}).encode()
             break
         more = os.read(read_end, 65536)
         if not more:
@@ -133,7 +138,7 @@ def answer_in_fork(call, removed, spans, limit_s):
         found = json.loads(data) if len(data) <= MAX_ANSWER else {"outcome": {"lost": "too large"}}
     except ValueError:
         found = None
-    return found if isinstance(found, dict) else {"outcome": {"lost": "ended"}}
+    return found if isinstance(found, dict) and "outcome" in found else {"outcome": {"lost": "ended"}}
 
 
 def main():
@@ -153,10 +158,15 @@ def main():
             continue
     removed = set(request["removed"])
     deadline = time.monotonic() + request["timeout_s"]
+    first_new, timeouts = len(request["calls"]) - request["new"], {}
     for number, call in enumerate(request["calls"]):
-        found = {"outcome": {"lost": "timeout"}}
-        if time.monotonic() < deadline:
-            found = answer_in_fork(call, removed, request["spans"], request["call_timeouts_s"][number])
+        name, is_new = call["name"], number >= first_new
+        found = {"outcome": TIMEOUT}
+        if time.monotonic() < deadline and timeouts.get(name, 0) < MAX_TIMEOUTS:
+            limit_s = request["new_timeout_s" if is_new else "call_timeout_s"]
+            found = answer_in_fork(call, removed, request["spans"], limit_s)
+            if is_new and found["outcome"] == TIMEOUT:
+                timeouts[name] = timeouts.get(name, 0) + 1
         line = json.dumps(dict(found, n=number)).encode() + b"\n"
         while line:
             line = line[os.write(out, line) :]
