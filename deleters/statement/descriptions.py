@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
 
 from excise.deleters.statement.base_classes import base_classes, class_of
 from excise.deleters.statement.project_docs import Quote, is_code
+from excise.extractors.languages import scan_rules_of
 from excise.protocols import Codebase, Inherited, Module
 from excise.types import Symbol
 
@@ -15,8 +17,15 @@ MIN_WORDS = 2
 """Minimum number of words, besides those of the code's own name, of a docstring or comment that says what it does."""
 MIN_CLASS_WORDS = 10
 """Minimum number of words of a removed class's docstring that says what its methods do."""
+MIN_COMMENT_WORDS = 6
+"""Minimum number of words of the comments in a function's body that say what it does; at least one for each line."""
+MAX_COMMENT_CHARS = 800
+"""Number of characters of these after which no more of them are quoted."""
 _PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
 """How comments begin that say what code does not do."""
+_DIRECTIVE = re.compile(r"\W*|(?:noqa|type|pragma|pylint|fmt|isort|mypy|ruff|nosec|eslint|nolint|istanbul|c8)\b.*")
+"""What comments say to tools, or rulers."""
+_ADDRESS = re.compile(r"\b[a-z]+://\S+")
 _STRING_BELOW = (
     r"""[ \t]*(?:\#[^\n]*)?\n[ \t]*[rRuU]?"""
     r"""(?:"{3}([\s\S]*?)"{3}|'{3}([\s\S]*?)'{3}|"([^"\n]*)"|'([^'\n]*)')[ \t]*$"""
@@ -114,14 +123,22 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
     if name.startswith("__") and name.endswith("__") and name not in _NO_CONVENTION:
         return True
     found = inherited(codebase, symbol)
-    return found is not None and (not found.text or _has_words(found.text, name))
+    if found is not None and (not found.text or _has_words(found.text, name)):
+        return True
+    return _has_words(body_comments(codebase, symbol), name, max(MIN_COMMENT_WORDS, symbol.loc))
 
 
 def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
-    """(what introduces it, text) of a definition's docstring, else its comment, else what it inherits; or empty."""
+    """(what introduces it, text) of a definition's docstring, else of its comment, of what it inherits, or of the
+    comments in its body; or empty."""
     own = symbol.docstring or comment_of(codebase.modules[symbol.path], symbol)
+    if _has_words(own, symbol.name):
+        return "", own
     found = inherited(codebase, symbol) if not own else None
-    return (f"As `{found.owner}` says:", found.text) if found is not None and found.text else ("", own)
+    if found is not None and found.text:
+        return f"As `{found.owner}` says:", found.text
+    inside = body_comments(codebase, symbol)
+    return ("Comments in its code:", f"{own}\n\n{inside}".strip()) if inside else ("", own)
 
 
 def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
@@ -145,7 +162,8 @@ def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
 def _has_words(text: str, name: str, least: int = MIN_WORDS) -> bool:
     """Whether a text has enough words besides those of a definition's name."""
     known = {part.lower() for part in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
-    return sum(word.lower() not in known for word in re.findall(r"[^\W\d_]{2,}", text)) >= least
+    words = re.findall(r"[^\W\d_]{2,}", _ADDRESS.sub("", text))
+    return sum(word.lower() not in known for word in words) >= least
 
 
 # ------------------------------------------------------------------------------------------ comments
@@ -159,8 +177,27 @@ def comment_of(module: Module, symbol: Symbol) -> str:
     inside = _comment(reversed(lines[symbol.start_line : first]))[::-1] if first > symbol.start_line else []
     if _PLAN.match("".join((above or inside)[:1])):
         return ""
-    text = [line for line in (above or inside) if not re.fullmatch(r"\W*|noqa.*|type:.*|pragma:.*|pylint:.*", line)]
+    text = [line for line in (above or inside) if not _DIRECTIVE.fullmatch(line)]
     return "" if any(is_code(line.strip()) for line in text) else "\n".join(text)
+
+
+def body_comments(codebase: Codebase, symbol: Symbol) -> str:
+    """The comments on lines of their own in a function's body, a paragraph each; code and plans are left out."""
+    if not symbol.is_callable:
+        return ""
+    marks = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments if mark != b"/*")
+    lines = codebase.modules[symbol.path].source.decode(errors="replace").splitlines()
+    paragraphs: list[str] = []
+    for is_comment, group in groupby(
+        lines[symbol.body_line - 1 : symbol.end_line], lambda x: x.strip().startswith(marks)
+    ):
+        texts = [line.strip().lstrip("#/").strip() for line in group] if is_comment else []
+        said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
+        if said and not _PLAN.match(said[0]) and not any(map(is_code, said)) and _has_words(" ".join(said), "", 3):
+            paragraphs.append("\n".join(said))
+        if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:
+            break
+    return "\n\n".join(paragraphs)
 
 
 def _comment(lines: Iterable[str]) -> list[str]:

@@ -393,6 +393,30 @@ def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
     assert "Rounds a number" not in hidden
 
 
+@pytest.mark.parametrize(
+    ("inside", "shown", "share"),
+    [
+        ("    # Looks each word up once\n    # and keeps the longest one.\n    return x\n",
+         "Looks each word up once\n> and keeps the longest one.", 1),
+        ("    y = 1\n    # Looks each word up once and keeps the longest.\n    return x\n",
+         "Comments in its code:\n> Looks each word up once and keeps the longest.", 1),
+        ("    y = 1\n    # Each word counts.\n    return x\n", "> Each word counts.", 0),
+        ("    y = 1\n    # TODO: look each word up once and keep the longest\n    return x\n", "", 0),
+        ("    y = 1\n    # y = look(each, word, up, once, keeps, longest)\n    return x\n", "", 0),
+        ("    y = 1\n    # noqa: look each word up once and keep the longest\n    return x\n", "", 0),
+        ("    # https://example.org/look-each-word-up-once/keep-the-longest\n    return x\n", "> https://", 0),
+    ],
+    ids=["first", "inside", "few", "plan", "code", "directive", "address"],
+)  # fmt: skip
+def test_comments_in_code_describe_it(inside: str, shown: str, share: float) -> None:
+    codebase = PythonCodebase.from_texts({**SILENT, "m.py": f"def longest(x):\n{inside}\n\ndef other():\n    pass\n"})
+    tests = ("test_m.py::test_m",)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py::longest", tests), REPO, tests)
+    assert shown in found.text
+    assert ("> " in found.text) == bool(shown)
+    assert found.described_share == share
+
+
 def test_long_functions_that_nothing_describes_are_named() -> None:
     body = "    y = x + 1\n    return y * 2\n"
     short, told = "def short(x):\n    return x\n", f"def told(x):\n    'Doubles and adds two.'\n{body}"

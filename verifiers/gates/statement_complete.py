@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from excise.deleters.statement.completeness import normal_lines
+from excise.deleters.statement.descriptions import body_comments
 from excise.deleters.statement.details import locate, related_code
 from excise.protocols import GateReport
 from excise.types import GivenBy, Need, Symbol, SymbolKind, Watched, name_in_file, path_of
@@ -81,7 +82,7 @@ class StatementComplete:
         return locate(needs, candidate.task.problem_statement, related, bench.codebase)
 
     def _code_lines(self, candidate: Candidate) -> list[str]:
-        """Lines of deleted bodies, docstrings excluded, that the statement contains."""
+        """Lines of deleted bodies, docstrings and comments excluded, that the statement contains."""
         modules = candidate.bench.codebase.modules
         lines: set[str] = set()
         allowed: set[str] = set()
@@ -90,6 +91,7 @@ class StatementComplete:
                 code = modules[symbol.path].source[symbol.code_start : symbol.end]
                 lines |= set(normal_lines(code.decode(errors="replace")))
             allowed |= set(normal_lines(symbol.docstring))
+            allowed |= set(normal_lines(body_comments(candidate.bench.codebase, symbol)))
         stated = set(normal_lines(candidate.task.problem_statement))
         return sorted(line for line in lines & stated - allowed if len(line) >= MIN_LINE)
 
