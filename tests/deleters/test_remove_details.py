@@ -233,6 +233,25 @@ def test_a_test_that_others_inherit_is_hidden_in_one_class() -> None:
     assert deletion.hidden == ("tests/test_m.py::TestG::test_a",)
 
 
+@pytest.mark.parametrize("rest", ["", "\n\ndef test_c():\n    pass\n"])
+def test_imported_tests_are_hidden_with_the_class_that_inherited_them(rest: str) -> None:
+    base = (
+        "class TestBase:\n    def make(self):\n        return 1\n\n    def test_a(self):\n        assert self.make()\n"
+    )
+    inherits = "class TestF(TestBase):\n    make = staticmethod(f)\n\n    def test_b(self):\n        pass\n"
+    files = {
+        "m.py": F + "x = 1\n",
+        "tests/test_base.py": base,
+        "tests/test_m.py": f"from m import f\nfrom test_base import TestBase\n\n\n{inherits}{rest}",
+    }
+    hide = ("tests/test_m.py::TestF::test_a", "tests/test_m.py::TestF::test_b")
+    deletion = delete(files, "m.py::f", hide=hide)
+    result = after(files, deletion)
+    assert result["tests/test_base.py"] == base
+    assert result.get("tests/test_m.py", "") == rest.lstrip()
+    assert "tests/test_m.py::TestBase" in deletion.hidden, "they were collected here, too"
+
+
 def test_files_that_others_need_stay_and_conftest_too() -> None:
     files = {
         "m.py": F + "x = 1\n",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
@@ -87,7 +87,8 @@ class TestHider:
         return entity
 
     def _other_class_inherits(self, node: NodeId, method: Entity) -> bool:
-        """Whether the class inherits the test from a base whose other subclasses must keep the test."""
+        """Whether the class inherits the test from a base that is collected itself, or whose other subclasses are, and
+        must keep the test there."""
         owner, base = Entity(node.path, ".".join(node.names[:-1])), _owner(method)
         if not owner.qualname or owner == base:
             return False
@@ -102,9 +103,14 @@ class TestHider:
         return any(
             self.uses.resolver.attribute(subclass, name) == method
             for symbol in classes
-            if (subclass := Entity(symbol.path, symbol.qualname)) != base
+            if ((subclass := Entity(symbol.path, symbol.qualname)) != base or self._is_collected(symbol))
             and "::".join([symbol.path, *symbol.qualname.split("."), name]) not in self._wanted
         )
+
+    def _is_collected(self, symbol: Symbol) -> bool:
+        """Whether pytest takes a class itself for one with tests, by its name or its base."""
+        bases = self.uses.resolver.scope(symbol.path).bases.get(symbol.qualname, ())
+        return symbol.name.startswith("Test") or any(base.endswith("TestCase") for base in bases)
 
     def _hide_in_subclass(self, node: NodeId) -> bool:
         """Hide an inherited test in one class: by ``test = None`` if the class has other tests, else with the class."""
@@ -167,6 +173,15 @@ class TestHider:
             if self.codebase.is_test(path):
                 drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
         remove_unused_files(self.remover, of_tests=True)
+        self.hidden.update(self._no_longer_imported())
+
+    def _no_longer_imported(self) -> Iterator[str]:
+        """Ids of test classes and functions of other files, which are collected in a test file that imports them, and
+        are not any more: nothing else there used the import."""
+        for path, plan in self.remover.plans.items():
+            if self.codebase.is_test(path):
+                names = (record.bound for record in plan.clauses)
+                yield from (f"{path}::{name}" for name in names if name.startswith(("test", "Test")))
 
     def _empty_classes(self, path: str) -> None:
         plan = self.remover.plan(path)
@@ -219,7 +234,8 @@ class TestHider:
         has_tests = any(_is_test_function(s) or s.kind is SymbolKind.CLASS for s in left)
         doctests = any(s.docstring.count(">>> ") for s in (*left, plan.module.symbols[0]))
         assigned = any(b.name.startswith(("test", "Test")) for b in bound)
-        imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in plan.module.imports)
+        imports = (r for r in plan.module.imports if r not in plan.clauses)
+        imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in imports)
         if not (has_tests or doctests or assigned or imported):
             plan.deleted = True
 
