@@ -23,7 +23,9 @@ MAX_COMMENT_CHARS = 800
 """Number of characters of these after which no more of them are quoted."""
 _PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
 """How comments begin that say what code does not do."""
-_DIRECTIVE = re.compile(r"\W*|(?:noqa|type|pragma|pylint|fmt|isort|mypy|ruff|nosec|eslint|nolint|istanbul|c8)\b.*")
+_DIRECTIVE = re.compile(
+    r"\W*|(?:noqa|nosec|nolint|eslint|istanbul|c8)\b.*|(?:type|pragma|pylint|fmt|isort|mypy|ruff|pyright):.*"
+)
 """What comments say to tools, or rulers."""
 _ADDRESS = re.compile(r"\b[a-z]+://\S+")
 _STRING_BELOW = (

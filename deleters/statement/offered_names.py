@@ -54,5 +54,5 @@ def _name_in_quotes(string: re.Match[str]) -> str:
 
 def _offered(name: str, text: str) -> str:
     """A name as a file that imports it offers it: under another name if all of its imports say so."""
-    found = re.findall(rf"\b{re.escape(name)}\b(?:\s+as\s+(\w+))?", text)
+    found = re.findall(rf"(?<![.\w]){re.escape(name)}\b(?:\s+as\s+(\w+))?", text)
     return f"`{name}`" if "" in found else f"`{name}` as `{found[0]}`"

@@ -400,13 +400,14 @@ def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
          "Looks each word up once\n> and keeps the longest one.", 1),
         ("    y = 1\n    # Looks each word up once and keeps the longest.\n    return x\n",
          "Comments in its code:\n> Looks each word up once and keeps the longest.", 1),
+        ("    y = 1\n    # Type by type, the longest of all is looked up.\n    return x\n", "> Type by type, the", 1),
         ("    y = 1\n    # Each word counts.\n    return x\n", "> Each word counts.", 0),
         ("    y = 1\n    # TODO: look each word up once and keep the longest\n    return x\n", "", 0),
         ("    y = 1\n    # y = look(each, word, up, once, keeps, longest)\n    return x\n", "", 0),
         ("    y = 1\n    # noqa: look each word up once and keep the longest\n    return x\n", "", 0),
         ("    # https://example.org/look-each-word-up-once/keep-the-longest\n    return x\n", "> https://", 0),
     ],
-    ids=["first", "inside", "few", "plan", "code", "directive", "address"],
+    ids=["first", "inside", "type", "few", "plan", "code", "directive", "address"],
 )  # fmt: skip
 def test_comments_in_code_describe_it(inside: str, shown: str, share: float) -> None:
     codebase = PythonCodebase.from_texts({**SILENT, "m.py": f"def longest(x):\n{inside}\n\ndef other():\n    pass\n"})

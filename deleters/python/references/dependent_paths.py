@@ -107,7 +107,7 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
             if removal is not None:
                 taken = [each for each in taken if not (removal.start <= each.start and each.end <= removal.end)]
                 taken.append(removal)
-        if not _try_all(plan, [*taken, *_without_use(plan, taken)]):
+        if not taken or not _try_all(plan, [*taken, *_without_use(plan, taken)]):
             continue
         gone = [ref for ref in left if _is_within(ref, taken) and not remover.codebase.is_test(path)]
         found += [(path, text) for text in dict.fromkeys(_described(plan, ref) for ref in gone)]

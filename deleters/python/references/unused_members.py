@@ -45,7 +45,7 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
             for symbol in symbols:
                 remover.remove_symbol(symbol)
     remover.run()
-    for path, binding in (*_members(remover, names), *_constants(remover, names)):
+    for path, binding in (*_members(remover, names), *_constants(remover, words, names)):
         plan = remover.plan(path)
         if not words.is_used(binding.name) and not plan.is_removed(binding.start, binding.end):
             text = plan.source[binding.start : binding.end].decode("utf-8", "replace")
@@ -92,12 +92,15 @@ def _members(remover: DependentRemover, names: frozenset[str]) -> Iterator[tuple
                 yield path, binding
 
 
-def _constants(remover: DependentRemover, names: frozenset[str]) -> Iterator[tuple[str, Binding]]:
-    """(path, binding) of constants in capitals whose names stand in removed code: of modules without ``__all__``, in no
-    document, and replaced by no test."""
+def _constants(
+    remover: DependentRemover, words: RemainingWords, names: frozenset[str]
+) -> Iterator[tuple[str, Binding]]:
+    """(path, binding) of constants in capitals whose names stand in removed code only: of modules without ``__all__``,
+    in no document, and replaced by no test."""
     codebase = remover.codebase
     for path, module in codebase.modules.items():
         chosen = [b for b in module.bindings if not b.klass and b.name in names and b.name.isupper()]
+        chosen = [b for b in chosen if not words.is_used(b.name)]
         if not chosen or module.has_error or module.has_all or codebase.is_vendored(path):
             continue
         if codebase.is_test(path) or remover.is_script(path):
