@@ -188,11 +188,9 @@ def body_comments(codebase: Codebase, symbol: Symbol) -> str:
     if not symbol.is_callable:
         return ""
     marks = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments if mark != b"/*")
-    lines = codebase.modules[symbol.path].source.decode(errors="replace").splitlines()
+    code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
     paragraphs: list[str] = []
-    for is_comment, group in groupby(
-        lines[symbol.body_line - 1 : symbol.end_line], lambda x: x.strip().startswith(marks)
-    ):
+    for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
         texts = [line.strip().lstrip("#/").strip() for line in group] if is_comment else []
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
         if said and not _PLAN.match(said[0]) and not any(map(is_code, said)) and _has_words(" ".join(said), "", 3):

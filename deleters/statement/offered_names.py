@@ -15,7 +15,7 @@ _EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w
 """What of a package's own file names what it offers: imports, and names in quotes."""
 
 
-def offers(
+def also_importable(
     codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion, exports: str
 ) -> str:
     """The section with other files of the project from which the removed names could be imported."""

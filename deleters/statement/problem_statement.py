@@ -30,7 +30,7 @@ from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.descriptions import assignment_docstring, described, description, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
-from excise.deleters.statement.offered_names import STRING, offers
+from excise.deleters.statement.offered_names import STRING, also_importable
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
 from excise.protocols import Codebase, Module, StatementWords
 from excise.types import (
@@ -123,7 +123,7 @@ def write_statement(
         _registered(deletion),
         _used(deletion),
         _examples(examples, words.fence),
-        offers(codebase, shown, assigned, deletion, words.exports),
+        also_importable(codebase, shown, assigned, deletion, words.exports),
         how_checked(fail_to_pass, deletion, visibility),
     )
 

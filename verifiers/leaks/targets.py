@@ -120,13 +120,13 @@ def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, byte
             others = [s for s in others if scope.start <= s.start <= s.end <= scope.end]
             start = scope.code_start if scope.kind in {SymbolKind.CLASS, SymbolKind.MODULE} else scope.start
             if scope.kind is SymbolKind.MODULE:
-                start = end_of_header(module.source, scan_rules_of(outer.path), start)
+                start = _end_of_header(module.source, scan_rules_of(outer.path), start)
             rest = _without(module.source, start, scope.end, [*others, *functions])
             found.append((scope, rest))
     return found
 
 
-def end_of_header(source: bytes, rules: ScanRules, start: int = 0) -> int:
+def _end_of_header(source: bytes, rules: ScanRules, start: int) -> int:
     """The place at which comments that begin at ``start`` end, with the white space around them."""
     literal = re.compile(rules.literals)
     while True:

@@ -57,24 +57,26 @@ class LaterUse(NamedTuple):
 
 def later_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """The uses of lost bindings in functions of sources; not in scripts and in tests."""
-    return (use for use in _uses(remover, remover.uses.later_references_to) if not remover.codebase.is_test(use.path))
+    return _in_sources(remover, remover.uses.later_references_to)
 
 
 def likely_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """The same of attributes of unknown objects: too uncertain to remove them."""
-    return (use for use in _uses(remover, remover.uses.likely_references_to) if not remover.codebase.is_test(use.path))
+    return _in_sources(remover, remover.uses.likely_references_to)
 
 
 def possible_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """Attributes with the names of lost methods in functions that stay: only a run tells whether they are uses."""
-    for use in _uses(remover, remover.uses.possible_references_to):
+    for use in _in_sources(remover, remover.uses.possible_references_to):
         plan = remover.plans.get(use.path)
-        if (
-            use.ref.owner
-            and not remover.codebase.is_test(use.path)
-            and (plan is None or not plan.is_removed(use.ref.start, use.ref.end))
-        ):
+        if use.ref.owner and (plan is None or not plan.is_removed(use.ref.start, use.ref.end)):
             yield use
+
+
+def _in_sources(
+    remover: DependentRemover, references: Callable[[LostBinding], Iterator[tuple[str, Reference]]]
+) -> Iterator[LaterUse]:
+    return (use for use in _uses(remover, references) if not remover.codebase.is_test(use.path))
 
 
 def _uses(

@@ -224,15 +224,25 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
         if binding.klass or not is_private or names.count(name) != 1 or name.startswith("__"):
             continue
         node = plan.node_at(binding.start, binding.end)
-        statement = node.parent
-        if statement is None or statement.parent is None or statement.parent.type != "module":
-            continue
-        if plan.is_removed(binding.start, binding.end) or not is_constant(node) or name not in words.removed:
+        statement = statement_of_module(node)
+        if (
+            statement is None
+            or plan.is_removed(binding.start, binding.end)
+            or not is_constant(node)
+            or name not in words.removed
+        ):
             continue
         if not is_used_in(words.after, name) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
             plan.remove_statement(statement)
             found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
     return tuple(found)
+
+
+def statement_of_module(assignment: Node) -> Node | None:
+    """The statement that an assignment is, if it stands at module level."""
+    statement = assignment.parent
+    is_top = statement is not None and statement.parent is not None and statement.parent.type == "module"
+    return statement if is_top else None
 
 
 def is_constant(assignment: Node, target: str = "identifier") -> bool:

@@ -16,7 +16,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.mentions import is_documented
 from excise.deleters.python.references.remaining_words import RemainingWords, paths_of_words, words_in
-from excise.deleters.python.references.unused_code import is_constant
+from excise.deleters.python.references.unused_code import is_constant, statement_of_module
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Binding
@@ -107,8 +107,7 @@ def _constants(
             continue
         for binding in chosen:
             node = remover.plan(path).node_at(binding.start, binding.end)
-            statement = node.parent
-            is_top = statement is not None and statement.parent is not None and statement.parent.type == "module"
+            is_top = statement_of_module(node) is not None
             is_replaced = any(True for _ in remover.uses.replacements_of(path, binding.name))
             if is_top and is_constant(node) and not is_replaced and not is_documented(codebase, binding.name):
                 yield path, binding
