@@ -14,6 +14,8 @@ handover   seconds to give the learner's weights to the engine on the device, an
 sleep      seconds to move the engine's weights to the host's memory and back
 resume     whether a step after loading a checkpoint gives the same weights, bit for bit
 vllm       the engine's tokens per second, load of weights, sleep and wake-up through vLLM, where it is installed
+loop       a whole run of the trainer, whose engine (vLLM, where it is installed) shares the device with the learner:
+           rewards, seconds per step, how long trainer and engine wait, tokens per second
 """
 
 from __future__ import annotations
@@ -22,131 +24,32 @@ import argparse
 import asyncio
 import copy
 import json
-import random
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from rich.console import Console
 
+from excise.errors import EngineError
 from excise.trainer.engines.transformers_engine import TransformersEngine, TransformersOptions
+from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.weight_files import WeightFiles
+from excise.trainer.interfaces import Engine
+from excise.trainer.loop.controller import Controller, LoopSettings, RunComponents
 from excise.trainer.loop.learner import Learner, LearnerSettings
-from excise.trainer.objective.block_attention import enable_block_attention
+from excise.trainer.loop.queue_state import ScheduleSettings
 from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
-from excise.trainer.rollout_types import Ending, Group, Rollout, Sampling, Segment, Stop, Turn
+from excise.trainer.reporting.engine_metrics import MeteredEngine
+from excise.trainer.reporting.progress_display import ProgressDisplay
+from excise.trainer.rollout_types import Group, Sampling
 
-SIZES: dict[str, dict[str, int]] = {
-    "tiny": {"vocab_size": 512, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
-             "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16},
-    "small": {"vocab_size": 32_000, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
-              "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 64},
-    "large": {"vocab_size": 32_000, "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 24,
-              "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128},
-}  # fmt: skip
-"""Configurations of Qwen3: some 0.1, 450 and 1,250 million parameters."""
-PEAK_FLOPS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40": 181e12, "4090": 165e12}
-"""Dense bfloat16 operations per second, from the makers' data sheets, by a part of the device's name."""
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What is trained on and sampled."""
-
-    prompts: int
-    answers: int
-    prompt_tokens: int
-    answer_tokens: int
-
-    @property
-    def sampled_tokens(self) -> int:
-        """Tokens of all answers."""
-        return self.prompts * self.answers * self.answer_tokens
-
-
-class Bench:
-    """Models, groups and measurements that the parts share."""
-
-    def __init__(self, size: str, steps: int) -> None:
-        self.gpu = torch.cuda.is_available()
-        self.device = torch.device("cuda" if self.gpu else "cpu")
-        self.size, self.steps = size, steps
-        self.work = Workload(8, 8, 512, 256) if size != "tiny" else Workload(2, 3, 24, 8)
-        self.row_tokens = 16_384 if size != "tiny" else 256
-
-    def model(self, size: str = "", *, seed: int = 0, dtype: torch.dtype = torch.float32) -> Any:
-        """A model with random weights on the device."""
-        from transformers import Qwen3Config, Qwen3ForCausalLM
-
-        torch.manual_seed(seed)
-        config = Qwen3Config(**SIZES[size or self.size], max_position_embeddings=4096, tie_word_embeddings=False)
-        return Qwen3ForCausalLM(config).to(self.device, dtype)
-
-    def learner(self, model: Any, *, name: str = "adamw", row_tokens: int = 0, checkpointing: bool = True) -> Learner:
-        """A learner with an optimizer."""
-        if checkpointing:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        enable_block_attention(model)
-        settings = LearnerSettings(
-            row_tokens=row_tokens or self.row_tokens, reference_length=self.work.answer_tokens, bf16=self.gpu
-        )
-        return Learner(model, build_optimizer(model, OptimizerSettings(name=name, lr=1e-5)), settings)  # type: ignore[arg-type]
-
-    def groups(self, work: Workload | None = None, *, seed: int = 0, size: str = "") -> list[Group]:
-        """Groups of rollouts of random tokens; answers to one prompt have different rewards."""
-        work, rng = work or self.work, random.Random(seed)
-        vocabulary = SIZES[size or self.size]["vocab_size"]
-        found = []
-        for number in range(work.prompts):
-            prompt = [rng.randrange(vocabulary) for _ in range(work.prompt_tokens)]
-            rollouts = tuple(self._rollout(rng, vocabulary, prompt, work.answer_tokens, n) for n in range(work.answers))
-            found.append(Group(group_id=f"g{number}", instance_id="t", rollouts=rollouts))
-        return found
-
-    def _rollout(self, rng: random.Random, vocabulary: int, prompt: list[int], length: int, number: int) -> Rollout:
-        answer, before = [rng.randrange(vocabulary) for _ in range(length)], len(prompt)
-        logprob = -torch.log(torch.tensor(float(vocabulary))).item()
-        segment = Segment(
-            ids=(*prompt, *answer),
-            sampled=(False,) * before + (True,) * length,
-            logprobs=(0.0,) * before + (logprob,) * length,
-            versions=(-1,) * before + (0,) * length,
-            turns=(Turn(start=before, end=before + length, stop=Stop.LENGTH),),
-        )
-        return Rollout(
-            rollout_id=f"r{number}", group_id="g", instance_id="t", segments=(segment,), ending=Ending.FINISHED,
-            task_reward=float(number % 2),
-        )  # fmt: skip
-
-    def synchronize(self) -> None:
-        """Wait for the device."""
-        if self.gpu:
-            torch.cuda.synchronize()
-
-    def seconds(self, function: Callable[[], object], *, runs: int = 0) -> float:
-        """Median seconds of a call, after one that is not counted."""
-        times = []
-        for _ in range(1 + (runs or self.steps)):
-            self.synchronize()
-            began = time.perf_counter()
-            function()
-            self.synchronize()
-            times.append(time.perf_counter() - began)
-        return sorted(times[1:])[len(times[1:]) // 2]
-
-    def peak_memory_gb(self, function: Callable[[], object]) -> float | None:
-        """Highest memory of the device during a call, in GB; ``None`` without a GPU."""
-        if not self.gpu:
-            function()
-            return None
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-        function()
-        return round(torch.cuda.max_memory_allocated() / 1e9, 2)
+sys.path.insert(0, str(Path(__file__).parent))
+from gpu_bench import SIZES, Bench, Workload
+from token_tasks import Classes, TokenTasks
 
 
 def flat_gradient(model: Any) -> torch.Tensor:
@@ -177,7 +80,6 @@ def learner_part(bench: Bench) -> dict[str, Any]:
     seconds = bench.seconds(lambda: learner.step(groups, 0))
     rows = learner.step(groups, 0)["trained_tokens"]
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    peak = next((flops for name, flops in PEAK_FLOPS.items() if bench.gpu and name in torch.cuda.get_device_name()), 0)
     plain_model = bench.model()
     plain_model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     optimizer = build_optimizer(plain_model, OptimizerSettings(name="adamw", lr=1e-5))
@@ -190,7 +92,7 @@ def learner_part(bench: Bench) -> dict[str, Any]:
         "step_s": seconds,
         "sampled_tokens_per_s": sampled / seconds,
         "row_tokens_per_s": rows / seconds,
-        "mfu": 6 * parameters * rows / seconds / peak if peak else None,
+        "mfu": 6 * parameters * rows / seconds / bench.peak_flops if bench.peak_flops else None,
         "peak_memory_gb": memory,
         "plain_step_s": plain,
         "plain_peak_memory_gb": plain_memory,
@@ -270,9 +172,8 @@ def muon_part(bench: Bench) -> dict[str, Any]:
 
 def engine_part(bench: Bench) -> dict[str, Any]:
     """Tokens per second of the engine and of ``generate``."""
-    model = bench.model(dtype=torch.bfloat16 if bench.gpu else torch.float32)
-    prompts = [list(group.rollouts[0].segments[0].ids[: bench.work.prompt_tokens]) for group in bench.groups()]
-    repeated = [prompt for prompt in prompts for _ in range(bench.work.answers)]
+    model = bench.model(dtype=bench.number_format)
+    repeated = bench.prompts()
     ids = torch.tensor(repeated, device=bench.device)
     length = bench.work.answer_tokens
 
@@ -303,7 +204,7 @@ def engine_part(bench: Bench) -> dict[str, Any]:
 def handover_part(bench: Bench) -> dict[str, Any]:
     """The learner's weights given to the engine, on the device and through files."""
     learner = bench.learner(bench.model(), checkpointing=False)
-    sampler = bench.model(seed=1, dtype=torch.bfloat16 if bench.gpu else torch.float32)
+    sampler = bench.model(seed=1, dtype=bench.number_format)
     engine = TransformersEngine(sampler, TransformersOptions(context_length=2048))
 
     async def load() -> float:
@@ -331,7 +232,7 @@ def handover_part(bench: Bench) -> dict[str, Any]:
 
 def sleep_part(bench: Bench) -> dict[str, Any]:
     """The sampler's weights moved to the host and back, to leave the device to the learner."""
-    sampler = bench.model(dtype=torch.bfloat16 if bench.gpu else torch.float32)
+    sampler = bench.model(dtype=bench.number_format)
     away = bench.seconds(lambda: (sampler.to("cpu"), sampler.to(bench.device)), runs=2)
     return {"there_and_back_s": away}
 
@@ -358,14 +259,11 @@ def vllm_part(bench: Bench) -> dict[str, Any]:
         import vllm
     except ImportError:
         return {"skipped": "vLLM is not installed"}
-    from excise.trainer.engines.vllm_engine import VLLMOptions
     from excise.trainer.engines.vllm_in_process import VLLMInProcess
 
-    model = bench.model(dtype=torch.bfloat16 if bench.gpu else torch.float32)
-    prompts = [list(group.rollouts[0].segments[0].ids[: bench.work.prompt_tokens]) for group in bench.groups()]
-    repeated = [prompt for prompt in prompts for _ in range(bench.work.answers)]
-    arguments: dict[str, Any] = {"skip_tokenizer_init": True}
-    arguments |= {"gpu_memory_utilization": 0.4, "enable_sleep_mode": True} if bench.gpu else {}
+    model = bench.model(dtype=bench.number_format)
+    repeated = bench.prompts()
+    arguments = vllm_arguments(bench) | ({"enable_sleep_mode": True} if bench.gpu else {})
 
     async def run(folder: Path) -> dict[str, Any]:
         began = time.perf_counter()
@@ -394,6 +292,59 @@ def vllm_part(bench: Bench) -> dict[str, Any]:
         return asyncio.run(run(Path(folder)))
 
 
+def vllm_arguments(bench: Bench) -> dict[str, Any]:
+    """Arguments of vLLM beside a learner on the same device."""
+    return {"skip_tokenizer_init": True} | ({"gpu_memory_utilization": 0.4} if bench.gpu else {})
+
+
+def loop_part(bench: Bench) -> dict[str, Any]:
+    """A run of the trainer on tasks that reward one class of tokens."""
+    work = bench.work
+    steps = 4 * bench.steps
+    schedule = ScheduleSettings(batch=work.prompts, group_size=work.answers, staleness=1)
+    settings = LoopSettings(
+        steps=steps, schedule=schedule, checkpoint_every=steps, tensorboard=False, peak_tflops=bench.peak_flops / 1e12
+    )
+    learner = bench.learner(bench.model(), lr=1e-3 if bench.size == "tiny" else 1e-4)
+
+    async def run(folder: Path) -> str:
+        copy.deepcopy(learner.model).to(bench.number_format).save_pretrained(folder / "model")  # type: ignore[operator]
+        try:
+            from excise.trainer.engines.vllm_in_process import VLLMInProcess
+
+            engine: Engine = await VLLMInProcess.start(
+                folder / "model", VLLMOptions(context_length=2048), vllm_arguments(bench)
+            )
+        except EngineError:
+            sampler = bench.model(seed=1, dtype=bench.number_format)
+            options = TransformersOptions(context_length=2048, max_batch=2 * work.prompts * work.answers)
+            engine = TransformersEngine(sampler, options)
+        metered = MeteredEngine(engine)
+        maker = TokenTasks(metered, SIZES[bench.size]["vocab_size"], work.prompt_tokens, work.answer_tokens)
+        components = RunComponents(learner=learner, engine=metered, maker=maker, curriculum=Classes())
+        try:
+            with ProgressDisplay(Console(file=sys.stderr), steps=steps, quiet=True) as display:
+                await Controller(components, settings, folder / "run", display).run(resume=False)
+        finally:
+            await engine.close()
+        return engine.name
+
+    with tempfile.TemporaryDirectory() as folder:
+        name = asyncio.run(run(Path(folder)))
+        rows = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
+    rewards = [row["reward"] for row in rows if "reward" in row]  # no group was finished during some of the steps
+    few = max(1, len(rewards) // 5)
+    later = rows[min(2, len(rows) - 1) :]  # the first steps compile
+    names = ("step_s", "learn_s", "wait_s", "load_s", "engine_idle", "engine_tokens_per_s", "logprob_difference", "mfu")
+    means = {name: [row[name] for row in later if name in row] for name in names}
+    return {
+        "engine": name,
+        "reward_first": sum(rewards[:few]) / few,
+        "reward_last": sum(rewards[-few:]) / few,
+        "mean": {name: sum(values) / len(values) for name, values in means.items() if values},
+    }
+
+
 PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "learner": learner_part,
     "packing": packing_part,
@@ -404,6 +355,7 @@ PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "sleep": sleep_part,
     "resume": resume_part,
     "vllm": vllm_part,
+    "loop": loop_part,
 }
 
 

@@ -33,6 +33,9 @@ def test_every_part_measures_something(benchmark: ModuleType) -> None:
     assert found["precision"]["float32"]["gradient"] < 1e-4
     assert found["precision"]["float32"]["gradient"] < found["precision"]["bfloat16"]["gradient"] < 0.2
     assert found["resume"]["bit_for_bit"]
+    assert found["loop"]["engine"] == "transformers"
+    assert 0 < found["loop"]["reward_last"] < 1
+    assert found["loop"]["mean"]["engine_tokens_per_s"] > 0
 
 
 def test_a_part_that_fails_says_why(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,9 +60,9 @@ async def build_engine(settings: EngineSettings, model: Path) -> Engine:
     """Build the engine with the weights of a model's folder. Raises :class:`EngineError` if it does not start."""
     if settings.kind == "transformers":
         return _transformers(settings, model)
-    dtype = {} if settings.dtype == "auto" else {"dtype": settings.dtype}
     options = VLLMOptions(
         context_length=settings.context_length,
+        dtype=settings.dtype,
         weights=settings.weights,
         start_s=settings.start_s,
         deadline_s=settings.deadline_s,
@@ -72,14 +72,13 @@ async def build_engine(settings: EngineSettings, model: Path) -> Engine:
     if settings.kind == "vllm":
         from excise.trainer.engines.vllm_in_process import VLLMInProcess
 
-        return await VLLMInProcess.start(model, options, {**dtype, **settings.options})
+        return await VLLMInProcess.start(model, options, settings.options)
     from excise.trainer.engines.vllm_server import VLLMServer
 
     if settings.url:
         return await VLLMServer.connect(model, settings.url, options)
-    words = [word for name, value in dtype.items() for word in (f"--{name}", value)]
     python = settings.python or Path(sys.executable)
-    return await VLLMServer.start(model, python, options, arguments=(*words, *settings.arguments))
+    return await VLLMServer.start(model, python, options, arguments=settings.arguments)
 
 
 def _transformers(settings: EngineSettings, model: Path) -> Engine:

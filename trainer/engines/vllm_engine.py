@@ -23,6 +23,8 @@ class VLLMOptions:
 
     context_length: int
     """Maximum number of tokens of prompt and answer together."""
+    dtype: str = "auto"
+    """Number format of vLLM's weights: ``auto``, which is that of the model's files, or a name of torch's."""
     weights: Path | None = None
     """Folder for the files that pass weights to vLLM; ``None`` for a temporary folder in memory."""
     start_s: float = 900.0

@@ -18,7 +18,7 @@ from excise.errors import EngineError
 from excise.trainer.engines.vllm_engine import VLLMEngine, VLLMOptions
 from excise.trainer.engines.vllm_requests import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
-from excise.trainer.engines.weight_files import WeightFiles
+from excise.trainer.engines.weight_files import FULL_PRECISION, WeightFiles
 
 if TYPE_CHECKING:
     import torch
@@ -54,8 +54,9 @@ class VLLMInProcess(VLLMEngine):
             raise EngineError(f"vLLM is not installed here: {error}. See docs/training.md.") from error
         extension = f"{ExciseReload.__module__}.{ExciseReload.__name__}"
         required = engine_options(options.context_length) | {"worker_extension_cls": extension}
-        engine_args = AsyncEngineArgs(model=str(model), **required, **(arguments or {}))
-        files = WeightFiles(model, options.weights)
+        chosen = {"dtype": options.dtype, **(arguments or {})}
+        engine_args = AsyncEngineArgs(model=str(model), **required, **chosen)
+        files = WeightFiles(model, options.weights, full_precision=chosen["dtype"] == FULL_PRECISION)
         try:
             async with asyncio.timeout(options.start_s):  # blocks until the core process has started
                 engine = await asyncio.to_thread(AsyncLLM.from_engine_args, engine_args)

@@ -22,7 +22,7 @@ from excise.trainer.engines.server_process import WORKER_MODULE, ServerProcess
 from excise.trainer.engines.vllm_engine import VLLMEngine, VLLMOptions
 from excise.trainer.engines.vllm_requests import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
-from excise.trainer.engines.weight_files import WeightFiles
+from excise.trainer.engines.weight_files import FULL_PRECISION, WeightFiles
 
 if TYPE_CHECKING:
     import torch
@@ -54,7 +54,8 @@ class VLLMServer(VLLMEngine):
         super().__init__(options.context_length)
         self._url, self._command = url, tuple(command)
         self._environment = ENVIRONMENT | dict(options.environment)
-        self._files = WeightFiles(model, options.weights)
+        words = [word.removeprefix("--dtype=") for word in command] or [options.dtype]
+        self._files = WeightFiles(model, options.weights, full_precision=FULL_PRECISION in words)
         self._start_s, self._deadline_s = options.start_s, options.deadline_s
         self._restarts_left = options.max_restarts
         self._newest: tuple[Path, int] | None = None
@@ -72,7 +73,7 @@ class VLLMServer(VLLMEngine):
 
         Raises :class:`EngineError` if it does not start.
         """
-        required = engine_options(options.context_length)
+        required = engine_options(options.context_length) | {"dtype": options.dtype}
         line = [str(python), *MODULE, "--model", str(model), "--served-model-name", "policy"]
         line += [word for name, value in required.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         line += ["--worker-extension-cls", f"{WORKER_MODULE}.{ExciseReload.__name__}", *arguments]

@@ -1,30 +1,42 @@
-"""Block-wise attention of packed rows on a CPU: computes only the part of the attention matrix that the mask allows.
+"""Block-wise attention of packed rows: computes only the part of the attention matrix that the mask allows.
 
-Masked attention over a row of ``T`` tokens costs ``T²``, whatever the mask. Here SDPA runs on slices of the row, so
-each sequence attends to itself and to its shared prompt; the gradients equal those of the masked row. On a GPU, many
-small kernels would cost more than they save.
+Masked attention over a row of ``T`` tokens costs ``T²``, whatever the mask. Here each sequence attends to itself and to
+its shared prompt, and nothing else is computed; the gradients equal those of the masked row. On a GPU that is one call
+of flash attention over sequences of different lengths (:func:`torch.nn.attention.varlen.varlen_attn`), which needs
+16-bit numbers; for others, and on GPUs without flash attention, the mask is used. On a CPU, SDPA runs on slices of the
+row.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from excise.trainer.objective.policy_forward import keeps_sequences_apart
-from excise.trainer.objective.row_packing import can_share
+from excise.trainer.objective.row_packing import can_share, dense_mask
 
 NAME = "excise_blocks"
 """Name under which this implementation is registered with transformers."""
+HALVES = (torch.bfloat16, torch.float16)
+"""Number formats of flash attention."""
+LARGEST_HEAD = 256
+"""Largest size of a head that flash attention supports; sizes are multiples of 8."""
+FLASH_CAPABILITY = (8, 0)
+"""Compute capability of the oldest GPUs with flash attention."""
 
 
 def enable_block_attention(model: Any) -> None:
-    """Switch a CPU model to block attention if it supports shared prompts; otherwise leave it unchanged."""
+    """Switch a model to block attention if it supports shared prompts; otherwise leave it unchanged."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-    if not can_share(model) or next(model.parameters()).device.type != "cpu":
+    if not can_share(model):
         return
     AttentionInterface.register(NAME, _attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)
@@ -52,20 +64,131 @@ def _attention(
     **rest: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attention function for transformers. ``attention_mask`` has blocks as in ``PackedIds.mask``, or is for SDPA."""
-    from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    if attention_mask is None or attention_mask.dtype != torch.int64:
-        whole: tuple[torch.Tensor, None] = sdpa_attention_forward(
-            module, query, key, value, attention_mask, scaling=scaling, **rest
-        )
-        return whole
+    if attention_mask is not None and attention_mask.dtype == torch.int64:
+        layout = _layout(attention_mask)
+        number_format = _number_format(query)
+        if _has_flash_attention(query, number_format):
+            q, k, v = (states.to(number_format) for states in (query, key, value))
+            return _flash_attention(q, k, v, layout, scaling), None
+        if query.device.type == "cpu":
+            return _sliced_attention(module, query, key, value, layout, scaling), None
+        attention_mask = layout.mask
+    whole: tuple[torch.Tensor, None] = sdpa_attention_forward(
+        module, query, key, value, attention_mask, scaling=scaling, **rest
+    )
+    return whole
+
+
+class _Layout:
+    """The blocks of a row in the forms that attention needs, each made once for all layers."""
+
+    def __init__(self, blocks: torch.Tensor) -> None:
+        """``blocks``: ``PackedIds.mask`` for block attention."""
+        self._blocks = blocks[0, 0]
+        pairs: list[list[int]] = self._blocks.tolist()
+        self.lengths = [length for length, _ in pairs]
+        self.prompts = [prompt for _, prompt in pairs]
+        """For each block, the number of its prompt's block; -1 for none."""
+
+    @cached_property
+    def mask(self) -> torch.Tensor:
+        """The mask for SDPA, ``[1, 1, T, T]``."""
+        return dense_mask(self._blocks)
+
+    @cached_property
+    def query_ends(self) -> torch.Tensor:
+        """``[B + 1]``, int32: where the queries of each block begin, and where the last ones end."""
+        return self._starts(self.lengths)
+
+    @cached_property
+    def key_ends(self) -> torch.Tensor:
+        """The same for the keys of each block, those of its prompt included."""
+        return self._starts(self.key_lengths)
+
+    @cached_property
+    def key_lengths(self) -> list[int]:
+        """Number of keys that each block attends to."""
+        pairs = zip(self.lengths, self.prompts, strict=True)
+        return [length + (self.lengths[prompt] if prompt >= 0 else 0) for length, prompt in pairs]
+
+    def with_prompts(self, states: torch.Tensor) -> torch.Tensor:
+        """``[K, H, D]``: states of a row, ``[T, H, D]``, with those of its prompt before each block."""
+        counts = Counter(prompt for prompt in self.prompts if prompt >= 0)
+        if not counts:
+            return states
+        parts = states.split(self.lengths)
+        # the gradients of a prompt's copies are summed in one step, whose result is always the same
+        copies = {prompt: iter(parts[prompt].expand(count, *parts[prompt].shape)) for prompt, count in counts.items()}
+        found: list[torch.Tensor] = []
+        for part, prompt in zip(parts, self.prompts, strict=True):
+            found += [next(copies[prompt]), part] if prompt >= 0 else [part]
+        return torch.cat(found)
+
+    def _starts(self, lengths: Sequence[int]) -> torch.Tensor:
+        return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=self._blocks.device)
+
+
+@lru_cache(maxsize=1)
+def _layout(blocks: torch.Tensor) -> _Layout:
+    """The layout of a row; all layers of a forward pass ask with the same tensor, and tensors are equal by identity."""
+    return _Layout(blocks)
+
+
+def _number_format(states: torch.Tensor) -> torch.dtype:
+    """The number format that SDPA would compute in."""
+    kind = states.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
+
+
+def _has_flash_attention(query: torch.Tensor, number_format: torch.dtype) -> bool:
+    """Whether the device has flash attention for queries ``[1, H, T, D]`` in a number format."""
+    if query.device.type != "cuda" or number_format not in HALVES:
+        return False
+    size = query.shape[-1]
+    return size <= LARGEST_HEAD and size % 8 == 0 and torch.cuda.get_device_capability(query.device) >= FLASH_CAPABILITY
+
+
+def _flash_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: _Layout, scaling: float | None
+) -> torch.Tensor:
+    """``[1, T, H, D]``: attention of a row's queries ``[1, H, T, D]`` and its keys and values."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    queries, keys, values = (states[0].transpose(0, 1) for states in (query, key, value))
+    found = varlen_attn(
+        queries,
+        layout.with_prompts(keys),
+        layout.with_prompts(values),
+        layout.query_ends,
+        layout.key_ends,
+        max(layout.lengths),
+        max(layout.key_lengths),
+        scale=scaling,
+        window_size=(-1, 0),  # causal, where the last query sees the last key
+        enable_gqa=True,
+    )
+    assert isinstance(found, torch.Tensor)
+    return found[None]
+
+
+def _sliced_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    layout: _Layout,
+    scaling: float | None,
+) -> torch.Tensor:
+    """``[1, T, H, D]``: the same by SDPA on slices of the row."""
+    from transformers.integrations.sdpa_attention import repeat_kv
+
     groups = int(getattr(module, "num_key_value_groups", 1))
-    blocks: list[list[int]] = attention_mask[0, 0].tolist()
-    lengths = [length for length, _ in blocks]
-    queries = query.split(lengths, dim=2)
-    keys, values = (repeat_kv(states, groups).split(lengths, dim=2) for states in (key, value))
+    queries = query.split(layout.lengths, dim=2)
+    keys, values = (repeat_kv(states, groups).split(layout.lengths, dim=2) for states in (key, value))
     parts = []
-    for number, (length, prompt) in enumerate(blocks):
+    for number, (length, prompt) in enumerate(zip(layout.lengths, layout.prompts, strict=True)):
         k, v, mask = keys[number], values[number], None
         if prompt >= 0:
             k, v = torch.cat([keys[prompt], k], dim=2), torch.cat([values[prompt], v], dim=2)
@@ -73,4 +196,4 @@ def _attention(
         parts.append(
             scaled_dot_product_attention(queries[number], k, v, attn_mask=mask, is_causal=mask is None, scale=scaling)
         )
-    return torch.cat(parts, dim=2).transpose(1, 2).contiguous(), None
+    return torch.cat(parts, dim=2).transpose(1, 2).contiguous()

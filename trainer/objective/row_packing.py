@@ -156,7 +156,7 @@ def pack_ids(
     if blocks:
         mask = tensor(row.blocks)[None, None]
     elif row.num_shared:
-        mask = _mask(tensor(row.blocks))
+        mask = dense_mask(tensor(row.blocks))
     return PackedIds(
         ids=tensor(row.ids)[None],
         positions=tensor(row.positions)[None],
@@ -210,8 +210,9 @@ def _prompt_length(targets: Sequence[int]) -> int:
     return targets[0] if targets else 0
 
 
-def _mask(blocks: torch.Tensor) -> torch.Tensor:
-    """``[1, 1, T, T]``: each token attends to its own block, up to itself, and to its prompt's block."""
+def dense_mask(blocks: torch.Tensor) -> torch.Tensor:
+    """``[1, 1, T, T]``, bool, from blocks ``[B, 2]``: each token attends to its own block, up to itself, and to its
+    prompt's block."""
     lengths, prompts = blocks.unbind(1)
     number = torch.arange(len(blocks), device=blocks.device).repeat_interleave(lengths)
     visible = (number[:, None] == number) | (prompts[number][:, None] == number)

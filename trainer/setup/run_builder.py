@@ -102,8 +102,7 @@ def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch
     without_dropout(model)
     ranks = RankGroup()
     device = device or next(model.parameters()).device
-    if device.type == "cpu":
-        enable_block_attention(model)
+    enable_block_attention(model)
     has_teacher = wanted.lessons is not None
     needs_initial = wanted.loss.beta > 0 or (has_teacher and settings.teacher.kind is not TeacherKind.EMA)
     initial = frozen_copy(model) if needs_initial else None

@@ -52,6 +52,19 @@ def test_written_files_hold_the_given_weights(tmp_path: Path, tied: bool) -> Non
     assert not any(path.exists() for path in written)
 
 
+@pytest.mark.parametrize("full_precision", [False, True])
+def test_weights_have_the_number_format_of_the_models_files(tmp_path: Path, full_precision: bool) -> None:
+    model = byte_model()
+    model.to(torch.bfloat16).save_pretrained(tmp_path / "model")
+    trained = [(name, tensor.float() + 1e-3) for name, tensor in weights_of(model)]
+    files = WeightFiles(tmp_path / "model", tmp_path, full_precision=full_precision)
+    found = load_file(files.write(trained, 1) / "model.safetensors")
+    files.close()
+    kind = torch.float32 if full_precision else torch.bfloat16
+    assert {tensor.dtype for tensor in found.values()} == {kind}
+    assert all(torch.equal(found[name], tensor.to(kind)) for name, tensor in trained)
+
+
 def test_experts_are_written_under_the_names_of_the_model_files(tmp_path: Path) -> None:
     model = byte_model(kind="mixture")
     model.save_pretrained(tmp_path / "model")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from excise.trainer.objective import block_attention
 from excise.trainer.objective.block_attention import enable_block_attention, uses_block_attention
 from excise.trainer.objective.policy_forward import predicted_logits
 from excise.trainer.objective.row_packing import pack_ids
@@ -43,3 +45,51 @@ def test_models_with_sliding_windows_keep_their_attention(tmp_path: Path) -> Non
     enable_block_attention(whole)
     whole.save_pretrained(tmp_path)  # type: ignore[operator]
     assert "blocks" not in (tmp_path / "config.json").read_text()
+
+
+def reference_varlen(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, query_ends: torch.Tensor, key_ends: torch.Tensor,
+    longest_query: int, longest_key: int, *, scale: float, window_size: tuple[int, int], enable_gqa: bool,
+) -> torch.Tensor:  # fmt: skip
+    """What ``torch.nn.attention.varlen.varlen_attn`` computes, which exists on GPUs only."""
+    assert (window_size, enable_gqa) == ((-1, 0), True)
+    assert query_ends.diff().max() == longest_query
+    assert key_ends.diff().max() == longest_key
+    found = []
+    for place in range(len(query_ends) - 1):
+        q = query[query_ends[place] : query_ends[place + 1]].transpose(0, 1)
+        k, v = (states[key_ends[place] : key_ends[place + 1]].transpose(0, 1) for states in (key, value))
+        k, v = (states.repeat_interleave(len(q) // len(states), 0) for states in (k, v))
+        scores = scale * q @ k.transpose(1, 2)
+        seen = torch.ones_like(scores, dtype=torch.bool).tril(k.shape[1] - q.shape[1])
+        found.append((scores.masked_fill(~seen, -torch.inf).softmax(-1) @ v).transpose(0, 1))
+    return torch.cat(found)
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_flash_attention_gets_the_keys_of_each_block(share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gradient(model: Any, *, blocks: bool) -> torch.Tensor:
+        packed = pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share, blocks=blocks)
+        model.zero_grad()
+        predicted_logits(model, packed).log_softmax(-1)[range(len(packed.targets)), packed.targets].sum().backward()
+        return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+
+    model = tiny_model(0)
+    masked = gradient(model, blocks=False)
+    enable_block_attention(model)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", reference_varlen)
+    monkeypatch.setattr(block_attention, "_has_flash_attention", lambda *_: True)
+    assert close(gradient(model, blocks=True), masked)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.05)])
+def test_a_gpu_computes_the_same_logits(share: bool, dtype: torch.dtype, tolerance: float) -> None:
+    exact = predicted_logits(tiny_model(0), pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share))
+    model = tiny_model(0, dtype).cuda()
+    enable_block_attention(model)
+    assert uses_block_attention(model)
+    found = predicted_logits(model, pack_ids(ANSWERS, DRAWN, torch.device("cuda"), share=share, blocks=True))
+    assert (found.double().cpu() - exact).norm() < tolerance * exact.norm()
