@@ -43,6 +43,8 @@ MAX_CORRECTIONS = 4
 """How often definitions that the compiler misses become stubs, and tests that it names are hidden."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
+MAX_REPEATED = 10
+"""Number of unexpectedly failing tests up to which these are run again."""
 Check = Callable[[PlannedDeletion], object]
 """Raises :class:`Rejected` for a planned deletion that cannot become a task."""
 
@@ -60,16 +62,23 @@ def plan_deletion(
     """Plan the deletion of a feature so that every trusted test that stays visible passes without it.
 
     ``check`` is called before a long suite is run, and raises :class:`Rejected` if that would be in vain. Raises
-    :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that.
+    :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that. Tests that fail
+    once and pass once on the same tree are not trusted any more (:meth:`Workbench.distrust`).
     """
+    plan = _planned(bench, feature, deleter_name, check)
+    return replace(plan, trusted=bench.trusted)
+
+
+def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check) -> PlannedDeletion:
     deleter = get_deleter(deleter_name, bench.repo.language)
     if deleter_name == "path":
         feature = _with_failing_tests(bench, deleter, feature)
     feature, plan = _plan_without_copies(bench, deleter, feature)
     deleter, plan = _plan_that_builds(bench, deleter, feature, plan, check)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
+    check_once = _once(check)  # more hidden tests do not change what it finds
     for _ in range(MAX_WIDENINGS):
-        run, failing = _run_shipped(plan, check)
+        run, failing = _run_shipped(plan, check_once)
         if not failing:
             return plan
         wider = _whole_functions(bench, [*plan.hidden, *plan.exposed, *failing])
@@ -77,8 +86,21 @@ def plan_deletion(
             return _shrink(plan, deleter, feature, failing, run, check)
         only = frozenset(plan.deletion.removed) & set(feature.symbols)
         plan = _plan(bench, deleter, feature, wider, only=only)
-    run, failing = _run_shipped(plan, check)
+    run, failing = _run_shipped(plan, check_once)
     return _shrink(plan, deleter, feature, failing, run, check) if failing else plan
+
+
+def _once(check: Check) -> Check:
+    """The check without its later calls; a call that raises does not count."""
+    passed = False
+
+    def check_once(plan: PlannedDeletion) -> None:
+        nonlocal passed
+        if not passed:
+            check(plan)
+        passed = True
+
+    return check_once
 
 
 def _plan_that_builds(
@@ -274,13 +296,30 @@ def _run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str
     if bench.baseline.suite_s() > QUICK_SUITE_S:
         near = bench.nearest_tests(plan.hidden, list(plan.edits("shipped")))
         if near:
-            run = plan.run("shipped", ids=near)
-            failing = [t for t in not_passing(run, near) if t not in expected_failures]
-            if failing or run.worker is not WorkerOutcome.OK:
-                return _require_ended(run), failing
+            run = _require_ended(plan.run("shipped", ids=near))
+            failing = _failing_again(plan, [t for t in not_passing(run, near) if t not in expected_failures])
+            if failing:
+                return run, failing
         check(plan)
     run = _require_ended(plan.run("shipped"))
-    return run, [t for t in not_passing(run, sorted(bench.trusted)) if t not in expected_failures]
+    failing = [t for t in not_passing(run, sorted(bench.trusted)) if t not in expected_failures]
+    return run, _failing_again(plan, failing)
+
+
+def _failing_again(plan: PlannedDeletion, failing: list[str]) -> list[str]:
+    """Those of a few failing tests of the shipped tree that fail a second time, too.
+
+    The others are not trusted any more: they fail now and then, on a busy machine perhaps, and do not need the code.
+    """
+    bench = plan.bench
+    if not failing or len(failing) > MAX_REPEATED or bench.expected_s(failing) > QUICK_SUITE_S:
+        return failing
+    again = plan.run("shipped", ids=failing, number=1)
+    if again.worker is not WorkerOutcome.OK:
+        return failing
+    steady = not_passing(again, failing)
+    bench.distrust(set(failing).difference(steady))
+    return [test for test in failing if test in steady]
 
 
 def _require_ended(run: TestRun) -> TestRun:

@@ -187,6 +187,12 @@ class Workbench:
         finally:
             self.trusted = trusted
 
+    def distrust(self, tests: Collection[str]) -> None:
+        """Do not trust tests until the end of the surrounding :meth:`without`."""
+        if tests:
+            logger.info("unsteady tests", extra={"repo": self.repo.repo, "tests": sorted(tests)})
+            self.trusted = self.trusted.difference(tests)
+
     @cached_property
     def documents(self) -> dict[str, str]:
         """Path to text of the documentation files that problem statements may quote."""

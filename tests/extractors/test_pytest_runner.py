@@ -183,6 +183,28 @@ def test_a_hypothesis_profile_that_nothing_registers_ends_no_run(bench: Workbenc
     assert [str(result.status) for result in run.results] == ["PASSED"], run.detail
 
 
+def test_hypothesis_does_not_simplify_what_fails(bench: Workbench) -> None:
+    stand_in = """
+import enum
+Phase = enum.Enum("Phase", "explicit generate target shrink explain")
+class settings:
+    def __init__(self, **given): self.__dict__.update(given)
+    def register_profile(name, parent, **given): profiles[name] = settings(**{**vars(parent), **given})
+    def load_profile(name): settings.default = profiles[name]
+settings.default = settings(phases=tuple(Phase))
+profiles = {"default": settings.default}
+"""
+    test = """
+import hypothesis
+def test_start():
+    assert [phase.name for phase in hypothesis.settings.default.phases] == ["explicit", "generate", "target"]
+    assert hypothesis.settings.default.derandomize
+"""
+    edits = {"conftest.py": b"", "hypothesis.py": stand_in.encode(), "tests/test_walk.py": test.encode()}
+    run = bench.run(edits, ids=["tests/test_walk.py::test_start"])
+    assert [str(result.status) for result in run.results] == ["PASSED"], run.results
+
+
 def test_tests_that_hang_untouched_are_left_out_of_later_runs(bench: Workbench) -> None:
     hung, slow = "tests/test_walk.py::test_start", "tests/test_round.py::test_ring[1-1-0]"
     statuses = {test: status for test, status in bench.baseline.statuses.items() if test != hung}

@@ -13,7 +13,7 @@ from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.patches.git_patches import touched, unified
 from excise.errors import DeletionRefused
 from excise.pipeline.stages.prove_stage import prove_shard
-from excise.types import Feature, FeatureKind, GateOutcome, Task, Visibility, WorkerOutcome
+from excise.types import Feature, FeatureKind, GateOutcome, Status, Task, Visibility, WorkerOutcome
 from excise.verifiers import candidate
 from excise.verifiers.gates.all_gates import CLAIMS
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
@@ -70,6 +70,30 @@ def test_a_method_stays_that_a_function_calls_in_all_of_its_tests(vary) -> None:
 
 
 # --------------------------------------------------------------------------------------- accepted
+def test_a_test_that_fails_now_and_then_is_neither_hidden_nor_required(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, wholes = bench.run, []
+    unsteady = next(test for test in sorted(bench.trusted) if not test.startswith("tests/test_walk.py"))
+
+    def failing_once(edits, *, ids=None, **more):
+        found = run(edits, ids=ids, **more)
+        wholes.append(ids)
+        if ids is None and wholes.count(None) == 1:
+            results = [replace(r, status=Status.FAILED) if r.test_id == unsteady else r for r in found.results]
+            found = replace(found, results=tuple(results))
+        return found
+
+    monkeypatch.setattr(bench, "run", failing_once)
+    task = accepted(prove(bench, feature(bench, WALK), "remove"))
+    assert [unsteady] in wholes
+    assert wholes.count(None) == 1
+    assert set(task.fail_to_pass) == set(WALK_TESTS)
+    assert unsteady not in task.pass_to_pass
+    assert unsteady not in task.hidden
+    assert unsteady in bench.trusted
+
+
 def test_tests_that_pass_only_beside_others_are_left_out(vary) -> None:
     needy = WALK_TEST_SOURCE + "\n\ndef test_start():\n    assert list(spiral(1)) == [(0, 0)]\n"
     needy += "    import sys\n    assert any(name.endswith('test_squares') for name in sys.modules)\n"

@@ -108,13 +108,24 @@ class Plugin:
     # selection and order -------------------------------------------------------------------
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config):
-        """Make hypothesis, if the project uses it, draw the same examples in every run."""
+        """Make hypothesis, if the project uses it, draw the same examples in every run and stop at a failing one.
+
+        To look for a simpler one, and for what those that fail have in common, would take far longer.
+        """
         try:
             from hypothesis import settings
 
             with contextlib.suppress(Exception):  # no profile is named, or it is not registered
                 settings.load_profile(profile_of(self.request.get("args", []))[0])
-            settings.register_profile("excise", parent=settings.default, derandomize=True, database=None, deadline=None)
+            parent = settings.default
+            settings.register_profile(
+                "excise",
+                parent=parent,
+                derandomize=True,
+                database=None,
+                deadline=None,
+                phases=[phase for phase in parent.phases if phase.name not in ("shrink", "explain")],
+            )
             settings.load_profile("excise")
         except Exception:
             pass
