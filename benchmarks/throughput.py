@@ -62,12 +62,13 @@ def report_step(tokens: int, seconds: float) -> None:
 def excise_steps(options: argparse.Namespace) -> None:
     """Make training steps with excise when the parent process requests them."""
     import torch
+    from token_tasks import rollout_of
     from transformers import AutoModelForCausalLM
 
     from excise.trainer.engines.transformers_engine import TransformersEngine, TransformersOptions
     from excise.trainer.loop.learner import Learner, LearnerSettings
     from excise.trainer.objective.block_attention import enable_block_attention
-    from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Segment, Turn
+    from excise.trainer.rollout_types import Group, Sampling
 
     model = AutoModelForCausalLM.from_pretrained(options.model, dtype=torch.float32)
     enable_block_attention(model)
@@ -77,29 +78,16 @@ def excise_steps(options: argparse.Namespace) -> None:
     stop = (int(model.config.eos_token_id),)
     prompts = prompts_of(options.model, options.prompts, options.prompt_tokens)
 
-    def rollout(number: int, prompt: Ids, answer: Generation) -> Rollout:
-        before = len(prompt)
-        segment = Segment(
-            ids=(*prompt, *answer.ids),
-            sampled=(False,) * before + (True,) * len(answer.ids),
-            logprobs=(0.0,) * before + answer.logprobs,
-            versions=(-1,) * before + answer.versions,
-            turns=(Turn(start=before, end=before + len(answer.ids), stop=answer.stop),),
-        )
-        name = f"r{number}"
-        earned = reward(list(answer.ids))
-        return Rollout(
-            rollout_id=name, group_id="g", instance_id="t", segments=(segment,), ending=Ending.FINISHED,
-            task_reward=earned,
-        )  # fmt: skip
-
     async def steps() -> None:
         for version, _ in enumerate(turns()):
             began = time.perf_counter()
             sampling = Sampling(max_tokens=options.answer_tokens, stop_ids=stop)
             repeated = [prompt for prompt in prompts for _ in range(options.answers)]
             answers = await engine.generate(repeated, sampling)
-            made = [rollout(n, repeated[n], answer) for n, answer in enumerate(answers)]
+            made = [
+                rollout_of(f"r{n}", "g", repeated[n], answer, reward(list(answer.ids)))
+                for n, answer in enumerate(answers)
+            ]
             groups = [
                 Group(group_id=str(n), instance_id="t", rollouts=tuple(made[n : n + options.answers]))
                 for n in range(0, len(made), options.answers)

@@ -28,13 +28,18 @@ class TokenTasks:
         sampling = Sampling(max_tokens=self.answer_tokens, seed=seed)
         answers = await self.engine.generate([prompt] * size, sampling)
         rollouts = tuple(
-            rollout_of(f"{group_id}-{number}", group_id, prompt, answer, sum(i % CLASSES == wanted for i in answer.ids))
+            rollout_of(f"{group_id}-{number}", group_id, prompt, answer, share_of(wanted, answer))
             for number, answer in enumerate(answers)
         )
         return Group(group_id=group_id, instance_id=instance_id, rollouts=rollouts)
 
 
-def rollout_of(name: str, group_id: str, prompt: Sequence[int], answer: Generation, num_wanted: int) -> Rollout:
+def share_of(wanted: int, answer: Generation) -> float:
+    """The share of a class in the tokens of an answer."""
+    return sum(token % CLASSES == wanted for token in answer.ids) / len(answer.ids)
+
+
+def rollout_of(name: str, group_id: str, prompt: Sequence[int], answer: Generation, reward: float) -> Rollout:
     """A rollout of one turn."""
     before = len(prompt)
     segment = Segment(
@@ -46,7 +51,7 @@ def rollout_of(name: str, group_id: str, prompt: Sequence[int], answer: Generati
     )
     return Rollout(
         rollout_id=name, group_id=group_id, instance_id="t", segments=(segment,), ending=Ending.FINISHED,
-        task_reward=num_wanted / len(answer.ids), usage=Usage(final=len(answer.ids), num_turns=1),
+        task_reward=reward, usage=Usage(final=len(answer.ids), num_turns=1),
     )  # fmt: skip
 
 
