@@ -49,7 +49,7 @@ from excise.trainer.rollout_types import Group, Sampling
 
 sys.path.insert(0, str(Path(__file__).parent))
 from gpu_bench import SIZES, Bench, Workload
-from token_tasks import Classes, TokenTasks
+from token_tasks import ClassCurriculum, TokenTasks
 
 
 def flat_gradient(model: Any) -> torch.Tensor:
@@ -321,7 +321,7 @@ def loop_part(bench: Bench) -> dict[str, Any]:
             engine = TransformersEngine(sampler, options)
         metered = MeteredEngine(engine)
         maker = TokenTasks(metered, SIZES[bench.size]["vocab_size"], work.prompt_tokens, work.answer_tokens)
-        components = RunComponents(learner=learner, engine=metered, maker=maker, curriculum=Classes())
+        components = RunComponents(learner=learner, engine=metered, maker=maker, curriculum=ClassCurriculum())
         try:
             with ProgressDisplay(Console(file=sys.stderr), steps=steps, quiet=True) as display:
                 await Controller(components, settings, folder / "run", display).run(resume=False)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from token_tasks import rollout_of
 
 from excise.trainer.loop.learner import Learner, LearnerSettings
 from excise.trainer.objective.block_attention import enable_block_attention
 from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
-from excise.trainer.rollout_types import Ending, Group, Rollout, Segment, Stop, Turn
+from excise.trainer.rollout_types import Generation, Group, Rollout, Stop
 
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"vocab_size": 512, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
@@ -97,19 +98,10 @@ class Bench:
         return [list(rollout.segments[0].ids[: self.work.prompt_tokens]) for rollout in rollouts]
 
     def _rollout(self, rng: random.Random, vocabulary: int, prompt: list[int], length: int, number: int) -> Rollout:
-        answer, before = [rng.randrange(vocabulary) for _ in range(length)], len(prompt)
+        ids = tuple(rng.randrange(vocabulary) for _ in range(length))
         logprob = -torch.log(torch.tensor(float(vocabulary))).item()
-        segment = Segment(
-            ids=(*prompt, *answer),
-            sampled=(False,) * before + (True,) * length,
-            logprobs=(0.0,) * before + (logprob,) * length,
-            versions=(-1,) * before + (0,) * length,
-            turns=(Turn(start=before, end=before + length, stop=Stop.LENGTH),),
-        )
-        return Rollout(
-            rollout_id=f"r{number}", group_id="g", instance_id="t", segments=(segment,), ending=Ending.FINISHED,
-            task_reward=float(number % 2),
-        )  # fmt: skip
+        answer = Generation(ids=ids, logprobs=(logprob,) * length, versions=(0,) * length, stop=Stop.LENGTH)
+        return rollout_of(f"r{number}", "g", prompt, answer, float(number % 2))
 
     def synchronize(self) -> None:
         """Wait for the device."""

@@ -55,7 +55,7 @@ def rollout_of(name: str, group_id: str, prompt: Sequence[int], answer: Generati
     )  # fmt: skip
 
 
-class Classes:
+class ClassCurriculum:
     """A curriculum that names the classes of tokens in turn."""
 
     has_pending_requests = False

@@ -23,7 +23,7 @@ from excise.trainer.objective.row_packing import can_share, dense_mask
 
 NAME = "excise_blocks"
 """Name under which this implementation is registered with transformers."""
-HALVES = (torch.bfloat16, torch.float16)
+HALF_PRECISION = (torch.bfloat16, torch.float16)
 """Number formats of flash attention."""
 LARGEST_HEAD = 256
 """Largest size of a head that flash attention supports; sizes are multiples of 8."""
@@ -98,14 +98,14 @@ class _Layout:
         return dense_mask(self._blocks)
 
     @cached_property
-    def query_ends(self) -> torch.Tensor:
+    def query_offsets(self) -> torch.Tensor:
         """``[B + 1]``, int32: where the queries of each block begin, and where the last ones end."""
-        return self._starts(self.lengths)
+        return self._offsets(self.lengths)
 
     @cached_property
-    def key_ends(self) -> torch.Tensor:
+    def key_offsets(self) -> torch.Tensor:
         """The same for the keys of each block, those of its prompt included."""
-        return self._starts(self.key_lengths)
+        return self._offsets(self.key_lengths)
 
     @cached_property
     def key_lengths(self) -> list[int]:
@@ -126,7 +126,7 @@ class _Layout:
             found += [next(copies[prompt]), part] if prompt >= 0 else [part]
         return torch.cat(found)
 
-    def _starts(self, lengths: Sequence[int]) -> torch.Tensor:
+    def _offsets(self, lengths: Sequence[int]) -> torch.Tensor:
         return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=self._blocks.device)
 
 
@@ -144,7 +144,7 @@ def _number_format(states: torch.Tensor) -> torch.dtype:
 
 def _has_flash_attention(query: torch.Tensor, number_format: torch.dtype) -> bool:
     """Whether the device has flash attention for queries ``[1, H, T, D]`` in a number format."""
-    if query.device.type != "cuda" or number_format not in HALVES:
+    if query.device.type != "cuda" or number_format not in HALF_PRECISION:
         return False
     size = query.shape[-1]
     return size <= LARGEST_HEAD and size % 8 == 0 and torch.cuda.get_device_capability(query.device) >= FLASH_CAPABILITY
@@ -161,8 +161,8 @@ def _flash_attention(
         queries,
         layout.with_prompts(keys),
         layout.with_prompts(values),
-        layout.query_ends,
-        layout.key_ends,
+        layout.query_offsets,
+        layout.key_offsets,
         max(layout.lengths),
         max(layout.key_lengths),
         scale=scaling,

@@ -48,17 +48,17 @@ def test_models_with_sliding_windows_keep_their_attention(tmp_path: Path) -> Non
 
 
 def reference_varlen(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, query_ends: torch.Tensor, key_ends: torch.Tensor,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, query_offsets: torch.Tensor, key_offsets: torch.Tensor,
     longest_query: int, longest_key: int, *, scale: float, window_size: tuple[int, int], enable_gqa: bool,
 ) -> torch.Tensor:  # fmt: skip
     """What ``torch.nn.attention.varlen.varlen_attn`` computes, which exists on GPUs only."""
     assert (window_size, enable_gqa) == ((-1, 0), True)
-    assert query_ends.diff().max() == longest_query
-    assert key_ends.diff().max() == longest_key
+    assert query_offsets.diff().max() == longest_query
+    assert key_offsets.diff().max() == longest_key
     found = []
-    for place in range(len(query_ends) - 1):
-        q = query[query_ends[place] : query_ends[place + 1]].transpose(0, 1)
-        k, v = (states[key_ends[place] : key_ends[place + 1]].transpose(0, 1) for states in (key, value))
+    for place in range(len(query_offsets) - 1):
+        q = query[query_offsets[place] : query_offsets[place + 1]].transpose(0, 1)
+        k, v = (states[key_offsets[place] : key_offsets[place + 1]].transpose(0, 1) for states in (key, value))
         k, v = (states.repeat_interleave(len(q) // len(states), 0) for states in (k, v))
         scores = scale * q @ k.transpose(1, 2)
         seen = torch.ones_like(scores, dtype=torch.bool).tril(k.shape[1] - q.shape[1])
