@@ -175,6 +175,37 @@ def test_exactly_the_requested_tests_run(bench: Workbench) -> None:
     assert (nothing.finished, set(nothing.statuses().values())) == (True, {Status.MISSING})
 
 
+OTHER_MAKERS = {
+    "nobody": "",
+    "a hook of a conftest": """
+import pytest
+def pytest_pycollect_makeitem(collector, name, obj):
+    if name == "table":
+        return [pytest.Function.from_parent(collector, name="test_" + row, callobj=lambda: None) for row in obj]
+""",
+    "a hook that gives parameters": "def pytest_generate_tests(metafunc): metafunc.fixturenames",
+}
+
+
+@pytest.mark.parametrize("maker", OTHER_MAKERS)
+def test_nothing_is_made_of_names_that_no_requested_test_has_if_pytest_alone_makes_tests(vary, maker: str) -> None:
+    file = """
+import pytest
+table = ["row"]
+class TestIt:
+    @pytest.mark.parametrize("value", ["a::b", "[c]"])
+    def test_method(self, value): pass
+    def test_other(self): pass
+@pytest.mark.parametrize("missing", [1])
+def test_cannot_be_collected(): pass
+"""
+    bench = vary({"tests/conftest.py": OTHER_MAKERS[maker], "tests/test_it.py": file}, only=True)
+    ids = [f"tests/test_it.py::TestIt::test_method[{value}]" for value in ("a::b", "[c]")]
+    run = bench.run({}, ids=ids if maker == "nobody" else [*ids, "tests/test_it.py::test_row"])
+    passed = {result.test_id for result in run.results if result.status is Status.PASSED}
+    assert (passed, bool(run.collect_errors)) == ((set(ids), False) if maker == "nobody" else (set(), True))
+
+
 def test_a_hypothesis_profile_that_nothing_registers_ends_no_run(bench: Workbench) -> None:
     environment = bench.prepared.environment
     recipe = replace(environment.recipe, test_args=("--hypothesis-profile=ci", "--hypothesis-profile", "less", "-q"))

@@ -33,6 +33,9 @@ MESSAGE_LENGTH = 300
 WORST = ["MISSING", "PASSED", "XFAIL", "SKIPPED", "FAILED", "ERROR"]
 """Statuses; of the phases of a test, the status that is last here counts."""
 
+COLLECTING = frozenset(["python", "unittest", "fixtures", "funcmanage", "anyio"])
+"""Names of the plugins whose hooks make tests from names as pytest itself does."""
+
 
 class Report:
     """The report file. Lines are written without a buffer, so that a killed run keeps its results.
@@ -97,6 +100,8 @@ class Plugin:
         self.phases = {}
         self.finished = None
         self.begin(request, report)
+        self.leading = None if self.ids is None else names_leading_to(self.ids)
+        self.asked = None, False
 
     def begin(self, request, report):
         """Take a request, and the report for its results."""
@@ -139,6 +144,15 @@ class Plugin:
         """Turn the garbage collector on for the project's code; what pytest has made until now is left out."""
         gc.freeze()
         gc.enable()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self, collector, name):
+        """Make no tests from names that lead to none of the requested ones, which is most of a long file."""
+        if self.leading is None or collector.nodeid + "::" + name in self.leading:
+            return None
+        if self.asked[0] is not collector:
+            self.asked = collector, is_collected_by_pytest(collector.ihook)
+        return [] if self.asked[1] else None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
@@ -188,6 +202,24 @@ class Plugin:
             if module is not None:
                 where = getattr(module, "__file__", None) or str(list(getattr(module, "__path__", [])))
                 self.report.write("imported", name=name, file=where)
+
+
+def names_leading_to(ids):
+    """Ids of tests without their parameters, and of the classes that they are in."""
+    found = set()
+    for plain in {test_id.partition("[")[0] for test_id in ids}:
+        parts = plain.split("::")
+        found.update("::".join(parts[:count]) for count in range(2, len(parts) + 1))
+    return found
+
+
+def is_collected_by_pytest(hook):
+    """Whether pytest alone makes tests from names: those of a plugin may have other ids, or it may miss some."""
+    for maker in hook.pytest_pycollect_makeitem.get_hookimpls() + hook.pytest_generate_tests.get_hookimpls():
+        wraps = maker.hookwrapper or getattr(maker, "wrapper", False)
+        if not wraps and maker.plugin_name not in COLLECTING and not isinstance(maker.plugin, Plugin):
+            return False
+    return True
 
 
 class TimeLimit:
