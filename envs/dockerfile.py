@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project:
         _system(recipe),
         f"RUN pip install --no-cache-dir ${{UV_DEFAULT_INDEX:+--index-url $UV_DEFAULT_INDEX}} uv=={uv_version()} \\\n"
         f" && uv venv {ENV} && useradd --non-unique --uid 1000 --create-home --home-dir {HOME} agent",
-        variable_lines(repo, recipe),
+        variable_lines(recipe, python_variables(repo)),
         *installation_lines(repo, environment, lock=lock, project=project),
         f"RUN chown -R agent {REPO} {ENV}\nUSER agent",
         f"CMD {json.dumps(run_command(recipe))}",
@@ -121,10 +122,15 @@ def _system(recipe: Recipe) -> str:
     return " \\\n".join([*lines, " && rm -rf /var/lib/apt/lists/*"])
 
 
-def variable_lines(repo: Repo, recipe: Recipe) -> str:
-    """The instruction that sets the variables of build and test runs."""
-    inherited = {name: value for name, value in base_env(VIRTUAL_ENVIRONMENT).items() if name not in _OURS}
-    settings = inherited | version_variables(repo) | dict(recipe.env)
+def python_variables(repo: Repo) -> Mapping[str, str]:
+    """The variables of a virtual environment, besides those of the recipe."""
+    return {**VIRTUAL_ENVIRONMENT, **version_variables(repo)}
+
+
+def variable_lines(recipe: Recipe, more: Mapping[str, str]) -> str:
+    """The instruction that sets the variables of build and test runs; ``more`` are those of the language."""
+    inherited = {name: value for name, value in base_env(more).items() if name not in _OURS}
+    settings = inherited | dict(recipe.env)
     lines = [f"PATH={ENV}/bin:$PATH", *(f"{name}={json.dumps(value)}" for name, value in settings.items())]
     return "ENV " + " \\\n    ".join(lines)
 

@@ -18,6 +18,7 @@ from excise.envs.dockerfile import (
     image_name,
     installation_lines,
     project_packages,
+    python_variables,
     run_command,
     variable_lines,
 )
@@ -85,7 +86,7 @@ def task_image_text(repo: Repo, environment: Environment) -> str:
         "    rm -rf /var/lib/apt/lists/*; fi",
         "RUN grep -q ^agent: /etc/passwd || echo agent:x:1000:1000::" + HOME + ":/bin/sh >>/etc/passwd; \\\n"
         f"    mkdir -p {HOME} && chown 1000:1000 {HOME}",
-        variable_lines(repo, recipe),
+        variable_lines(recipe, python_variables(repo)),
         "FROM base AS build",
         "# Package index and certificates to use instead of uv's own: --build-arg UV_DEFAULT_INDEX=URL\n"
         "ARG UV_DEFAULT_INDEX\nARG SSL_CERT_FILE\nARG PIP_CERT",

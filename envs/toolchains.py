@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, cast
 
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.languages import language_part
+from excise.protocols import TaskImage
 from excise.types import Environment, Recipe, Repo, SourceSpec
 
 
@@ -58,6 +59,16 @@ class Toolchain(Protocol):
 
     def versions(self, environment: Environment) -> Mapping[str, str]:
         """Names of the tools that decide the results of tests, to their versions: for certificates."""
+        ...
+
+    def image(
+        self, repo: Repo, environment: Environment, sources: Path, layers: Callable[[], Mapping[str, Path]]
+    ) -> TaskImage:
+        """The image that all tasks of an environment share, without sources of the project.
+
+        ``sources`` is the archive of the untouched sources. ``layers`` gives the folders of the installed environment
+        by their places in the image; it may have to build it, so it is called only where they are needed.
+        """
         ...
 
 

@@ -10,7 +10,16 @@ from excise.errors import EnvironmentFailure
 from excise.extractors.compiled_codebase import CompiledCodebase
 from excise.extractors.test_reports import executed_symbols
 from excise.extractors.test_reports.runner_program import RunnerProgram
-from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
+from excise.protocols import (
+    Codebase,
+    CoveragePass,
+    CoverageRequest,
+    ForkServer,
+    PlainRun,
+    Session,
+    Start,
+    TestRunRequest,
+)
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
 C = TypeVar("C", bound=CompiledCodebase[Any])
@@ -38,6 +47,17 @@ class CompiledLanguage(Generic[C]):
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
         """Build and run the tests; see :meth:`excise.protocols.Language.run_tests`."""
         return self._runner.run_tests(session, recipe, request)
+
+    def plain_run(
+        self,
+        recipe: Recipe,
+        ids: Sequence[str],
+        *,
+        timeout_s: float,  # noqa: ARG002  (the caller ends the program)
+        test_timeout_s: float,
+    ) -> PlainRun:
+        """What runs the tests outside excise; see :meth:`excise.protocols.Language.plain_run`."""
+        return self._runner.plain_run(recipe, ids, test_timeout_s=test_timeout_s)
 
     def map_coverage(
         self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest

@@ -13,7 +13,7 @@ CHECKOUT_SCRIPT = f"""#!/bin/sh
 # Lays a task's tree into {WORKDIR} (or $EXCISE_CHECKOUT), as a repository with one commit; deletes both files.
 set -eu
 cd "${{EXCISE_CHECKOUT:-{WORKDIR}}}"
-work=$(mktemp -d)
+work=$(mktemp -d) made=$(mktemp -d)
 tar -xzmf {ARCHIVE} -C "$work"
 mkdir -p "$work/.git/info"
 # what the installation made here is no part of the repository, nor of a solution
@@ -29,8 +29,18 @@ find . \\( -type f -o -type l \\) ! -name {ARCHIVE} ! -name {SCRIPT} | sed 's/^\
     git add --all --force
     git commit --quiet --allow-empty --no-verify --message=Import
 )
+# where the installation made another file than the one in the repository, tests were proven with the former
+find . \\( -type f -o -type l \\) ! -name {ARCHIVE} ! -name {SCRIPT} | while IFS= read -r path; do
+    [ -f "$work/$path" ] && ! cmp -s "$path" "$work/$path" || continue
+    mkdir -p "$made/$(dirname "$path")"
+    mv "$path" "$made/$path"
+done
 cp -RP "$work/." .
-rm -rf "$work" {ARCHIVE} {SCRIPT}
+(cd "$made" && find . -type f -o -type l) | while IFS= read -r path; do
+    mv -f "$made/$path" "$path"
+    git update-index --skip-worktree -- "$path"
+done
+rm -rf "$work" "$made" {ARCHIVE} {SCRIPT}
 """
 """Makes the commit that :func:`excise.verifiers.shipped_tree.commit` makes."""
 UNPACK = f"[ ! -e {WORKDIR}/{SCRIPT} ] || sh {WORKDIR}/{SCRIPT}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ EXPORTERS = {
     "verifiers": "excise.datasets.exports.verifiers_taskset:VerifiersExporter",
 }
 """Format name to ``module:class``."""
+PYTHON_ALONE = frozenset({"r2e-gym", "swe-rebench", "swe-smith"})
+"""Formats whose harnesses run pytest, so that tasks in other languages are left out."""
 REPORT = "EXPORT.md"
 """File of an export that says what was written, how to use it, and what the format could not carry."""
 
@@ -49,12 +52,19 @@ class TaskSelection:
     """The project; ``None`` for all."""
     restated: Callable[[Task], Task] = lambda task: task
     """Gives a task the statement that is exported."""
+    language: str = ""
+    """The only language whose tasks are exported; empty for all."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Number of tasks in other languages that :meth:`tasks` has passed over."""
 
     def tasks(self) -> Iterator[ExportedTask]:
         """The tasks, sorted by instance id, without quarantined ones."""
         repos = {repo.tree: repo for repo in self.taskset.repos()}
         environments: dict[str, Environment] = {}
         for row in self.taskset.task_rows(self.repo):
+            if self.language not in ("", row["language"]):
+                self.left_out[row["language"]] += 1
+                continue
             task, certificate = self.restated(task_from(row)), certificate_from(row)
             if certificate is None or task.tree not in repos:
                 raise StoreError(f"The set has no sources or no certificate of {task.instance_id}.")
@@ -109,15 +119,34 @@ def export(
     """
     chosen = exporter(name)
     _refuse_other_folders(name, into)
-    selection = TaskSelection(taskset=taskset, materials=materials, name=set_name(into), repo=repo, restated=restated)
+    selection = TaskSelection(
+        taskset=taskset,
+        materials=materials,
+        name=set_name(into),
+        repo=repo,
+        restated=restated,
+        language="python" if name in PYTHON_ALONE else "",
+    )
     with store_errors(f"export to {into}"):
         into.mkdir(parents=True, exist_ok=True)
         replace_lines(into / REPORT, [_title(name), "", "Not finished."])
         report = chosen.export(selection, into)
+        if selection.left_out:
+            report = _without_others(name, report, selection.left_out)
         if not write_set(selection, into):
             report = replace(report, not_carried=(*report.not_carried, NO_SET))
         replace_lines(into / REPORT, _report_lines(name, report))
     return report
+
+
+def _without_others(name: str, report: ExportReport, left_out: Counter[str]) -> ExportReport:
+    """The report that also says which tasks were left out. Raises :class:`ConfigError` if all were."""
+    counts = ", ".join(f"{number} in {language}" for language, number in sorted(left_out.items()))
+    if not report.num_tasks:
+        others = ", ".join(sorted(EXPORTERS.keys() - PYTHON_ALONE))
+        raise ConfigError(f"{name} has a place for tasks in Python alone (here: {counts}). Choose from {others}.")
+    text = f"Tasks in other languages, since its harness runs pytest: {counts}."
+    return replace(report, not_carried=(*report.not_carried, text))
 
 
 def _refuse_other_folders(name: str, into: Path) -> None:

@@ -14,9 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from excise.envs.go.debian_modules import GOCODE, find_modules
-from excise.envs.go.manifests import IMPORT_PATH, GoManifest, read_manifest
-from excise.envs.install.debian_toolchain import (
+from excise.envs.debian_toolchain import (
     RECORD,
     DebianToolchain,
     install_once,
@@ -24,6 +22,8 @@ from excise.envs.install.debian_toolchain import (
     require_done,
     require_version,
 )
+from excise.envs.go.debian_modules import GOCODE, find_modules
+from excise.envs.go.manifests import IMPORT_PATH, GoManifest, read_manifest
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import interpreter_of
 from excise.envs.sandbox.debian_packages import DebianPackages
@@ -34,7 +34,7 @@ from excise.errors import EnvironmentFailure
 from excise.protocols import Mount, Session
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
-VERSION = 3
+VERSION = 4
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 PACKAGE = "golang-go"
 """The Debian package with the toolchain."""
@@ -48,6 +48,8 @@ VARIABLES = {
     "GO111MODULE": "on",
 }
 """No network, no C compiler, and no settings but the module's own."""
+_ENTRY = re.compile(rb"v1 [0-9a-f]+ [0-9a-f]+ +\d+( +\d+)\n")
+"""An entry of go's build cache: hashes, size, and a time in nanoseconds."""
 _VERSIONED = re.compile(r"golang-(\d+\.\d+)-go")
 _FOREIGN = (
     "{{if .Standard}}{{.ImportPath}}{{else}}{{with .Module}}{{if not .Main}}{{$.ImportPath}}{{end}}{{end}}{{end}}"
@@ -146,6 +148,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
             done = session.exec(["go", "build", *foreign], timeout_s=request.timeout_s, cwd=REPO)
             require_done(done, f"{request.repo.repo}: the packages that it uses do not compile")
         session.snapshot(OUTPUTS, final / "outputs")
+    _equalise(final / "outputs")
     open_to_all(final / "outputs")
     lock = (recipe.requirements[0], *modules)
     files = (path.relative_to(final / "built").as_posix() for path in (final / "built").rglob("*") if path.is_file())
@@ -163,6 +166,14 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
         install_s=round(time.monotonic() - began, 1),
     )
     (final / RECORD).write_bytes(to_json(environment, indent=2))
+
+
+def _equalise(outputs: Path) -> None:
+    """Set the times in go's cache entries to the same one, so that equal environments have equal files."""
+    for entry in outputs.glob("??/*-a"):
+        text = entry.read_bytes()
+        if found := _ENTRY.fullmatch(text):
+            entry.write_bytes(text[: found.start(1)] + b"1".rjust(len(found[1])) + b"\n")
 
 
 def _add_modules(request: InstallRequest, manifest: GoManifest, built: Path) -> str:

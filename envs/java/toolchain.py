@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from excise.envs.install.debian_toolchain import (
+from excise.envs.debian_toolchain import (
     RECORD,
     DebianToolchain,
     install_once,

@@ -6,16 +6,18 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import find_interpreters, interpreter_of
 from excise.envs.javascript.npm import NODE_PACKAGE, install_lock, link_programs, node_version, resolve
 from excise.envs.javascript.package_manifest import read_project
+from excise.envs.packed_image import packed_image
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, open_to_all
 from excise.errors import EnvironmentFailure
+from excise.protocols import TaskImage
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, from_json, to_dict, to_json
@@ -102,6 +104,12 @@ class JavaScriptToolchain:
         """Those of node, and of the test runners and compilers that are installed."""
         lock = dict(line.rpartition("==")[::2] for line in environment.lock)
         return {name: lock[name] for name in (_NODE, *_RUNNERS, *_COMPILERS) if name in lock}
+
+    def image(
+        self, repo: Repo, environment: Environment, sources: Path, layers: Callable[[], Mapping[str, Path]]
+    ) -> TaskImage:
+        """An image that holds the installed layers."""
+        return packed_image(repo, environment, sources, layers())
 
 
 def _empty(cache: Path) -> Path:

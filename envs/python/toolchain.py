@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from excise.envs.install.build_from_lock import third_party_byte_code
@@ -13,6 +13,8 @@ from excise.envs.install.variables import VIRTUAL_ENVIRONMENT
 from excise.envs.interpreters import find_interpreters
 from excise.envs.model_driven.install_commands import install_commands
 from excise.envs.plan.plan_recipe import plan_recipe
+from excise.envs.task_image import image_tag, task_image_files
+from excise.protocols import TaskImage
 from excise.types import Environment, Recipe, Repo, SourceSpec
 
 
@@ -55,6 +57,16 @@ class PythonToolchain:
         """The interpreter and pytest."""
         lock = dict(line.partition("==")[::2] for line in environment.lock)
         return {"python": environment.recipe.python, "pytest": lock.get("pytest", "")}
+
+    def image(
+        self,
+        repo: Repo,
+        environment: Environment,
+        sources: Path,
+        layers: Callable[[], Mapping[str, Path]],  # noqa: ARG002
+    ) -> TaskImage:
+        """An image that installs the locked distributions when it is built."""
+        return TaskImage(tag=image_tag(repo, environment), files=task_image_files(repo, environment, sources))
 
 
 TOOLCHAIN = PythonToolchain()

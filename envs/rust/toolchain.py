@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from excise.envs.install.debian_toolchain import (
+from excise.envs.debian_toolchain import (
     RECORD,
     DebianToolchain,
     install_once,

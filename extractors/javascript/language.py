@@ -12,7 +12,16 @@ from excise.extractors.javascript.execution import coverage_map, node_runner
 from excise.extractors.javascript.execution.javascript_grading import JavaScriptGrading
 from excise.extractors.javascript.scan_rules import SCAN_RULES
 from excise.extractors.javascript.scrub_rules import SCRUB_RULES
-from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
+from excise.protocols import (
+    Codebase,
+    CoveragePass,
+    CoverageRequest,
+    ForkServer,
+    PlainRun,
+    Session,
+    Start,
+    TestRunRequest,
+)
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
 
@@ -42,6 +51,10 @@ class JavaScript:
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
         """Run test files in node; see :meth:`excise.protocols.Language.run_tests`."""
         return node_runner.run_tests(session, recipe, request)
+
+    def plain_run(self, recipe: Recipe, ids: Sequence[str], *, timeout_s: float, test_timeout_s: float) -> PlainRun:
+        """The runner of test files; see :meth:`excise.protocols.Language.plain_run`."""
+        return node_runner.plain_run(recipe, ids, timeout_s, test_timeout_s)
 
     def map_coverage(
         self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest

@@ -17,7 +17,16 @@ from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.scan_rules import SCAN_RULES
 from excise.extractors.python.scrub_rules import SCRUB_RULES
 from excise.extractors.test_reports import executed_symbols
-from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
+from excise.protocols import (
+    Codebase,
+    CoveragePass,
+    CoverageRequest,
+    ForkServer,
+    PlainRun,
+    Session,
+    Start,
+    TestRunRequest,
+)
 from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
 
@@ -47,6 +56,17 @@ class Python:
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
         """Run pytest; see :meth:`excise.protocols.Language.run_tests`."""
         return pytest_runner.run_tests(session, recipe, request)
+
+    def plain_run(
+        self,
+        recipe: Recipe,
+        ids: Sequence[str],
+        *,
+        timeout_s: float,  # noqa: ARG002  (the caller ends the program)
+        test_timeout_s: float,
+    ) -> PlainRun:
+        """Pytest with excise's plugin; see :meth:`excise.protocols.Language.plain_run`."""
+        return pytest_runner.plain_run(recipe, ids, test_timeout_s)
 
     def map_coverage(
         self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest

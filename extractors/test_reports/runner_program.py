@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from excise.extractors.test_reports.executed_code import Executed
 from excise.extractors.test_reports.executed_symbols import LineLookup, to_map
 from excise.extractors.test_reports.report import COMPLETE, read_report, require_coverage_end, to_result, to_test_run
-from excise.protocols import Completed, CoveragePass, CoverageRequest, Session, TestRunRequest
+from excise.protocols import Completed, CoveragePass, CoverageRequest, PlainRun, Session, TestRunRequest
 from excise.types import Recipe, TestResult, TestRun
 
 PYTHON = "/opt/env/bin/python"
@@ -31,6 +31,14 @@ class RunnerProgram:
 
     file: str
     """Name of the program's file at ``/excise/inside``."""
+    folder: Path
+    """The folder that is ``/excise/inside``."""
+    modules: tuple[str, ...]
+    """Names of the files there that the program imports."""
+    shared: tuple[str, ...]
+    """Names of the files that it imports from ``/excise/shared``."""
+    settings: tuple[str, ...]
+    """See :attr:`excise.protocols.PlainRun.settings`."""
     root: Callable[[Recipe], str] = lambda _: REPO
     """The checkout in the sandbox, as tests see it."""
 
@@ -47,6 +55,16 @@ class RunnerProgram:
             test_timeout_s=request.test_timeout_s,
         )
         return to_test_run(done, read_report(report), request.ids)
+
+    def plain_run(self, recipe: Recipe, ids: Sequence[str], *, test_timeout_s: float) -> PlainRun:
+        """See :meth:`excise.protocols.Language.plain_run`."""
+        return PlainRun(
+            program=self.file,
+            files={name: (self.folder / name).read_bytes() for name in (self.file, *self.modules)},
+            shared=self.shared,
+            request={"root": self.root(recipe), "ids": list(ids), "test_timeout_s": test_timeout_s},
+            settings=self.settings,
+        )
 
     def coverage_pass(
         self, session: Session, recipe: Recipe, codebase: LineLookup, request: CoverageRequest, *, reverse: bool = False

@@ -44,7 +44,7 @@ def export(
         settings = settings_of(config, None, as_of, out=out)
         taskset = TaskSet.open(settings.out, as_of)
         statements = Statements(taskset, StatementChoice(style=style, model_written=model_written))
-        with SetMaterials(taskset) as materials:
+        with SetMaterials(taskset, settings) as materials:
             report = write(taskset, name, into, materials, repo=repo, restated=statements.restated)
         print(f"{report.num_tasks} tasks written to {into}; {into / REPORT} says how to use them.")
         if report.not_carried:

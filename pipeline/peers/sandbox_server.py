@@ -16,15 +16,13 @@ from typing import Any, BinaryIO
 
 from excise.config import Settings
 from excise.envs.interpreters import interpreter_of
-from excise.envs.sandbox.mount_points import base_env, project_mounts, system_request
+from excise.envs.sandbox.mount_points import OUTPUTS, base_env, project_mounts, system_request
 from excise.envs.task_image import PROJECT, read_record
 from excise.envs.toolchains import toolchain_of
-from excise.errors import ConfigError, SandboxError, StoreError
-from excise.extractors.fetch.trees import git_tree_hash, unpack
-from excise.pipeline.stages.environment_stage import install_recipe, sandbox_of
-from excise.pipeline.stages.fetch_stage import store_sources, trees_folder
+from excise.errors import ConfigError, SandboxError
+from excise.extractors.languages import get_language
+from excise.pipeline.stages.environment_stage import rebuilt_environment, sandbox_of
 from excise.protocols import Mount, Policy, Session
-from excise.system.folders import temporary_folder_beside
 from excise.verifiers.workbench import Prepared
 
 FOLDERS = ("/logs", "/tests", "/solution", "/installed-agent")
@@ -43,12 +41,7 @@ def prepared_image(settings: Settings, folder: Path) -> Prepared:
         record = read_record(folder)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder} holds no environment of an export ({error}).") from error
-    with temporary_folder_beside(trees_folder(settings) / "unpacked") as work:
-        unpack(folder / PROJECT, work / "files")
-        if git_tree_hash(work / "files") != record.repo.tree:
-            raise StoreError(f"{folder / PROJECT} does not hold the sources of {record.repo.repo}.")
-        sources = store_sources(settings, record.repo, work / "files", keep_archive=False)
-    return install_recipe(settings, record.environment.recipe, sources, previous=record.environment)
+    return rebuilt_environment(settings, record.repo, record.environment, folder / PROJECT)
 
 
 @contextmanager
@@ -64,6 +57,8 @@ def open_prepared(settings: Settings, prepared: Prepared, memory_mb: int | None 
     interpreter = interpreter_of(recipe.python)
     mounts = project_mounts(interpreter, [Path(layers.built)], [Path(layers.env)])
     mounts += [Mount(target=target, layers=(), writable=True) for target in FOLDERS]
+    if not get_language(prepared.repo.language).keeps_outputs:  # then they hold nothing of the project
+        mounts.append(Mount(target=OUTPUTS, layers=(layers.outputs,)))
     policy = Policy(
         memory_bytes=(memory_mb or verdict.memory_mb) << 20,
         pids=verdict.pids,

@@ -10,40 +10,41 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any
 
-from excise.config import VerdictSettings
+from excise.config import Settings, VerdictSettings, load
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import apply_patch, touched
-from excise.envs.task_image import image_tag, task_image_files
+from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO, SHARED_PROGRAMS
+from excise.envs.toolchains import toolchain_of
 from excise.errors import StoreError
 from excise.extractors.fetch.trees import git_tree_hash, import_commit, list_files, unpack
 from excise.extractors.languages import get_language
-from excise.protocols import Checkout, GradingFiles, TaskImage
+from excise.pipeline.stages.environment_stage import rebuilt_environment
+from excise.protocols import Checkout, GradingFiles, Language, TaskImage
 from excise.types import Task, path_of
 from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.stored_tasks import split_patch
 
-RUNNER = ("excise_run.py", "excise_guard.py")
-"""The programs that run a project's tests and report them."""
 PEERS = Path(__file__).resolve().parents[1] / "peers"
 """Folder of programs that run in the processes of other tools."""
 COMMIT_MESSAGE = "Import"
 """Message of the one commit of a checkout; see :func:`excise.verifiers.shipped_tree.commit`."""
-SETTINGS_FILES = frozenset(
-    {"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc"}
-)
-"""Names of files that say how tests run."""
-TEST_FOLDERS = frozenset({"test", "tests", "testing"})
+KEPT = frozenset({"test", "test_configuration", "manifest", "no_source", "binary"})
+"""Why solutions may not change a file (:meth:`~excise.protocols.Grading.forbidden`) that graders put back."""
+VENDORED = frozenset({"vendor", "node_modules"})
+"""Folders of other projects' code, which is not put back."""
 
 
 class SetMaterials:
     """See :class:`excise.protocols.ExportMaterials`; a context manager, which keeps unpacked sources until its end."""
 
-    def __init__(self, taskset: TaskSet) -> None:
-        self.taskset = taskset
+    def __init__(self, taskset: TaskSet, settings: Settings | None = None, *, with_layers: bool = True) -> None:
+        """``settings``: how environments are installed, for languages whose images hold them; default: the usual.
+
+        Without ``with_layers``, none is, and images are empty (:data:`~excise.envs.packed_image.LAYERS`).
+        """
+        self.taskset, self._settings, self._with_layers = taskset, settings, with_layers
         self._folder = tempfile.TemporaryDirectory(prefix="excise-export-")
-        self._runner = {name: (get_language("python").inside / name).read_bytes() for name in RUNNER}
         self._task = lru_cache(maxsize=4)(taskset.task)
 
     def __enter__(self) -> SetMaterials:
@@ -58,12 +59,17 @@ class SetMaterials:
         """The image of an environment."""
         environment, _ = self.taskset.environment(env_id)
         repo = next((r for r in self.taskset.repos() if r.tree == environment.tree), None)
-        if repo is not None and repo.language != "python":
-            raise StoreError(f"{repo.repo} is written in {repo.language}: images are made of Python environments only.")
         if repo is None:
             raise StoreError(f"The set has no sources of the environment {env_id}.")
-        files = task_image_files(repo, environment, self.taskset.blob(repo.blob))
-        return TaskImage(tag=image_tag(repo, environment), files=files)
+        sources = self.taskset.blob(repo.blob)
+
+        def layers() -> Mapping[str, Path]:
+            if not self._with_layers:
+                return {}
+            found = rebuilt_environment(self._settings or load(), repo, environment, sources).layers
+            return {ENV: Path(found.env), REPO: Path(found.built), OUTPUTS: Path(found.outputs)}
+
+        return toolchain_of(repo.language).image(repo, environment, sources, layers)
 
     def checkout(self, instance_id: str) -> Checkout:
         """The tree that an agent gets."""
@@ -93,21 +99,18 @@ class SetMaterials:
         settings = VerdictSettings().merged_with(self.taskset.certificate(instance_id).settings)
         environment, _ = self.taskset.environment(task.env_id)
         tests = [*task.fail_to_pass, *task.pass_to_pass]
-        own = touched(task.patch)
+        own, built = touched(task.patch), frozenset(environment.built_files)
         named = {path_of(test) for test in tests} | set(touched(task.test_patch))
-        kept = [path for path in list_files(base) if path not in own and (path in named or _is_for_tests(path))]
-        request: dict[str, Any] = {
-            "root": "/testbed",
-            "args": list(environment.recipe.test_args),
-            "paths": list(environment.recipe.test_paths),
-            "packages": [],
-            "ids": tests,
-            "test_timeout_s": settings.test_timeout_s,
-        }
+        language = get_language(task.language)
+        candidates = (path for path in list_files(base) if path not in own and path not in built)
+        kept = [path for path in candidates if path in named or _is_kept(path, language)]
+        run = language.plain_run(
+            environment.recipe, tests, timeout_s=settings.suite_timeout_s, test_timeout_s=settings.test_timeout_s
+        )
         return GradingFiles(
             kept=_packed(base, kept, {}),
-            request=request,
-            programs=self._runner,
+            request={**run.request, "program": run.program, "settings": list(run.settings)},
+            programs={**run.files, **{name: (SHARED_PROGRAMS / name).read_bytes() for name in run.shared}},
             solution_paths=own,
             timeout_s=settings.suite_timeout_s,
         )
@@ -136,10 +139,10 @@ class SetMaterials:
         return apply_patch(present, task.deletion_patch)
 
 
-def _is_for_tests(path: str) -> bool:
-    """Whether a file lies in a folder of tests, or says how tests run."""
-    *folders, name = PurePosixPath(path).parts
-    return name in SETTINGS_FILES or bool(TEST_FOLDERS & set(folders))
+def _is_kept(path: str, language: Language) -> bool:
+    """Whether a file belongs to the tests, or says how they run."""
+    folders = PurePosixPath(path).parts[:-1]
+    return language.grading.forbidden(path, ours=False) in KEPT and not VENDORED & set(folders)
 
 
 def _packed(root: Path, paths: Iterable[str], edits: Mapping[str, bytes | None]) -> bytes:

@@ -17,6 +17,7 @@ from excise.datasets.schema import TABLES
 from excise.datasets.storage.snapshot import EMPTY_FILE, Snapshot, write_table
 from excise.datasets.storage.views import views_sql
 from excise.datasets.taskset import TaskSet
+from excise.envs.packed_image import LAYERS
 from excise.errors import ConfigError, StoreError
 from excise.pipeline.services.export_materials import SetMaterials
 from excise.system.files import file_sha256, replace_file, replace_link, store_errors
@@ -43,7 +44,7 @@ def restore(name: str, path: Path, into: Path) -> TaskSet:
         check_copied_set(found, str(path))
         taskset = TaskSet.open(found)
         again = Path(work) / path.absolute().name
-        with SetMaterials(taskset) as materials:
+        with SetMaterials(taskset, with_layers=False) as materials:
             export(taskset, name, again, materials)
         if edited := differing(path, again):
             shown = ", ".join(edited[:SHOWN]) + (", …" if len(edited) > SHOWN else "")
@@ -59,12 +60,15 @@ def restore(name: str, path: Path, into: Path) -> TaskSet:
 
 
 def differing(first: Path, second: Path) -> list[str]:
-    """Paths of the files that two exports do not have in common, without those of their sets."""
+    """Paths of the files that two exports do not have in common.
+
+    Those of their sets are left out, and the installed environments in images, which may have to be built for that.
+    """
     names = {
         path.relative_to(root).as_posix()
         for root in (first, second)
         for path in root.rglob("*")
-        if path.is_file() and path.relative_to(root).parts[0] != SET
+        if path.is_file() and path.relative_to(root).parts[0] != SET and path.name != LAYERS
     }
     same = filecmp.cmpfiles(first, second, sorted(names), shallow=False)[0]
     return sorted(names.difference(same))

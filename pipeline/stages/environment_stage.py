@@ -13,12 +13,14 @@ from excise.config import Settings
 from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.sandboxes import get_sandbox
 from excise.envs.toolchains import toolchain_of
-from excise.errors import EnvironmentFailure
+from excise.errors import EnvironmentFailure, StoreError
+from excise.extractors.fetch.trees import git_tree_hash, unpack
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
-from excise.pipeline.stages.fetch_stage import FetchedSources
+from excise.pipeline.stages.fetch_stage import FetchedSources, store_sources, trees_folder
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.protocols import Policy, Sandbox
 from excise.system.deadline import deadline
+from excise.system.folders import temporary_folder_beside
 from excise.types import Environment, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import missing_modules
 from excise.verifiers.workbench import Layers, Prepared, Workbench
@@ -105,6 +107,19 @@ def install_recipe(
         toolchain = toolchain_of(sources.repo.language)
         installed = toolchain.install(request, missing_modules=missing, previous=previous)
     return prepared_repo(settings, sources, installed)
+
+
+def rebuilt_environment(settings: Settings, repo: Repo, environment: Environment, archive: Path) -> Prepared:
+    """Build an environment again from its lock, unless the cache has it; ``archive`` holds the untouched sources.
+
+    Raises :class:`StoreError` if it holds others, and :class:`EnvironmentFailure`.
+    """
+    with temporary_folder_beside(trees_folder(settings) / "unpacked") as work:
+        unpack(archive, work / "files")
+        if git_tree_hash(work / "files") != repo.tree:
+            raise StoreError(f"{archive} does not hold the sources of {repo.repo}.")
+        sources = store_sources(settings, repo, work / "files", keep_archive=False)
+    return install_recipe(settings, environment.recipe, sources, previous=environment)
 
 
 def install_request(settings: Settings, recipe: Recipe, sources: FetchedSources) -> InstallRequest:

@@ -1,24 +1,22 @@
 """Plain grader of an exported task. Standard library only; runs in the environment of the project.
 
 Usage: ``python plain_grader.py FILES SOLUTION WORK SECONDS``. ``FILES`` is the folder with ``request.json``,
-``kept.tar.gz`` and ``excise_run.py``, ``SOLUTION`` the diff to grade, ``WORK`` a folder for temporary files. In the
-checkout, which is the current folder, the solution is applied, tests and their settings are put back, and FAIL_TO_PASS
-and PASS_TO_PASS tests are run. Prints a report as JSON; exit code 0 if every test passed, 1 if not, 2 if the solution
-does not apply. With ``-`` as ``SOLUTION`` the checkout has the solution already, and a line with status and id of each
-test is printed instead, with white space in ids as ``%20``.
+``kept.tar.gz`` and the program that runs tests, ``SOLUTION`` the diff to grade, ``WORK`` a folder for temporary files.
+In the checkout, which is the current folder, the solution is applied, tests and their settings are put back, and
+FAIL_TO_PASS and PASS_TO_PASS tests are run. Prints a report as JSON; exit code 0 if every test passed, 1 if not, 2 if
+the solution does not apply. With ``-`` as ``SOLUTION`` the checkout has the solution already, and a line with status
+and id of each test is printed instead, with white space in ids as ``%20``.
 
 The tests run in the solution's process, so a solution can forge their report. excise's own grader is not deceived so.
 """
 
 import contextlib
+import fnmatch
 import json
 import os
 import subprocess
 import sys
 import tarfile
-
-SETTINGS = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg")
-"""Names of files that pytest reads; those that a solution adds are removed."""
 
 
 def apply_solution(path):
@@ -31,12 +29,12 @@ def apply_solution(path):
     return done.stdout.decode(errors="replace") if done.returncode else ""
 
 
-def put_back(archive, before):
+def put_back(archive, before, settings):
     """Write the kept files over those of the solution, and remove settings of tests that it added."""
     with tarfile.open(archive) as kept:
         names = set(kept.getnames())
         for path in all_files() - before - names:
-            if os.path.basename(path) in SETTINGS:
+            if any(fnmatch.fnmatch(name, each) for each in settings for name in (path, os.path.basename(path))):
                 os.unlink(path)
         for member in kept:
             if os.path.lexists(member.name):
@@ -62,18 +60,17 @@ def committed_files():
     return set(os.fsdecode(names).split("\0"))
 
 
-def run_tests(files, work, timeout_s):
+def run_tests(files, request, work, timeout_s):
     """Run the tests; return the status of each that was reported."""
     report = os.path.join(work, "report.jsonl")
     if os.path.exists(report):
         os.unlink(report)
-    with open(os.path.join(files, "request.json")) as file:
-        request = json.load(file)
+    root = request["root"] if os.path.realpath(request["root"]) == os.getcwd() else os.getcwd()
     environment = dict(os.environ, PYTHONPYCACHEPREFIX=os.path.join(work, "pyc"))
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
-            [sys.executable, os.path.join(files, "excise_run.py")],
-            input=json.dumps(dict(request, report=report, root=os.getcwd())).encode(),
+            [sys.executable, os.path.join(files, request["program"])],
+            input=json.dumps(dict(request, report=report, root=root)).encode(),
             env=environment,
             timeout=timeout_s,
             stdout=subprocess.DEVNULL,
@@ -97,8 +94,10 @@ def main(files, solution, work, timeout_s=None):
     if error:
         print(json.dumps({"reward": 0, "error": error}))
         return 2
-    put_back(os.path.join(files, "kept.tar.gz"), before)
-    statuses = run_tests(files, work, timeout_s and float(timeout_s))
+    with open(os.path.join(files, "request.json")) as file:
+        request = json.load(file)
+    put_back(os.path.join(files, "kept.tar.gz"), before, request["settings"])
+    statuses = run_tests(files, request, work, timeout_s and float(timeout_s))
     failed = {test: status for test, status in statuses.items() if status != "PASSED"}
     if applied:
         for test, status in statuses.items():

@@ -19,4 +19,11 @@ def root_of(recipe: Recipe) -> str:
     return f"/opt/env/src/{recipe.packages[0]}"
 
 
-RUNNER = RunnerProgram("excise_go_run.py", root_of)
+RUNNER = RunnerProgram(
+    "excise_go_run.py",
+    INSIDE,
+    ("excise_go_build.py",),
+    ("excise_test_process.py",),
+    ("*_test.go", "go.mod", "go.sum", "go.work", "vendor/*"),
+    root_of,
+)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from excise.extractors.test_reports.report import read_report, to_test_run
-from excise.protocols import Completed, Session, TestRunRequest
+from excise.protocols import Completed, PlainRun, Session, TestRunRequest
 from excise.types import Recipe, TestRun, WorkerOutcome
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
@@ -22,7 +23,13 @@ PYTHON = "/opt/env/bin/python"
 RUNNER, MOCHA = "runner=", "mocha:"
 """Beginnings of words of ``Recipe.test_args``."""
 _REPO, _OUT = "/testbed", "/excise/out"
-_RUN = "/excise/inside/excise_node_run.py"
+_PROGRAM = "excise_node_run.py"
+_RUN = f"/excise/inside/{_PROGRAM}"
+SETTINGS = (
+    "package.json", ".mocharc*", "jest.config*", "vitest.*", "vite.config*", "babel.config*", ".babelrc*", "tsconfig*",
+    ".swcrc*", "*.snap", "node_modules/*",
+)  # fmt: skip
+"""Patterns for names and paths of files that say how tests run."""
 
 
 def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request: Any) -> tuple[Completed, Path]:
@@ -40,6 +47,25 @@ def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request
     command = (PYTHON, "-I", "-S", _RUN)
     done = session.exec(command, timeout_s=timeout_s + 10, stdin=stdin, env=dict(recipe.env))
     return done, session.out / name
+
+
+def plain_run(recipe: Recipe, ids: Sequence[str], timeout_s: float, test_timeout_s: float) -> PlainRun:
+    """See :meth:`excise.protocols.Language.plain_run`."""
+    hooks = [*INSIDE.glob("*.cjs"), *INSIDE.glob("*.mjs")]
+    return PlainRun(
+        program=_PROGRAM,
+        files={path.name: path.read_bytes() for path in [INSIDE / _PROGRAM, *sorted(hooks)]},
+        shared=(),
+        request={
+            "root": _REPO,
+            "ids": list(ids),
+            **runner_options(recipe),
+            "files": list(recipe.test_paths),
+            "timeout_s": timeout_s,
+            "test_timeout_s": test_timeout_s,
+        },
+        settings=SETTINGS,
+    )
 
 
 def runner_options(recipe: Recipe) -> dict[str, Any]:

@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from excise.extractors.test_reports.executed_code import Executed
 from excise.extractors.test_reports.report import read_report, to_test_run
-from excise.protocols import Completed, ForkServer, Session, Start, TestRunRequest
+from excise.protocols import Completed, ForkServer, PlainRun, Session, Start, TestRunRequest
 from excise.types import Recipe, TestRun
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
 """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
 _PLAIN = "--assert=plain"
 """Argument of pytest that leaves the assertions of edited test files as they are; to rewrite them takes longest."""
+_PROGRAM = "excise_run.py"
 _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 
 def run_command(recipe: Recipe, start: Start = Start.FRESH) -> ForkServer:
     """The command of a test run that begins like this."""
     env = {"PYTHONPYCACHEPREFIX": "/excise/outputs", **dict(recipe.env)}
-    program: tuple[str, ...] = ("/excise/inside/excise_run.py",)
+    program: tuple[str, ...] = (f"/excise/inside/{_PROGRAM}",)
     if start is Start.COLLECTED:
         suite = {"root": _REPO, "args": list(recipe.test_args), "paths": list(recipe.test_paths)}
         program = ("/excise/inside/excise_collected.py", json.dumps(suite))
@@ -55,6 +57,24 @@ def request_run(
     command = run_command(recipe, start)
     done = session.exec(command.argv, timeout_s=timeout_s, stdin=json.dumps(body).encode(), env=command.env)
     return done, session.out / name
+
+
+def plain_run(recipe: Recipe, ids: Sequence[str], test_timeout_s: float) -> PlainRun:
+    """See :meth:`excise.protocols.Language.plain_run`."""
+    return PlainRun(
+        program=_PROGRAM,
+        files={name: (INSIDE / name).read_bytes() for name in (_PROGRAM, "excise_guard.py")},
+        shared=(),
+        request={
+            "root": _REPO,
+            "args": list(recipe.test_args),
+            "paths": list(recipe.test_paths),
+            "packages": [],
+            "ids": list(ids),
+            "test_timeout_s": test_timeout_s,
+        },
+        settings=("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg"),
+    )
 
 
 def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:

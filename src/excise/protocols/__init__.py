@@ -45,7 +45,7 @@ from excise.protocols.grading_protocol import (
     ReportedValues,
 )
 from excise.protocols.import_protocol import Importer
-from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, TestRunRequest
+from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, PlainRun, TestRunRequest
 from excise.protocols.sandbox_protocol import (
     Capabilities,
     Completed,
@@ -100,6 +100,7 @@ __all__ = [
     "Module",
     "Mount",
     "NamedClaim",
+    "PlainRun",
     "Policy",
     "ReportedValues",
     "Sandbox",

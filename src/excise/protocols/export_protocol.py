@@ -53,9 +53,10 @@ class GradingFiles:
     kept: bytes
     """Files that graders put back after a solution was applied (tests and their settings), as tar.gz."""
     request: Mapping[str, Any]
-    """Request for ``excise_run.py`` that runs FAIL_TO_PASS and PASS_TO_PASS; the caller adds ``report``."""
+    """What :class:`~excise.protocols.PlainRun` requests, for FAIL_TO_PASS and PASS_TO_PASS, with ``program`` and
+    ``settings``."""
     programs: Mapping[str, bytes]
-    """``excise_run.py`` and the modules that it imports."""
+    """File name to content of the program that runs the tests, and of all that it loads."""
     solution_paths: tuple[str, ...]
     """Files that the gold patch changes."""
     timeout_s: float

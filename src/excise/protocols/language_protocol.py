@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
@@ -78,6 +78,23 @@ class CoveragePass(NamedTuple):
     """What the tests left in caches of the language's own library; a text that only the adapter understands."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainRun:
+    """How a grader outside excise runs tests: a program that reads a request on stdin and writes a report."""
+
+    program: str
+    """Name of the program's file."""
+    files: Mapping[str, bytes]
+    """File name to content: the program, and all that it loads from its own folder."""
+    shared: tuple[str, ...]
+    """Names of the files that it imports from ``/excise/shared``; outside excise they lie beside it."""
+    request: Mapping[str, Any]
+    """The request: ``root``, the checkout as tests see it, ``ids``, and what the program needs beyond that. The caller
+    adds ``report``, the file to write."""
+    settings: tuple[str, ...]
+    """Patterns of ``fnmatch`` for names and paths of files that say how tests run: a solution may add none."""
+
+
 class Language(Protocol):
     """One programming language: parsing, running tests, mapping coverage."""
 
@@ -123,6 +140,10 @@ class Language(Protocol):
 
         A refused run (:attr:`Start.COLLECTED`) is not finished and has no results.
         """
+        ...
+
+    def plain_run(self, recipe: Recipe, ids: Sequence[str], *, timeout_s: float, test_timeout_s: float) -> PlainRun:
+        """What runs the tests ``ids`` outside excise; time limits in wall seconds, for the run and for each test."""
         ...
 
     def map_coverage(

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.interpreters import Interpreter, find_interpreters
+from excise.envs.packed_image import packed_image
 from excise.errors import EnvironmentFailure
-from excise.protocols import Completed
+from excise.protocols import Completed, TaskImage
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
-from excise.types import Environment, WorkerOutcome, from_json
+from excise.types import Environment, Repo, WorkerOutcome, from_json
 
 RECORD = "environment.json"
 """File with the record of an environment, in its folder."""
@@ -31,6 +32,12 @@ class DebianToolchain:
     def variables(self) -> Mapping[str, str]:
         """None besides those of the recipe."""
         return {}
+
+    def image(
+        self, repo: Repo, environment: Environment, sources: Path, layers: Callable[[], Mapping[str, Path]]
+    ) -> TaskImage:
+        """An image that holds the installed layers."""
+        return packed_image(repo, environment, sources, layers())
 
 
 def install_once(
