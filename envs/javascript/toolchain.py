@@ -26,6 +26,8 @@ VERSION = 5
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 _IN_NODE = frozenset({"acorn", "acorn-walk", "amaro", "cjs-module-lexer", "minimatch", "undici"})
 """Packages that node itself holds, as sources in its program: every sandbox would show them."""
+_LOADED = re.compile(r"""\brequire\(\s*['"]((?:@[\w.-]+/)?[\w.-]+)""")
+"""A package that a file loads."""
 _RUNNERS = ("tape", "mocha", "jest", "vitest")
 """Packages of test runners."""
 _COMPILERS = ("typescript", "tsx", "ts-node", "ts-jest")
@@ -194,21 +196,24 @@ def _name_of(manifest: Path) -> str:
 
 
 def _is_required(modules: Path, runner: str, name: str) -> bool:
-    """Whether a test runner needs a package; tape: apart from its command."""
+    """Whether a test runner needs a package, itself or by one that it needs; tape: apart from its command."""
     if not (modules / runner).is_dir():
         return False
-    if runner == "tape":
-        wanted = re.compile(rf"require\(\s*['\"]{re.escape(name)}['\"/]")
-        files = [modules / "tape" / "index.js", *(modules / "tape").glob("lib/*.js")]
-        return any(wanted.search(file.read_text(errors="replace")) for file in files if file.is_file())
+    queue = _loaded_by_tape(modules / "tape") if runner == "tape" else [runner]
     found: set[str] = set()
-    queue = [runner]
     while queue:
         package = queue.pop()
         if package not in found:
             found.add(package)
             queue += _dependencies(modules / package / "package.json")
     return name in found
+
+
+def _loaded_by_tape(tape: Path) -> list[str]:
+    """Packages that tape loads where a test file imports it."""
+    files = [file for file in (tape / "index.js", *tape.glob("lib/*.js")) if file.is_file()]
+    loaded = {name for file in files for name in _LOADED.findall(file.read_text(errors="replace"))}
+    return sorted(loaded & set(_dependencies(tape / "package.json")))
 
 
 def _dependencies(manifest: Path) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from excise.envs.javascript import toolchain
 from excise.envs.javascript.package_manifest import read_project
 from excise.envs.javascript.test_command import read_test_command
 from excise.errors import EnvironmentFailure
@@ -97,3 +98,18 @@ def test_projects_with_other_test_runners_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure) as refused:
         read_project(write(tmp_path, files))
     assert refused.value.reason == "unknown_test_runner"
+
+
+def test_a_package_that_tape_needs_by_another_one_is_required(tmp_path: Path) -> None:
+    packages = {
+        "tape": {"call-bind": "1", "minimist": "1"},
+        "call-bind": {"function-bind": "1"},
+        "minimist": {"other": "1"},
+        "function-bind": {},
+    }
+    for name, dependencies in packages.items():
+        (tmp_path / name / "lib").mkdir(parents=True)
+        (tmp_path / name / "package.json").write_text(json.dumps({"dependencies": dependencies}))
+    (tmp_path / "tape" / "lib" / "test.js").write_text("var bind = require('call-bind/callBound')\n")
+    found = {name: toolchain._is_required(tmp_path, "tape", name) for name in (*packages, "other")}
+    assert found == {"tape": False, "call-bind": True, "function-bind": True, "minimist": False, "other": False}
