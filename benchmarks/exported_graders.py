@@ -75,7 +75,7 @@ class Benchmark:
     def __init__(self, settings: Settings, taskset: TaskSet, folder: Path) -> None:
         self.settings, self.folder = settings, folder
         self.grader = Grader(taskset, settings)
-        self.materials = SetMaterials(taskset)
+        self.materials = SetMaterials(taskset, settings)
         export(taskset, "swebench", folder / "swebench", self.materials)
         self.swebench_logs: list[tuple[str, str, str]] = []
 

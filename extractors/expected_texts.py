@@ -29,6 +29,8 @@ class WrittenText(NamedTuple):
     """Whether it is the message of an error, or another text."""
     is_all: bool
     """Whether the function is no more than it."""
+    exception: str = ""
+    """For the message of an error, the name of its type, where the language shows it."""
 
 
 def expected_texts(
@@ -40,7 +42,7 @@ def expected_texts(
     in values, which divide a text into parts.
     """
     found: dict[tuple[str, NeedKind, str], set[str]] = defaultdict(set)
-    templates: dict[tuple[str, NeedKind, str], tuple[str, bool]] = {}
+    templates: dict[tuple[str, NeedKind, str], tuple[str, bool, str]] = {}
     for each in written:
         for part in (p for p in filled_in.split(each.text) if len(p.strip()) >= MIN_CHARS):
             for test, literals in expected.items():
@@ -49,7 +51,7 @@ def expected_texts(
                     found[key].add(test)
                     filled = filled_in.sub(FILLED_IN, each.text)
                     is_answer = each.is_all or len(each.text) > MAX_CHARS
-                    templates[key] = (filled if filled != word else "", is_answer)
+                    templates[key] = (filled if filled != word else "", is_answer, each.exception)
     return tuple(
         Need(
             kind=kind,
@@ -58,6 +60,7 @@ def expected_texts(
             tests=tuple(sorted(wanted)),
             template=templates[owner, kind, word][0],
             is_answer=templates[owner, kind, word][1],
+            exception=templates[owner, kind, word][2],
         )
         for (owner, kind, word), wanted in sorted(found.items())
     )

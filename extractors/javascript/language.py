@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from excise.errors import EnvironmentFailure
-from excise.extractors.javascript import project_files
+from excise.extractors.javascript import needs, project_files
 from excise.extractors.javascript.analysis.codebase import SUFFIXES, JavaScriptCodebase
 from excise.extractors.javascript.execution import coverage_map, node_runner
 from excise.extractors.javascript.execution.javascript_grading import JavaScriptGrading
@@ -71,10 +71,16 @@ class JavaScript:
         raise EnvironmentFailure("Ordinary runs of JavaScript note no executed code.", reason="infra")
 
     def find_needs(
-        self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str], watched: Watched | None = None
+        self,
+        codebase: Codebase,
+        removed: Sequence[str],
+        tests: Sequence[str],
+        watched: Watched | None = None,
     ) -> tuple[Need, ...]:
-        """None are found: what hidden tests need beside names and signatures is not analysed yet."""
-        return ()
+        """Texts, errors and properties, by syntax; see :meth:`excise.protocols.Language.find_needs`."""
+        if not isinstance(codebase, JavaScriptCodebase):
+            raise EnvironmentFailure("The codebase was not parsed by this adapter.", reason="infra")
+        return needs.find_needs(codebase, removed, tests)
 
 
 LANGUAGE = JavaScript()

@@ -1,0 +1,203 @@
+"""The details that hidden tests need besides names and signatures: texts, errors, and properties of objects.
+
+They are read by syntax: what removed code has, and tests have as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.extractors.expected_texts import MIN_CHARS, WrittenText, expected_texts
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.grammar import string_value, text
+from excise.extractors.javascript.analysis.standard_names import STANDARD_NAMES
+from excise.extractors.javascript.analysis.test_code import code_of_test, nodes_in
+from excise.types import Need, NeedKind, Symbol, path_of
+
+_FILLED_IN = re.compile(r"\$\{[^}]*\}|%[sdifjoO]")
+"""What templates and ``util.format`` fill in."""
+_STRINGS = frozenset({"string", "template_string"})
+_MEMBERS = frozenset({"pair", "method_definition", "field_definition", "public_field_definition"})
+_ERROR = re.compile(r"(?:Error|Exception)$")
+_META = re.compile(r"\\[bBdDsSwW]|\\(.)|[.^$*+?()\[\]{}|]+")
+"""What of a regular expression stands for other texts, and escaped characters."""
+
+
+class Words(NamedTuple):
+    """What a piece of code holds that another one may need."""
+
+    texts: frozenset[str]
+    """The contents of literals, and the plain parts of regular expressions."""
+    read: frozenset[str]
+    """Names of properties that are read, taken apart by patterns, or looked up by a literal."""
+    made: frozenset[str]
+    """Names of properties that are assigned, and keys of object literals."""
+    names: frozenset[str]
+    """Identifiers, and contents of literals that are names."""
+
+
+def find_needs(codebase: JavaScriptCodebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
+    """Details of the symbols ``removed`` that the code of ``tests`` has, with what it uses of the same file."""
+    symbols = codebase.symbols()
+    owners = [symbols[each] for each in removed if each in symbols]
+    expected = {test: words_of_test(codebase, test) for test in tests}
+    written = [each for owner in owners for each in _written(codebase, owner, owners)]
+    found = list(expected_texts(written, {test: words.texts for test, words in expected.items()}, _FILLED_IN))
+    for owner in owners:
+        found += _of_owner(codebase, owner, owners, expected)
+    return tuple(found)
+
+
+def _of_owner(
+    codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol], expected: Mapping[str, Words]
+) -> Iterator[Need]:
+    """Errors that the code of one symbol throws, and properties that it shares with tests."""
+    nodes = list(_own_nodes(codebase, owner, owners))
+    source = codebase.modules[owner.path].source
+    own = words_in(nodes, source)
+    defined = {symbol.name for symbol in codebase.symbols().values()} | STANDARD_NAMES
+    wanted: dict[tuple[NeedKind, str], set[str]] = defaultdict(set)
+    for test, words in expected.items():
+        attributes = (own.made & words.read) - defined
+        for name in attributes:
+            wanted[NeedKind.ATTRIBUTE, name].add(test)
+        for name in ((own.read | own.made) & words.made) - attributes - defined:
+            wanted[NeedKind.KEY, name].add(test)
+        for name in _thrown(nodes, source) & words.names:
+            wanted[NeedKind.EXCEPTION, name].add(test)
+    for (kind, word), used in sorted(wanted.items()):
+        yield Need(kind=kind, word=word, owner=owner.symbol_id, tests=tuple(sorted(used)))
+
+
+def _own_nodes(codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol]) -> Iterator[Node]:
+    """The nodes in the code of a symbol, without those of other removed symbols in it."""
+    inner = [
+        (each.start, each.end)
+        for each in owners
+        if each is not owner and each.path == owner.path and owner.start <= each.start and each.end <= owner.end
+    ]
+    for node in nodes_in(codebase.modules[owner.path].source, owner.code_start, owner.end):
+        if not any(start <= node.start_byte < end for start, end in inner):
+            yield node
+
+
+def _written(codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol]) -> Iterator[WrittenText]:
+    """The literals in the code of a symbol."""
+    source = codebase.modules[owner.path].source
+    body = " ".join(source[owner.code_start : owner.end].decode("utf-8", "replace").split()).rstrip("}; ")
+    for node in _own_nodes(codebase, owner, owners):
+        if node.type in _STRINGS and not _is_module(node, source) and not _is_type(node, source):
+            raw = text(node, source)
+            content = string_value(node, source)
+            error = _error_around(node, source)
+            kind = NeedKind.MESSAGE if error else NeedKind.TEXT
+            is_all = body.endswith((f"return {raw}", f"=> {raw}")) and body.count(raw) == 1 and len(body) < 2 * len(raw)
+            yield WrittenText(owner.symbol_id, raw[1:-1] if content is None else content, kind, is_all, error)
+
+
+def words_of_test(codebase: JavaScriptCodebase, test: str) -> Words:
+    """The words of a test, and of what it uses in its file; none if the file is unknown."""
+    module = codebase.modules.get(path_of(test))
+    if module is None:
+        return words_in((), b"")
+    spans = code_of_test(module.source, test)
+    return words_in([node for span in spans for node in nodes_in(module.source, *span)], module.source)
+
+
+def words_in(nodes: Iterable[Node], source: bytes) -> Words:
+    """The words in some code."""
+    texts, read, made, names = set[str](), set[str](), set[str](), set[str]()
+    for node in nodes:
+        if node.type in _STRINGS:
+            content = string_value(node, source)
+            texts.add(text(node, source)[1:-1] if content is None else content)
+            if content is not None and content.isidentifier():
+                names.add(content)
+                (read if _is_looked_up(node) else made if _is_key(node) else set()).add(content)
+        elif node.type == "regex_pattern":
+            texts.update(_plain_parts(text(node, source)))
+        elif node.type == "property_identifier":
+            name = text(node, source)
+            (made if _is_key(node) or _is_assigned(node) else read).add(name)
+        elif node.type == "shorthand_property_identifier":
+            made.add(text(node, source))
+        elif node.type == "shorthand_property_identifier_pattern":
+            read.add(text(node, source))
+        elif node.type == "identifier":
+            names.add(text(node, source))
+    return Words(frozenset(texts), frozenset(read), frozenset(made), frozenset(names))
+
+
+def _is_key(node: Node) -> bool:
+    """Whether a node is a key of an object literal, or the name of a member; keys of patterns are read."""
+    parent = node.parent
+    if parent is None or parent.type not in _MEMBERS:
+        return False
+    return node in (_field(parent, "key"), _field(parent, "name"), _field(parent, "property"))
+
+
+def _is_looked_up(node: Node) -> bool:
+    """Whether a literal is the index of a property: ``found['name']``."""
+    parent = node.parent
+    return parent is not None and parent.type == "subscript_expression" and _field(parent, "index") == node
+
+
+def _is_assigned(node: Node) -> bool:
+    """Whether a property is the target of an assignment."""
+    member = node.parent
+    if member is None or member.type != "member_expression":
+        return False
+    parent = member.parent
+    return parent is not None and parent.type == "assignment_expression" and _field(parent, "left") == member
+
+
+def _is_module(node: Node, source: bytes) -> bool:
+    """Whether a literal names a module."""
+    parent = node.parent
+    if parent is not None and parent.type in {"import_statement", "export_statement"}:
+        return True
+    call = parent.parent if parent is not None and parent.type == "arguments" else None
+    function = _field(call, "function") if call is not None else None
+    return function is not None and text(function, source) in {"require", "import"}
+
+
+def _is_type(node: Node, source: bytes) -> bool:
+    """Whether a literal is what ``typeof`` is compared with: the language's own word."""
+    parent = node.parent
+    sides = (_field(parent, "left"), _field(parent, "right")) if parent is not None else ()
+    return any(side is not None and text(side, source).startswith("typeof ") for side in sides)
+
+
+def _error_around(node: Node, source: bytes) -> str:
+    """Name of the error that is made around a node; empty if there is none."""
+    around = node.parent
+    while around is not None and around.type != "statement_block":
+        if around.type in {"new_expression", "call_expression"}:
+            made = _field(around, "constructor") or _field(around, "function")
+            name = text(made, source).rpartition(".")[2] if made is not None else ""
+            if _ERROR.search(name):
+                return name
+        around = around.parent
+    return ""
+
+
+def _thrown(nodes: Collection[Node], source: bytes) -> set[str]:
+    """Names of the errors that code makes, but for the one that all are."""
+    made = (_field(node, "constructor") for node in nodes if node.type == "new_expression")
+    names = {text(each, source).rpartition(".")[2] for each in made if each is not None}
+    return {name for name in names if _ERROR.search(name)} - {"Error"}
+
+
+def _plain_parts(pattern: str) -> Iterator[str]:
+    """The texts that a regular expression names as they are."""
+    plain = _META.sub(lambda found: found[1] if found[1] and not found[1].isalnum() else "\0", pattern)
+    yield from (part for part in plain.split("\0") if len(part.strip()) >= MIN_CHARS)
+
+
+def _field(node: Node, name: str) -> Node | None:
+    return node.child_by_field_name(name)

@@ -1,0 +1,108 @@
+"""What hidden tests in JavaScript need from removed code besides names and signatures."""
+
+from __future__ import annotations
+
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.test_code import code_of_test
+from excise.extractors.javascript.needs import find_needs
+
+ACCOUNT = """\
+class Account {
+  constructor (owner) { this.owner = owner; this.total = 0; this.size = 1 }
+  pay (amount, opts) {
+    if (typeof amount === 'string') amount = Number(amount)
+    if (!(amount > 0)) throw new RangeError(`cannot pay ${amount}: must be positive`)
+    const { currency } = opts || {}
+    if (currency && currency !== 'EUR') throw new TypeError('unknown currency')
+    this.total += amount
+    return { paid: amount, note: 'thank you', 'left over': 0 }
+  }
+  bank () { return 'Bank of Ghent' }
+}
+module.exports = Account
+"""
+TEST = """\
+const test = require('tape')
+const Account = require('../lib/account')
+const foreign = { currency: 'XXX' }
+const unused = { owner: 'unknown currency' }
+function fresh () { return new Account('ann') }
+test('pays', function (t) {
+  const found = fresh()
+  t.deepEqual(found.pay(3), { paid: 3, note: 'thank you' })
+  t.equal(found.total + found.size, 4, 'string')
+})
+test('refuses', function (t) {
+  t.throws(() => fresh().pay(-1), /pay -1: must be positive/)
+  t.throws(() => fresh().pay(1, foreign), TypeError)
+})
+test('knows its bank', (t) => t.equal(fresh().bank(), 'Bank of Ghent'))
+"""
+IDS = [f"test/account.js::{title}" for title in ("pays", "refuses", "knows its bank")]
+
+
+def found(*removed: str) -> dict[str, tuple[str, ...]]:
+    codebase = JavaScriptCodebase.from_texts({"lib/account.js": ACCOUNT, "test/account.js": TEST})
+    needs = find_needs(codebase, [f"lib/account.js::Account{name}" for name in removed], IDS)
+    own = {f"{each.label}{f' of {each.exception}' if each.exception else ''}": each for each in needs}
+    return {name: tuple(test.rpartition("::")[2] for test in each.tests) for name, each in own.items()}
+
+
+def test_texts_errors_and_properties() -> None:
+    assert found(".pay") == {
+        "exception TypeError": ("refuses",),
+        "key currency": ("refuses",),
+        "key note": ("pays",),
+        "key paid": ("pays",),
+        "message : must be positive of RangeError": ("refuses",),
+        "text thank you": ("pays",),
+    }
+
+
+def test_each_detail_belongs_to_the_innermost_removed_code() -> None:
+    assert found("", ".constructor", ".pay", ".bank").keys() - found(".pay").keys() == {
+        "attribute total",
+        "text Bank of Ghent",
+    }
+
+
+def test_a_function_that_is_no_more_than_a_text_is_an_answer() -> None:
+    codebase = JavaScriptCodebase.from_texts({"lib/account.js": ACCOUNT, "test/account.js": TEST})
+    (need,) = find_needs(codebase, ["lib/account.js::Account.bank"], IDS)
+    assert (need.word, need.is_answer) == ("Bank of Ghent", True)
+
+
+def parts(source: str, title: str) -> list[str]:
+    spans = code_of_test(source.encode(), f"test/a.js::{title}")
+    return [source.encode()[start:end].decode().split("\n")[0] for start, end in spans]
+
+
+def test_the_code_of_a_test_has_what_it_uses_and_no_other_test() -> None:
+    assert parts(TEST, "refuses") == [
+        "const test = require('tape')",
+        "const Account = require('../lib/account')",
+        "const foreign = { currency: 'XXX' }",
+        "function fresh () { return new Account('ann') }",
+        "test('refuses', function (t) {",
+    ]
+    assert parts(TEST, "no such test") == ["const test = require('tape')"]
+
+
+def test_hooks_and_declarations_of_the_blocks_around_belong_to_a_test() -> None:
+    source = """\
+describe('outer', () => {
+  const used = { a: 1 }, other = 2
+  const unused = 3
+  beforeEach(() => { used.a = 2 })
+  describe('inner', () => {
+    it('works', () => { expect(used.a).toBe(2) })
+    it('fails', () => {})
+  })
+  describe('third', () => { beforeAll(() => {}); it('x', () => {}) })
+})
+"""
+    assert parts(source, "outer::inner::works") == [
+        "const used = { a: 1 }, other = 2",
+        "beforeEach(() => { used.a = 2 })",
+        "it('works', () => { expect(used.a).toBe(2) })",
+    ]
