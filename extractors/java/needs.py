@@ -1,10 +1,11 @@
-"""The details that hidden tests need besides names and signatures: texts that removed code writes, and tests expect."""
+"""The details that hidden tests need besides names and signatures: texts and exceptions that tests expect."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -16,59 +17,90 @@ from excise.types import Need, NeedKind, Symbol, TestId, joined
 _FORMAT = re.compile(r"%(?:\d+\$)?[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z]|\{\d*\}")
 """What ``String.format`` and ``MessageFormat`` fill in."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " "}
+_KINDS = frozenset({"string_literal", "type_identifier", "object_creation_expression"})
 _ERRORS = re.compile(r"(?:Exception|Error)$")
 
 
 def find_needs(codebase: JavaCodebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
-    """Texts of the symbols ``removed`` that the code of ``tests``, or a member that it uses, expects."""
-    expected = {test: tuple(_literals_of_test(codebase, test)) for test in tests}
+    """Texts and exceptions of the symbols ``removed`` that the code of ``tests``, or a member that it uses, expects."""
+    code = {test: _code_of_test(codebase, test) for test in tests}
+    expected = {test: tuple(_content(each.text) for each in parts if each.is_literal) for test, parts in code.items()}
     symbols = codebase.symbols()
     functions = [symbols[s] for s in removed if s in symbols and symbols[s].is_callable]
     written = [each for function in functions for each in _texts_of(codebase, function)]
-    return expected_texts(written, expected, _FORMAT)
+    named = {test: {each.text for each in parts if not each.is_literal} for test, parts in code.items()}
+    thrown = [each for function in functions for each in _thrown(codebase, function, named)]
+    return (*expected_texts(written, expected, _FORMAT), *thrown)
+
+
+def _thrown(codebase: JavaCodebase, symbol: Symbol, named: Mapping[str, Collection[str]]) -> Iterator[Need]:
+    """The exceptions that a function makes, and tests name."""
+    source = codebase.modules[symbol.path].source
+    made = {
+        text(kind, source).rpartition(".")[2]
+        for node in _nodes(source)
+        if node.type == "object_creation_expression" and symbol.code_start <= node.start_byte < symbol.end
+        if (kind := node.child_by_field_name("type")) is not None
+    }
+    for name in sorted(each for each in made if _ERRORS.search(each)):
+        if tests := sorted(test for test, names in named.items() if name in names):
+            yield Need(kind=NeedKind.EXCEPTION, word=name, owner=symbol.symbol_id, tests=tuple(tests))
 
 
 def _texts_of(codebase: JavaCodebase, symbol: Symbol) -> Iterator[WrittenText]:
     source = codebase.modules[symbol.path].source
     body = " ".join(source[symbol.code_start : symbol.end].decode("utf-8", "replace").split())
-    for node in _string_nodes(source):
-        if symbol.code_start <= node.start_byte < symbol.end:
+    for node in _nodes(source):
+        if node.type == "string_literal" and symbol.code_start <= node.start_byte < symbol.end:
             written = text(node, source)
             is_all = body.removesuffix("}").strip() == f"return {written};"
-            kind = NeedKind.MESSAGE if _is_message(node, source) else NeedKind.TEXT
-            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all)
+            exception = _exception_around(node, source)
+            kind = NeedKind.MESSAGE if exception else NeedKind.TEXT
+            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all, exception)
 
 
-def _is_message(node: Node, source: bytes) -> bool:
-    """Whether a literal is in an argument of what makes an exception."""
+def _exception_around(node: Node, source: bytes) -> str:
+    """Name of the exception in whose arguments a literal is; empty if there is none."""
     around: Node | None = node
     while around is not None and around.type != "block":
         kind = around.child_by_field_name("type") if around.type == "object_creation_expression" else None
         if kind is not None and _ERRORS.search(text(kind, source)):
-            return True
+            return text(kind, source).rpartition(".")[2]
         around = around.parent
-    return False
+    return ""
 
 
-def _literals_of_test(codebase: JavaCodebase, test: str) -> Iterator[str]:
-    """The literals in a test method, and in the members of its file that it names."""
+class _Part(NamedTuple):
+    """A piece of the code of a test."""
+
+    text: str
+    """The source text."""
+    is_literal: bool
+    """Whether it is a string literal, else it is the name of a type."""
+
+
+def _code_of_test(codebase: JavaCodebase, test: str) -> tuple[_Part, ...]:
+    """String literals and types in a test method, and in the members of its file that it names."""
     parts = TestId.parse(test)
     module = codebase.modules.get(parts.path)
     own = codebase.symbols().get(joined(parts.path, parts.qualname))
     if module is None or own is None:
-        return
+        return ()
     around = (each for each in reversed(module.definitions) if each.start <= own.start and own.end <= each.end)
     uses = next((each.uses for each in around), frozenset[str]())
     spans = [(own.start, own.end)]
     spans += [(each.start, each.end) for each in module.definitions if each.holder and uses.intersection(each.names)]
-    for node in _string_nodes(module.source):
-        if any(start <= node.start_byte < end for start, end in spans):
-            yield _content(text(node, module.source))
+    return tuple(
+        _Part(text(node, module.source), node.type == "string_literal")
+        for node in _nodes(module.source)
+        if node.type in {"string_literal", "type_identifier"} and any(s <= node.start_byte < e for s, e in spans)
+    )
 
 
 @lru_cache(maxsize=64)
-def _string_nodes(source: bytes) -> tuple[Node, ...]:
-    return tuple(node for node in descendants(parse_tree(source).root_node) if node.type == "string_literal")
+def _nodes(source: bytes) -> tuple[Node, ...]:
+    """The nodes of a file that are looked at, in order."""
+    return tuple(node for node in descendants(parse_tree(source).root_node) if node.type in _KINDS)
 
 
 def _content(written: str) -> str:

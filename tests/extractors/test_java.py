@@ -221,9 +221,12 @@ def test_what_builds_make_is_no_source() -> None:
     }  # fmt: skip
 
 
-def test_texts_that_tests_expect_are_details() -> None:
+def test_texts_and_exceptions_that_tests_expect_are_details() -> None:
     codebase = JavaCodebase.parse(REPO, list_files(REPO))
     ledger, tests = "src/main/java/org/example/ledger/Ledger.java", "src/test/java/org/example/ledger/LedgerTest.java"
     test = f"{tests}::LedgerTest::otherCurrenciesAreRefused"
-    (need,) = find_needs(codebase, [f"{ledger}::Ledger.book"], [test, f"{tests}::LedgerTest::balancesAreSums"])
-    assert (need.kind, need.word, need.tests) == (NeedKind.MESSAGE, "a ledger in ", (test,))
+    found = find_needs(codebase, [f"{ledger}::Ledger.book"], [test, f"{tests}::LedgerTest::balancesAreSums"])
+    assert [(need.kind, need.word, need.tests, need.exception) for need in found] == [
+        (NeedKind.MESSAGE, "a ledger in ", (test,), "IllegalArgumentException"),
+        (NeedKind.EXCEPTION, "IllegalArgumentException", (test,), ""),
+    ]

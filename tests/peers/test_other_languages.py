@@ -110,7 +110,7 @@ def test_mixed_sets_say_what_they_leave_out(run: Any, stored: Any, tmp_path: Pat
     assert "3 in javascript" in report.not_carried[-1]
 
 
-@each("ledger", "lengths")
+@each("ledger")
 @pytest.mark.docker
 @pytest.mark.usefixtures("docker_host")
 def test_the_plain_grader_in_containers(run: Any, tmp_path: Path) -> None:
