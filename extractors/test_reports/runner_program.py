@@ -25,7 +25,7 @@ REPO = "/testbed"
 _OUT = "/excise/out"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerProgram:
     """Runs the tests of one language."""
 

@@ -20,10 +20,10 @@ def root_of(recipe: Recipe) -> str:
 
 
 RUNNER = RunnerProgram(
-    "excise_go_run.py",
-    INSIDE,
-    ("excise_go_build.py",),
-    ("excise_test_process.py",),
-    ("*_test.go", "go.mod", "go.sum", "go.work", "vendor/*"),
-    root_of,
+    file="excise_go_run.py",
+    folder=INSIDE,
+    modules=("excise_go_build.py",),
+    shared=("excise_test_process.py",),
+    settings=("*_test.go", "go.mod", "go.sum", "go.work", "vendor/*"),
+    root=root_of,
 )

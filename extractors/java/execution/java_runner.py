@@ -9,9 +9,9 @@ from excise.extractors.test_reports.runner_program import RunnerProgram
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
 """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
 RUNNER = RunnerProgram(
-    "excise_java_run.py",
-    INSIDE,
-    ("excise_java_build.py", "excise_java_jvm.py"),
-    (),
-    ("*/META-INF/*", "META-INF/*", "junit-platform.properties", "module-info.java", "*/org/junit/*"),
+    file="excise_java_run.py",
+    folder=INSIDE,
+    modules=("excise_java_build.py", "excise_java_jvm.py"),
+    shared=(),
+    settings=("*/META-INF/*", "META-INF/*", "junit-platform.properties", "module-info.java", "*/org/junit/*"),
 )
