@@ -145,6 +145,7 @@ def test_hidden_characters_are_shown_and_huge_diffs_are_cut(hostile_server: str,
     page = visit(f"{hostile_server}/tasks").page
     page.locator("[data-testid=tasks] a.id", has_text="etc").click()
     expect(page.locator("#deletion")).to_be_visible()
+    page.wait_for_load_state()  # a page of megabytes arrives in parts
     text = page.inner_text("main")
     assert not set("\u202e\u2066\u200b\x07\x1b\x00") & set(text)
     assert "⟨U+202E⟩" in text
