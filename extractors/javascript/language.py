@@ -71,11 +71,7 @@ class JavaScript:
         raise EnvironmentFailure("Ordinary runs of JavaScript note no executed code.", reason="infra")
 
     def find_needs(
-        self,
-        codebase: Codebase,
-        removed: Sequence[str],
-        tests: Sequence[str],
-        watched: Watched | None = None,
+        self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str], watched: Watched | None = None
     ) -> tuple[Need, ...]:
         """Texts, errors and properties, by syntax; see :meth:`excise.protocols.Language.find_needs`."""
         if not isinstance(codebase, JavaScriptCodebase):

@@ -45,58 +45,60 @@ def find_needs(codebase: JavaScriptCodebase, removed: Sequence[str], tests: Sequ
     """Details of the symbols ``removed`` that the code of ``tests`` has, with what it uses of the same file."""
     symbols = codebase.symbols()
     owners = [symbols[each] for each in removed if each in symbols]
+    nodes = {owner.symbol_id: _own_nodes(codebase, owner, owners) for owner in owners}
     expected = {test: words_of_test(codebase, test) for test in tests}
-    written = [each for owner in owners for each in _written(codebase, owner, owners)]
+    written = [each for owner in owners for each in _written(codebase, owner, nodes[owner.symbol_id])]
     found = list(expected_texts(written, {test: words.texts for test, words in expected.items()}, _FILLED_IN))
+    common = STANDARD_NAMES.union(symbol.name for symbol in symbols.values())
     for owner in owners:
-        found += _of_owner(codebase, owner, owners, expected)
+        source = codebase.modules[owner.path].source
+        found += _shared(owner, nodes[owner.symbol_id], source, expected, common)
     return tuple(found)
 
 
-def _of_owner(
-    codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol], expected: Mapping[str, Words]
+def _shared(
+    owner: Symbol, nodes: Sequence[Node], source: bytes, expected: Mapping[str, Words], common: Collection[str]
 ) -> Iterator[Need]:
-    """Errors that the code of one symbol throws, and properties that it shares with tests."""
-    nodes = list(_own_nodes(codebase, owner, owners))
-    source = codebase.modules[owner.path].source
-    own = words_in(nodes, source)
-    defined = {symbol.name for symbol in codebase.symbols().values()} | STANDARD_NAMES
+    """Errors that the code of one symbol throws, and properties that it shares with tests, but for ``common`` names."""
+    own, thrown = words_in(nodes, source), _thrown(nodes, source)
+    made = own.made.difference(common)
+    known = made | own.read.difference(common)
     wanted: dict[tuple[NeedKind, str], set[str]] = defaultdict(set)
     for test, words in expected.items():
-        attributes = (own.made & words.read) - defined
-        for name in attributes:
-            wanted[NeedKind.ATTRIBUTE, name].add(test)
-        for name in ((own.read | own.made) & words.made) - attributes - defined:
-            wanted[NeedKind.KEY, name].add(test)
-        for name in _thrown(nodes, source) & words.names:
-            wanted[NeedKind.EXCEPTION, name].add(test)
+        attributes = made & words.read
+        for kind, names in (
+            (NeedKind.ATTRIBUTE, attributes),
+            (NeedKind.KEY, (known & words.made) - attributes),
+            (NeedKind.EXCEPTION, thrown & words.names),
+        ):
+            for name in names:
+                wanted[kind, name].add(test)
     for (kind, word), used in sorted(wanted.items()):
         yield Need(kind=kind, word=word, owner=owner.symbol_id, tests=tuple(sorted(used)))
 
 
-def _own_nodes(codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol]) -> Iterator[Node]:
+def _own_nodes(codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol]) -> list[Node]:
     """The nodes in the code of a symbol, without those of other removed symbols in it."""
     inner = [
         (each.start, each.end)
         for each in owners
         if each is not owner and each.path == owner.path and owner.start <= each.start and each.end <= owner.end
     ]
-    for node in nodes_in(codebase.modules[owner.path].source, owner.code_start, owner.end):
-        if not any(start <= node.start_byte < end for start, end in inner):
-            yield node
+    nodes = nodes_in(codebase.modules[owner.path].source, owner.code_start, owner.end)
+    return [node for node in nodes if not any(start <= node.start_byte < end for start, end in inner)]
 
 
-def _written(codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol]) -> Iterator[WrittenText]:
+def _written(codebase: JavaScriptCodebase, owner: Symbol, nodes: Sequence[Node]) -> Iterator[WrittenText]:
     """The literals in the code of a symbol."""
     source = codebase.modules[owner.path].source
     body = " ".join(source[owner.code_start : owner.end].decode("utf-8", "replace").split()).rstrip("}; ")
-    for node in _own_nodes(codebase, owner, owners):
+    for node in nodes:
         if node.type in _STRINGS and not _is_module(node, source) and not _is_type(node, source):
             raw = text(node, source)
             content = string_value(node, source)
             error = _error_around(node, source)
             kind = NeedKind.MESSAGE if error else NeedKind.TEXT
-            is_all = body.endswith((f"return {raw}", f"=> {raw}")) and body.count(raw) == 1 and len(body) < 2 * len(raw)
+            is_all = body in (raw, f"return {raw}")
             yield WrittenText(owner.symbol_id, raw[1:-1] if content is None else content, kind, is_all, error)
 
 
@@ -118,7 +120,10 @@ def words_in(nodes: Iterable[Node], source: bytes) -> Words:
             texts.add(text(node, source)[1:-1] if content is None else content)
             if content is not None and content.isidentifier():
                 names.add(content)
-                (read if _is_looked_up(node) else made if _is_key(node) else set()).add(content)
+                if _is_looked_up(node):
+                    read.add(content)
+                elif _is_key(node):
+                    made.add(content)
         elif node.type == "regex_pattern":
             texts.update(_plain_parts(text(node, source)))
         elif node.type == "property_identifier":
@@ -186,7 +191,7 @@ def _error_around(node: Node, source: bytes) -> str:
     return ""
 
 
-def _thrown(nodes: Collection[Node], source: bytes) -> set[str]:
+def _thrown(nodes: Sequence[Node], source: bytes) -> set[str]:
     """Names of the errors that code makes, but for the one that all are."""
     made = (_field(node, "constructor") for node in nodes if node.type == "new_expression")
     names = {text(each, source).rpartition(".")[2] for each in made if each is not None}

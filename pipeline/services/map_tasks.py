@@ -13,16 +13,14 @@ from typing import Generic, Protocol, TypeVar
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
-from excise.extractors.fetch.trees import git_tree_hash, unpack
 from excise.pipeline.cluster.local_cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.source_state import SHARD_SIZE
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.environment_stage import install_recipe
 from excise.pipeline.stages.error_boundary import is_conclusive, rejection_of
-from excise.pipeline.stages.fetch_stage import store_sources, trees_folder
+from excise.pipeline.stages.fetch_stage import unpacked_sources
 from excise.pipeline.stages.prove_stage import save_prepared, workbench_of
-from excise.system.folders import temporary_folder_beside
 from excise.types import Certificate, Rejection, Task
 from excise.verifiers.certificate import seal_problem
 from excise.verifiers.workbench import Prepared, Workbench
@@ -188,15 +186,10 @@ def prepared_of(
         return EnvironmentProblem(
             "sources", "unknown_repository", f"The set has no snapshot of {task.repo} with this tree."
         )
-    with temporary_folder_beside(trees_folder(settings) / "unpacked") as work:
-        try:
-            unpack(taskset.blob(repo.blob), work / "files")
-        except ExciseError as error:
-            return EnvironmentProblem("sources", error.reason, str(error))
-        if git_tree_hash(work / "files") != task.tree:
-            detail = "The source archive does not hold the tree of the task."
-            return EnvironmentProblem("sources", "tree_differs", detail)
-        sources = store_sources(settings, repo, work / "files", keep_archive=False)
+    try:
+        sources = unpacked_sources(settings, repo, taskset.blob(repo.blob))
+    except ExciseError as error:
+        return EnvironmentProblem("sources", error.reason, str(error))
     environment, baseline = taskset.environment(task.env_id)
     prepared = install_recipe(settings, environment.recipe, sources, previous=environment)
     prepared = replace(prepared, environment=replace(prepared.environment, env_id=task.env_id))

@@ -13,14 +13,12 @@ from excise.config import Settings
 from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.sandboxes import get_sandbox
 from excise.envs.toolchains import toolchain_of
-from excise.errors import EnvironmentFailure, StoreError
-from excise.extractors.fetch.trees import git_tree_hash, unpack
+from excise.errors import EnvironmentFailure
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
-from excise.pipeline.stages.fetch_stage import FetchedSources, store_sources, trees_folder
+from excise.pipeline.stages.fetch_stage import FetchedSources, unpacked_sources
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.protocols import Policy, Sandbox
 from excise.system.deadline import deadline
-from excise.system.folders import temporary_folder_beside
 from excise.types import Environment, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import missing_modules
 from excise.verifiers.workbench import Layers, Prepared, Workbench
@@ -112,13 +110,9 @@ def install_recipe(
 def rebuilt_environment(settings: Settings, repo: Repo, environment: Environment, archive: Path) -> Prepared:
     """Build an environment again from its lock, unless the cache has it; ``archive`` holds the untouched sources.
 
-    Raises :class:`StoreError` if it holds others, and :class:`EnvironmentFailure`.
+    Raises what :func:`~excise.pipeline.stages.fetch_stage.unpacked_sources` does, and :class:`EnvironmentFailure`.
     """
-    with temporary_folder_beside(trees_folder(settings) / "unpacked") as work:
-        unpack(archive, work / "files")
-        if git_tree_hash(work / "files") != repo.tree:
-            raise StoreError(f"{archive} does not hold the sources of {repo.repo}.")
-        sources = store_sources(settings, repo, work / "files", keep_archive=False)
+    sources = unpacked_sources(settings, repo, archive)
     return install_recipe(settings, environment.recipe, sources, previous=environment)
 
 

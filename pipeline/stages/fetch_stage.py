@@ -10,7 +10,8 @@ from pathlib import Path
 
 from excise.config import Settings
 from excise.envs.sandbox.mount_points import open_to_all
-from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
+from excise.errors import StoreError
+from excise.extractors.fetch.trees import git_tree_hash, list_files, pack, unpack
 from excise.extractors.languages import detect_language
 from excise.extractors.sources import resolve_source, source_of
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
@@ -98,3 +99,15 @@ def store_sources(settings: Settings, repo: Repo, files: Path, *, keep_archive: 
     size = sum((layer / path).lstat().st_size for path in paths)
     repo = replace(repo, tree=tree, blob=blob, num_files=len(paths), num_bytes=size)
     return FetchedSources(repo=repo, layer=str(layer))
+
+
+def unpacked_sources(settings: Settings, repo: Repo, archive: Path) -> FetchedSources:
+    """Store the sources of a snapshot from the archive of a task set.
+
+    Raises :class:`SourceError` for a damaged archive, :class:`StoreError` (``tree_differs``) if it holds other sources.
+    """
+    with temporary_folder_beside(trees_folder(settings) / "unpacked") as work:
+        unpack(archive, work / "files")
+        if git_tree_hash(work / "files") != repo.tree:
+            raise StoreError(f"{archive} does not hold the sources of {repo.repo}.", reason="tree_differs")
+        return store_sources(settings, repo, work / "files", keep_archive=False)

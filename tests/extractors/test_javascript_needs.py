@@ -70,6 +70,10 @@ def test_a_function_that_is_no_more_than_a_text_is_an_answer() -> None:
     codebase = JavaScriptCodebase.from_texts({"lib/account.js": ACCOUNT, "test/account.js": TEST})
     (need,) = find_needs(codebase, ["lib/account.js::Account.bank"], IDS)
     assert (need.word, need.is_answer) == ("Bank of Ghent", True)
+    arrow = "exports.bank = (branch) => 'Bank of Ghent'\n"
+    codebase = JavaScriptCodebase.from_texts({"lib/account.js": arrow, "test/account.js": TEST})
+    (need,) = find_needs(codebase, ["lib/account.js::bank"], IDS)
+    assert (need.word, need.is_answer) == ("Bank of Ghent", True)
 
 
 def parts(source: str, title: str) -> list[str]:

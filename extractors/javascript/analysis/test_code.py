@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from tree_sitter import Node
@@ -27,10 +27,10 @@ def code_of_test(source: bytes, test: str) -> tuple[tuple[int, int], ...]:
     if not way:
         return ((0, len(source)),)
     chosen = {(way[-1].start, way[-1].end)}
-    around = [(0, len(source), found.blocks), *((each.start, each.end, tuple(each.blocks)) for each in way[:-1])]
+    around = [(0, len(source), found.blocks), *((each.start, each.end, each.blocks) for each in way[:-1])]
     declared: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for start, end, blocks in around:
-        for node in _beside(_root(source), start, end, blocks):
+        for node in _beside(source, start, end, tuple((block.start, block.end) for block in blocks)):
             names, span = _declared(node, source), (node.start_byte, node.end_byte)
             for name in names:
                 declared[name].add(span)
@@ -60,20 +60,21 @@ def _way_to(blocks: Sequence[TestBlock], test: str) -> list[TestBlock]:
     return []
 
 
-def _beside(root: Node, start: int, end: int, blocks: Sequence[TestBlock]) -> Iterator[Node]:
+@lru_cache(maxsize=256)
+def _beside(source: bytes, start: int, end: int, blocks: tuple[tuple[int, int], ...]) -> tuple[Node, ...]:
     """The outermost statements from ``start`` to ``end`` that hold no block and are in none."""
-    queue = list(root.named_children)
+    found = []
+    queue = list(_root(source).named_children)
     while queue:
         node = queue.pop()
-        if node.end_byte <= start or node.start_byte >= end:
+        first, last = node.start_byte, node.end_byte
+        if last <= start or first >= end or any(begin <= first and last <= stop for begin, stop in blocks):
             continue
-        if any(b.start <= node.start_byte and node.end_byte <= b.end for b in blocks):
-            continue
-        is_around = node.start_byte <= start and end <= node.end_byte and (start, end) != (0, root.end_byte)
-        if is_around or any(node.start_byte <= b.start and b.end <= node.end_byte for b in blocks):
+        if (first <= start and end <= last) or any(first <= begin and stop <= last for begin, stop in blocks):
             queue += node.named_children
         elif node.type.endswith(("_statement", "_declaration")):
-            yield node
+            found.append(node)
+    return tuple(found)
 
 
 def _declared(node: Node, source: bytes) -> set[str]:
