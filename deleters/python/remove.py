@@ -18,6 +18,7 @@ from excise.deleters.python.deletion_builder import (
     symbols_to_delete,
 )
 from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.accessor_uses import accessor_uses
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_paths import (
     LaterUse,
@@ -162,6 +163,7 @@ class Removal:
             plan, ref = self.remover.plans.get(use.path), use.ref
             if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
                 yield use
+        yield from accessor_uses(self.remover)
 
     def _empty_bodies(self) -> None:
         for path, edits in empty_body_edits(self.codebase, self.emptied, "raise", keep_docstring=True).items():

@@ -38,7 +38,9 @@ def _whole_files(parts: Specification) -> list[str]:
 
 def _title(task: Task, parts: Specification) -> str:
     files, words = _whole_files(parts), editor_of(task.language).words
-    shown = [f"`{words.module_of(path)}`" for path in files] or [f"`{entry.name}`" for entry in _outer(parts)]
+    shown = [f"`{words.module_of(path)}`" for path in files] or [
+        f"`{entry.name}`{entry.accessor}" for entry in _outer(parts)
+    ]
     names = ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
     if not names:
         names = f"Something in `{path_of(task.removed[0])}`" if task.removed else "Something"
@@ -64,7 +66,7 @@ def _happens(task: Task, parts: Specification) -> str:
             lines += words.missing_file(path)
             shown += 1
     if not shown:
-        for entry in _outer(parts)[:MAX_SHOWN]:
+        for entry in [entry for entry in _outer(parts) if not entry.accessor][:MAX_SHOWN]:
             lines += words.failure(entry.path, entry.name, task.deleter)
             shown += 1
     if not shown:

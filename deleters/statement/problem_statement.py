@@ -187,7 +187,7 @@ def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
 
 def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
     outer = [s for s in shown if s.symbol_id in deletion.removed]
-    names = list(dict.fromkeys(f"`{_numberless(s.qualname) or s.path}`" for s in outer))
+    names = list(dict.fromkeys(f"{_accessor(s)}`{_numberless(s.qualname) or s.path}`" for s in outer))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
@@ -219,6 +219,12 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
         "Everything else in the project works and must keep working."
     )
+
+
+def _accessor(symbol: Symbol) -> str:
+    """What to say before the name of a setter or deleter, which is its property's; empty for other symbols."""
+    kinds = [kind for kind in ("setter", "deleter") if any(d.endswith(f".{kind}") for d in symbol.decorators)]
+    return f"the {kinds[0]} of " if kinds else ""
 
 
 def _how_parts_are_gone(deletion: Deletion) -> str:
@@ -334,8 +340,10 @@ def _bare(symbol: Symbol) -> str:
     if symbol.kind is SymbolKind.CLASS:
         bases = _parameters(symbol)[1:-1]
         return f"class `{name}`" + (f" (of `{bases}`)" if bases else "")
-    if marks & {"property", "cached_property", "setter", "deleter"}:
+    if marks & {"property", "cached_property"}:
         kind = "property"
+    elif marks & {"setter", "deleter"}:
+        kind = f"{'setter' if 'setter' in marks else 'deleter'} of property"
     elif marks & {"classmethod", "staticmethod"}:
         kind = "class method" if "classmethod" in marks else "static method"
     return f"{'async ' if symbol.is_async else ''}{kind} `{name}`"

@@ -14,7 +14,9 @@ from excise.types import Task
 
 MISSING, USED, EXAMPLES, OFFERED = "What is missing", "Where it is used", "Examples", "Also importable from"
 """Titles of sections, as :mod:`excise.deleters.statement.problem_statement` writes them."""
-_BARE = re.compile(r"^(?:async )?(?:function|method|class method|static method|property|class) `([\w.]+)`")
+_BARE = re.compile(
+    r"^(?:async )?(?:function|method|class method|static method|(?:(?:sett|delet)er of )?property|class) `([\w.]+)`"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +46,12 @@ class Entry:
         if found is None:
             return ""
         return f"{self.owner}.{found[1]}" if self.owner else found[1]
+
+    @property
+    def accessor(self) -> str:
+        """`` (setter)`` or `` (deleter)`` for these parts of a property that may still be there; empty for others."""
+        found = re.search(r"(?m)^@.*\.(setter|deleter)$|^(setter|deleter) of property", self.head)
+        return f" ({found[1] or found[2]})" if found else ""
 
     @property
     def signature(self) -> str:

@@ -211,11 +211,29 @@ def test_behaviour_says_what_kind_of_thing_it_is() -> None:
     assert interface.splitlines() == [
         "pkg/core.py: class `e` (of `ValueError`)",
         "pkg/core.py: property `e.f`",
+        "pkg/core.py: setter of property `e.f`",
         "pkg/core.py: async class method `e.d`",
     ]
-    assert text.count("property `e.f`") == 1
+    assert text.count("\nproperty `e.f`") == 1
     assert "> Make one; see d." in text
     assert "str" not in text
+
+
+def test_a_setter_alone_is_named_as_one() -> None:
+    source = (
+        "class Box:\n    @property\n    def f(self):\n        return self._f\n\n"
+        '    @f.setter\n    def f(self, value):\n        """Keep half of it."""\n        self._f = value / 2\n'
+    )
+    test = "from pkg.core import Box\n\n\ndef test_f():\n    box = Box()\n    box.f = 2\n    assert box.f == 1\n"
+    files = {"pkg/core.py": source, "tests/test_core.py": test}
+    symbol, tests = "pkg/core.py::Box.f#2", ("tests/test_core.py::test_f",)
+    text, _ = statement(symbol, tests, files=files)
+    assert text.startswith("# Bring back the setter of `Box.f`\n")
+    assert "@f.setter\ndef f(self, value)\n" in text
+    assert "property\n" not in text
+    text, interface = statement(symbol, tests, files=files, visibility=Visibility.BEHAVIOUR)
+    assert interface == "pkg/core.py: setter of property `Box.f`"
+    assert "\n\nsetter of property `Box.f`\n> Keep half of it.\n" in text
 
 
 @pytest.mark.parametrize("visibility", list(Visibility))

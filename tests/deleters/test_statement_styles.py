@@ -52,6 +52,18 @@ def test_the_words_are_those_of_a_user() -> None:
     assert "`f7` and 12 more in `a.py`" in in_style(many, StatementStyle.TERSE)
 
 
+def test_the_issue_about_a_setter_does_not_say_that_its_property_is_gone() -> None:
+    text = (
+        "# Bring back the setter of `Box.f`\n\n## What is missing\n\n### `box.py`\n\n```python\n@f.setter\n"
+        "def f(self, value)\n```\n(in `Box`)\n> Keep half of it.\n\n## How it is checked\n\nBy tests.\n"
+    )
+    task = replace(next(iter(TASKS.values())), removed=("box.py::Box.f#2",), deleter="remove", problem_statement=text)
+    issue = in_style(task, StatementStyle.ISSUE)
+    assert issue.startswith("# `Box.f` (setter): missing in shapes 1.2.0\n")
+    assert "AttributeError" not in issue
+    assert "- `Box.f`: Keep half of it." in issue
+
+
 def test_the_specification_is_the_stored_statement() -> None:
     for task in TASKS.values():
         assert in_style(task, StatementStyle.SPECIFICATION) == task.problem_statement

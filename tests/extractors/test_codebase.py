@@ -188,3 +188,18 @@ def test_parse_reads_what_it_can(tmp_path: Path) -> None:
     assert code.executable == {"a.py"}
     assert set(code.manifests) == {"pyproject.toml"}
     assert set(pickle.loads(pickle.dumps(code)).symbols()) == set(code.symbols())
+
+
+def test_what_reads_a_property_does_not_call_its_setter() -> None:
+    source = (
+        "class Box:\n    @property\n    def f(self):\n        return 1\n\n"
+        "    @f.setter\n    def f(self, value):\n        pass\n\n"
+        "    def read(self):\n        return self.f\n\n    def write(self):\n        self.f = 2\n\n"
+        "    def add(self):\n        self.f += 2\n\n    def drop(self):\n        del self.f\n\n"
+        "    def deep(self):\n        self.f.g = 1\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    assert codebase.callers("m.py::Box.f#2") == {"m.py::Box.write", "m.py::Box.add", "m.py::Box.drop"}
+    assert codebase.callers("m.py::Box.f") >= {"m.py::Box.read", "m.py::Box.deep", "m.py::Box.write"}
+    assert codebase.group("m.py::Box.f#2") == ("m.py::Box.f#2",)
+    assert codebase.group("m.py::Box.f") == ("m.py::Box.f", "m.py::Box.f#2")

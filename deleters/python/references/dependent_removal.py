@@ -17,7 +17,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.name_positions import Use, UseKind, is_main_block, use_at
 from excise.deleters.python.references.name_uses import LostBinding, use_index
 from excise.errors import DeletionRefused
-from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase, is_accessor
 from excise.extractors.python.analysis.grammar import inner_definition, statements
 from excise.extractors.python.analysis.parsed_file import Import, Phase, Reference
 from excise.types import Symbol, SymbolKind
@@ -51,6 +51,8 @@ class DependentRemover:
         self.plans: dict[str, FilePlan] = {}
         self.other_files: dict[str, bytes] = {}
         """Path to content of the files that are no Python and are removed, too."""
+        self.accessors: list[Symbol] = []
+        """Setters and deleters that were removed, of properties that may stay."""
         self.removed = RemovedDependents()
         self._on_test = on_test
         self._seen: set[LostBinding] = set()
@@ -94,7 +96,7 @@ class DependentRemover:
         return lost
 
     def remove_symbol(self, symbol: Symbol) -> None:
-        """Remove a definition with all definitions of the same name, or a whole file."""
+        """Remove a definition with all definitions that go with it, or a whole file."""
         self._defining.add(symbol.path)
         for symbol_id in self.codebase.group(symbol.symbol_id):
             part = self.codebase.symbols()[symbol_id]
@@ -103,7 +105,10 @@ class DependentRemover:
                 self._remove_module(plan)
                 return
             plan.remove_span(part.start, part.end)
-        self.lose(symbol.path, without_numbers(symbol.qualname))
+        if is_accessor(symbol):
+            self.accessors.append(symbol)
+        else:
+            self.lose(symbol.path, without_numbers(symbol.qualname))
 
     def _remove_module(self, plan: FilePlan) -> None:
         plan.deleted = True

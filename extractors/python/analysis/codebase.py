@@ -178,12 +178,12 @@ class PythonCodebase:
     @cached_property
     def _edges(self) -> dict[str, set[str]]:
         edges: dict[str, set[str]] = defaultdict(set)
-        known: dict[tuple[str, str, str], frozenset[str]] = {}
+        known: dict[tuple[str, str, str, bool], frozenset[str]] = {}
         for path, module in self.modules.items():
             check_deadline()
             for ref in module.references:
                 special = ref.via >= 0 or ref.chain.startswith("<")
-                key = (path, ref.chain, ref.owner if special else ref.klass)
+                key = (path, ref.chain, ref.owner if special else ref.klass, ref.is_assigned)
                 if special or key not in known:
                     known[key] = self.targets(path, ref)
                 owner = f"{path}::{ref.owner}" if ref.owner else path
@@ -211,8 +211,19 @@ class PythonCodebase:
             unknown_object = not prefixes or (prefixes[-1] is not None and bool(prefixes[-1].qualname))
             name = ref.chain.rpartition(".")[2]
             if unknown_object and not self._external(path, ref) and name in self._unique_methods:
-                found.add(self._unique_methods[name])
-        return frozenset(found)
+                found.update(self._groups[self._unique_methods[name]])
+        accessors = {each for each in found & self._accessors if not self._is_set_by(ref, each)}
+        return frozenset(found - accessors)
+
+    @cached_property
+    def _accessors(self) -> frozenset[str]:
+        """Ids of the setters and deleters of properties."""
+        return frozenset(symbol_id for symbol_id, symbol in self._symbols.items() if is_accessor(symbol))
+
+    def _is_set_by(self, ref: Reference, accessor: str) -> bool:
+        """Whether a reference that leads to a property calls its setter or deleter, and does not only read it."""
+        name = self._symbols[accessor].name.partition("#")[0]
+        return ref.is_assigned and ref.chain.rpartition(".")[2] == name
 
     def _external(self, path: str, ref: Reference) -> bool:
         """Whether the chain starts at a name imported from outside the repository, such as ``np.sum``."""
@@ -232,9 +243,12 @@ class PythonCodebase:
         return groups
 
     def group(self, symbol_id: str) -> tuple[str, ...]:
-        """Ids of all symbols with the name of this one (``f``, ``f#2`` …), itself included."""
+        """Ids of the symbols that go when this one goes: all of its name (``f``, ``f#2`` …), itself included.
+
+        The setter and the deleter of a property can go alone.
+        """
         symbol = self._symbols[symbol_id]
-        return tuple(self._groups[base_id(symbol)])
+        return (symbol_id,) if is_accessor(symbol) else tuple(self._groups[base_id(symbol)])
 
     @cached_property
     def _unique_methods(self) -> dict[str, str]:
@@ -254,6 +268,11 @@ def base_id(symbol: Symbol) -> str:
     head, dot, last = symbol.qualname.rpartition(".")
     plain = f"{head}{dot}{last.partition('#')[0]}"
     return f"{symbol.path}::{plain}" if plain else symbol.path
+
+
+def is_accessor(symbol: Symbol) -> bool:
+    """Whether a method is the setter or the deleter of a property, which others can read without it."""
+    return any(each.endswith((".setter", ".deleter")) for each in symbol.decorators)
 
 
 def _unpickle(

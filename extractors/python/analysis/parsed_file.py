@@ -80,6 +80,8 @@ class Reference(NamedTuple):
     """Whether the reference is a base class of ``owner``."""
     via: int
     """Index into ``imports`` of the function-level import that binds the chain's root; -1 if there is none."""
+    is_assigned: bool
+    """Whether the last attribute of the chain is assigned or deleted, not read."""
 
 
 class Binding(NamedTuple):

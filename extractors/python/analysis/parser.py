@@ -41,6 +41,7 @@ class _Parser(SyntaxWalker):
         self.handlers = {
             "identifier": self._name,
             "attribute": self._attribute,
+            "delete_statement": self._delete,
             "decorated_definition": self._definition,
             "function_definition": self._definition,
             "class_definition": self._definition,

@@ -35,11 +35,13 @@ class PendingReference(NamedTuple):
     phase: Phase
     is_base: bool
     via: int
+    is_assigned: bool
 
     def to_reference(self) -> Reference:
         """The record of the reference, once its scopes are closed."""
         chain = f"{self.root}.{self.rest}" if self.rest else self.root
-        return Reference(chain, self.start, self.end, self.owner, self.klass, self.phase, self.is_base, self.via)
+        place = self.start, self.end, self.owner, self.klass
+        return Reference(chain, *place, self.phase, self.is_base, self.via, self.is_assigned)
 
 
 @dataclass(slots=True)
@@ -144,15 +146,16 @@ class SyntaxWalker:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     # ----------------------------------------------------------------------------- references
-    def _refer(self, root: str, rest: str, start: int, end: int, *, is_base: bool = False) -> None:
-        self.scope.pending.append(
-            PendingReference(root, rest, start, end, self.owner, self.klass, self.phase, is_base, -1)
-        )
+    def _refer(
+        self, root: str, rest: str, start: int, end: int, *, is_base: bool = False, is_assigned: bool = False
+    ) -> None:
+        place = start, end, self.owner, self.klass
+        self.scope.pending.append(PendingReference(root, rest, *place, self.phase, is_base, -1, is_assigned))
 
     def _name(self, node: Node) -> None:
         self._refer(self._text(node), "", node.start_byte, node.end_byte)
 
-    def _attribute(self, node: Node) -> None:
+    def _attribute(self, node: Node, *, is_assigned: bool = False) -> None:
         end = node.end_byte
         parts: list[str] = []
         while node.type == "attribute" and node.child_count:
@@ -161,13 +164,23 @@ class SyntaxWalker:
             node = children[0]
         rest = ".".join(reversed(parts))
         if node.type == "identifier":
-            self._refer(self._text(node), rest, node.start_byte, end)
+            self._refer(self._text(node), rest, node.start_byte, end, is_assigned=is_assigned)
         elif _is_super(node, self.source):
-            self._refer(SUPER, rest, node.start_byte, end)
+            self._refer(SUPER, rest, node.start_byte, end, is_assigned=is_assigned)
             self._refer("super", "", node.start_byte, node.start_byte + len("super"))
         else:
-            self._refer("", rest, node.end_byte, end)
+            self._refer("", rest, node.end_byte, end, is_assigned=is_assigned)
             self.visit(node)
+
+    def _delete(self, node: Node) -> None:
+        """Visit what a ``del`` statement deletes."""
+        for child in node.named_children:
+            if child.type == "expression_list":
+                self._delete(child)
+            elif child.type == "attribute":
+                self._attribute(child, is_assigned=True)
+            else:
+                self.visit(child)
 
     # ------------------------------------------------------------------------------- bindings
     def _bind(self, name: str, into: Scope | None = None) -> None:
@@ -184,7 +197,9 @@ class SyntaxWalker:
             self._bind(name, into)
             if into is None:
                 self._add_binding(name, statement or target)
-        elif kind in {"attribute", "subscript", "call"}:
+        elif kind == "attribute":
+            self._attribute(target, is_assigned=True)
+        elif kind in {"subscript", "call"}:
             self.visit(target)
         else:
             for child in target.named_children:
