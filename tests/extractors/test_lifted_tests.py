@@ -9,6 +9,7 @@ from excise.extractors.python.lifting.lifted_tests import lifted
 HEAD = """\"\"\"About.\"\"\"
 import datetime
 import json
+import re
 import unittest
 import pytest
 from project import Kind, code, other
@@ -72,6 +73,25 @@ DIVIDED = {
     "a loop over expectations alone": (
         "def test_it():\n    output = code(1)\n    for word in 'debug', 'info':\n        assert word.upper() in output",
         ["code(1)", "(None, None)"], ["debug", "info", "upper"]),
+    "a loop over rows that are indexed": (
+        "def test_it():\n    rows = (('a', [998]), ('b', [999]))\n    for row in rows:\n"
+        "        found = code(row[0])\n        assert found == row[1]",
+        ["code(row__0)", "'a'", "'b'"], ["998", "999", "row[1]"]),
+    "a loop over rows of which one column is expected": (
+        "def test_it():\n    for given, wanted in [(other(1), 998), (other(2), 999)]:\n"
+        "        assert code(given) == wanted",
+        ["code(given)", "other(1)", "other(2)"], ["998", "999"]),
+    "a table that comprehensions make": (
+        "@pytest.mark.parametrize('text, wanted', [[t, t * 998] for t in 'ab'] + [('c', 999)], ids=['x', 'y', 'z'])\n"
+        "def test_it(text, wanted):\n    assert code(text) == wanted",
+        ["code(text)", "'ab'", "'c'"], ["998", "999", "t * ", "'x'"]),
+    "a search in a text": (
+        "def test_it():\n    assert re.match('9.8', code(1))\n    assert not re.search(r'9.9', str(code(2)), re.I)",
+        ["see__(1, code(1))", "see__(2, str(code(2)))"], ["9.8", "9.9", "re.I"]),
+    "a search with a pattern of the code": (
+        "def test_it():\n    assert re.match(code(1), code(2))", ["see__(1, not not re.match(code(1), code(2)))"], []),
+    "the beginning of a text": (
+        "def test_it():\n    assert code(1).text.startswith('nine')", ["see__(1, code(1).text)"], ["nine"]),
     "a docstring": ("def test_it():\n    '''It is 990.'''\n    assert code(1) == 990", ["code(1)"], ["990"]),
     "another function as reference": (
         "def test_it():\n    assert code(1) == naive(990)", ["code(1)"], ["naive", "990", "991"]),
@@ -201,6 +221,9 @@ REFUSED = {
     "a loop over other values": (
         "def test_it():\n    for text, wanted in zip(['a'], [5]):\n        assert code(text) == wanted",
         "loop over expected values"),
+    "a table whose loops go through what is expected": (
+        "@pytest.mark.parametrize('text, wanted', [[t, w] for t, w in [('a', 998), ('b', 999)]])\n"
+        "def test_it(text, wanted):\n    assert code(text) == wanted", "table whose rows are not written out"),
     "a test elsewhere": ("def test_other():\n    pass", "not written in this file"),
 }  # fmt: skip
 
@@ -251,6 +274,29 @@ def test_tests_of_a_base_class_are_lifted_once_for_all_classes() -> None:
     assert found.refused == {"TestIt::test_other": "not written in this file"}
     assert "class TestIt(Base)" in found.observing.decode()
     assert "990" not in found.observing.decode()
+
+
+def test_fixtures_that_are_named_like_tests_stay() -> None:
+    fixture = "@pytest.fixture\ndef test_client(given):\n    return given\n\n\n"
+    test = "def test_it(test_client):\n    assert code(test_client) == 990\n"
+    forms = lifted((HEAD + fixture + test).encode(), ["test_it"])
+    assert forms is not None
+    assert b"def test_client(given)" in forms.observing
+    assert b"def given" in forms.judging
+
+
+def test_the_judging_form_changes_objects_that_it_goes_on_with() -> None:
+    test = (
+        "def test_it(made):\n    stack = code([1, 2])\n    assert stack.pop() == 2\n    assert next(made) == 3\n"
+        "    assert len(stack) == 1\n    stack.clear()\n    with pytest.raises(IndexError):\n        stack.pop()\n"
+    )
+    forms = lifted((HEAD + test).encode(), ["test_it"])
+    assert forms is not None
+    judging = forms.judging.decode().partition("def test_it")[2]
+    assert "    stack.pop()\n    assert __excise_seen__(1) == 2\n" in judging
+    assert "next(made)" not in judging, "nothing else uses it"
+    assert "len(stack)" not in judging, "it changes nothing"
+    assert forms.observing.decode().count("stack.pop()") == 2
 
 
 def test_where_a_special_method_is_removed_any_assertion_may_call_it() -> None:

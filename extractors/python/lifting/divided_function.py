@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from excise.extractors.python.analysis.ast_walk import child_nodes, walk
 from excise.extractors.python.lifting.checked_file import TestFile, has_checks, is_check
+from excise.extractors.python.lifting.effects import changed_by, drop_effects
 from excise.extractors.python.lifting.expected_values import (
     Function,
     NotLifted,
@@ -27,6 +28,7 @@ from excise.extractors.python.lifting.expected_values import (
     targets_of,
 )
 from excise.extractors.python.lifting.places import ALL_SEEN, RAISE, RAISING, SEE, SEEN, Operand, call_of
+from excise.extractors.python.lifting.predicates import searched_text
 from excise.extractors.python.lifting.raising_checks import (
     accepts_failed_assertions,
     is_call_of_raises,
@@ -37,7 +39,9 @@ from excise.extractors.python.lifting.raising_checks import (
     without_assertions,
 )
 from excise.extractors.python.lifting.references import bindings_of, computed_names, refuse_visible_references
-from excise.extractors.python.lifting.unused_values import drop_unused, tables_of
+from excise.extractors.python.lifting.tables import tables_of
+from excise.extractors.python.lifting.unused_values import drop_unused
+from excise.extractors.python.lifting.written_loops import columns_of
 
 _ARGUMENTS: Mapping[str, int] = {
     **dict.fromkeys(
@@ -75,6 +79,7 @@ class DividedFunction:
         self.caught: set[str] = set()
         self.dropped: list[ast.expr] = []
         self.judged_before: list[ast.stmt] = []
+        self.effects: list[ast.Expr] = []
         self.depth = 0
         self.has_nested_places = False
         self.num_checks = 0
@@ -102,6 +107,7 @@ class DividedFunction:
             self._report_end(observing, judging)
         elif self.has_nested_places:
             judging.body.append(ast.Expr(call_of(ALL_SEEN)))
+        drop_effects(judging, self.effects)
         drop_unused(observing, judging, self.file.constants, self.dropped)
         refuse_visible_references(observing, self.dropped, self.names)
 
@@ -140,6 +146,11 @@ class DividedFunction:
             elif isinstance(part, ast.For) and self.names.is_expected(iterated(part.iter)):
                 for name in targets_of(part.target):
                     if stores.get(name) == 1 and (name not in outside or not has_mutable_rows(part.iter)):
+                        self.names.values.add(name)
+            elif isinstance(part, ast.For):
+                for name, cells in columns_of(part).items():
+                    fixed = stores.get(name) == 1 and not (name in outside and any(map(is_mutable, cells)))
+                    if fixed and all(map(self.names.is_expected, cells)):
                         self.names.values.add(name)
 
     # ------------------------------------------------------------------------------ statements
@@ -318,10 +329,14 @@ class DividedFunction:
         return not self.names.is_expected(node)
 
     def _truth(self, mine: Operand, theirs: Operand) -> list[ast.stmt]:
-        """Observe whether a value is true."""
+        """Observe whether a value is true; of a text that is searched, the text."""
         node = mine.get()
         if self.names.is_expected(node) and is_literal(node):
             return []
+        searched = searched_text(node, self.names), searched_text(theirs.get(), self.names)
+        if searched[0] is not None and searched[1] is not None and self._is_observed(searched[0].get()):
+            self.num_checks += 1
+            return [self._see(searched[0].get(), searched[1])]
         compares = (ast.Compare, ast.BoolOp, ast.IfExp, ast.comprehension)
         if any(isinstance(part, compares) for part in walk(node)):
             raise NotLifted("comparison within an operand")
@@ -339,6 +354,9 @@ class DividedFunction:
             raise NotLifted("operand that is no value")
         place = ast.Constant(self._next_place())
         how = [ast.Constant(True)] if by_identity else []
+        if not self.depth and any(changed_by(value)):
+            self.judged_before.append(effect := ast.Expr(theirs.get()))
+            self.effects.append(effect)
         theirs.set(call_of(SEEN, place, *how))
         return ast.Expr(call_of(SEE, place, value, *how))
 

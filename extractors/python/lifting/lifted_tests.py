@@ -22,6 +22,7 @@ from excise.extractors.python.lifting.divided_function import DividedFunction
 from excise.extractors.python.lifting.expected_values import Function, NotLifted, definitions_of
 from excise.extractors.python.lifting.inlined_helpers import inline_helpers
 from excise.extractors.python.lifting.unused_values import keep_only
+from excise.extractors.python.lifting.written_loops import name_columns
 from excise.protocols import LiftedTests
 
 
@@ -80,6 +81,7 @@ def _divide(mine: Function, theirs: Function, file: TestFile) -> None:
     """
     form = copy.deepcopy(mine)
     inline_helpers(form, file.inlined)
+    name_columns(form)
     forms = form, copy.deepcopy(form)
     DividedFunction(form, file).divide(*forms)
     for form, made in zip((mine, theirs), forms, strict=True):

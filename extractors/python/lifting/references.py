@@ -18,6 +18,7 @@ from excise.extractors.python.lifting.expected_values import (
     statements_of,
     targets_of,
 )
+from excise.extractors.python.lifting.written_loops import columns_of
 
 
 def refuse_visible_references(observing: Function, dropped: Sequence[ast.expr], names: ExpectedNames) -> None:
@@ -72,8 +73,12 @@ def bindings_of(function: Function) -> Iterator[tuple[list[str], ast.AST]]:
     for part in statements_of(function):
         if isinstance(part, ast.Assign):
             yield [name for target in part.targets for name in targets_of(target)], part.value
-        elif isinstance(part, ast.AugAssign | ast.For):
-            yield list(targets_of(part.target)), part.value if isinstance(part, ast.AugAssign) else part.iter
+        elif isinstance(part, ast.AugAssign):
+            yield list(targets_of(part.target)), part.value
+        elif isinstance(part, ast.For):
+            columns = columns_of(part)
+            yield from (([name], ast.Tuple(cells, ast.Load())) for name, cells in columns.items())
+            yield [name for name in targets_of(part.target) if name not in columns], part.iter
         elif isinstance(part, ast.With):
             for item in part.items:
                 yield list(targets_of(item.optional_vars or ast.Pass())), item.context_expr

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.lifting.expected_values import (
@@ -17,61 +15,10 @@ from excise.extractors.python.lifting.expected_values import (
     statements_of,
     targets_of,
 )
+from excise.extractors.python.lifting.tables import parameter_names, table_of
 
 _CALLED_BY_PYTEST = ("test", "pytest_", "setup_", "teardown_", "setUpModule", "tearDownModule")
 """Beginnings of the names of functions that pytest calls although nothing mentions them."""
-
-
-@dataclass(slots=True)
-class Table:
-    """One ``parametrize`` with its rows written out."""
-
-    call: ast.Call
-    names: list[str]
-    rows: list[ast.expr]
-
-    def cells(self, row: ast.expr) -> list[ast.expr] | None:
-        """The values of a row, one for each name."""
-        inner = row.args if isinstance(row, ast.Call) and called(row) == "param" else None
-        if inner is not None:
-            return inner if len(inner) == len(self.names) else None
-        if len(self.names) == 1:
-            return [row]
-        return row.elts if isinstance(row, ast.List | ast.Tuple) and len(row.elts) == len(self.names) else None
-
-    def column(self, name: str) -> list[ast.expr]:
-        """The values of one name. Raises :class:`NotLifted` if a row is not written out."""
-        index = self.names.index(name)
-        found = []
-        for row in self.rows:
-            cells = self.cells(row)
-            if cells is None:
-                raise NotLifted("table whose rows are not written out")
-            found.append(cells[index])
-        return found
-
-
-def tables_of(function: Function, constants: Mapping[str, ast.expr] | None = None) -> list[Table]:
-    """The tables of a test; ``constants`` are the values of names of its module."""
-    found = []
-    for call in function.decorator_list:
-        if not (isinstance(call, ast.Call) and called(call) == "parametrize" and len(call.args) >= 2):
-            continue
-        try:
-            listed = ast.literal_eval(call.args[0])
-        except ValueError:
-            continue
-        names = (
-            [name.strip() for name in listed.split(",") if name.strip()] if isinstance(listed, str) else list(listed)
-        )
-        rows = call.args[1]
-        if isinstance(rows, ast.Name) and constants and rows.id in constants:
-            rows = call.args[1] = copy.deepcopy(constants[rows.id])
-        if isinstance(rows, ast.List | ast.Tuple) and not any(isinstance(row, ast.Starred) for row in rows.elts):
-            table = Table(call, names, rows.elts)
-            if all(table.cells(row) is not None for row in table.rows):
-                found.append(table)
-    return found
 
 
 def constants_of(tree: ast.Module) -> dict[str, ast.expr]:
@@ -111,44 +58,13 @@ def drop_unused(
     for one in mine.decorator_list:
         if not (isinstance(one, ast.Call) and called(one) == "parametrize"):
             continue
-        single = ast.FunctionDef(mine.name, mine.args, [], [one], lineno=0)
-        tables = tables_of(single, constants)
-        names = tables[0].names if tables else _parameter_names(one)
+        table = table_of(one, constants)
+        names = table.names if table is not None else parameter_names(one)
         unused = [name for name in names if name in arguments and name not in used and name in judged]
-        if unused and not tables:
+        if unused and table is None:
             raise NotLifted("table whose rows are not written out")
-        if unused:
-            _forget_columns(tables[0], unused)
-            _forget_ids(one, len(tables[0].rows))
-
-
-def _forget_ids(call: ast.Call, count: int) -> None:
-    """Number the rows of a table, as their ids may tell what is expected."""
-    numbers = ast.List([ast.Constant(str(n)) for n in range(count)], ast.Load())
-    call.keywords = [keyword for keyword in call.keywords if keyword.arg != "ids"]
-    call.keywords.append(ast.keyword("ids", numbers))
-    for row in walk(call.args[1]):
-        if isinstance(row, ast.Call) and called(row) == "param":
-            row.keywords = [keyword for keyword in row.keywords if keyword.arg != "id"]
-
-
-def _parameter_names(call: ast.Call) -> list[str]:
-    try:
-        listed = ast.literal_eval(call.args[0])
-    except (ValueError, IndexError):
-        return []
-    return [name.strip() for name in listed.split(",")] if isinstance(listed, str) else list(listed)
-
-
-def _forget_columns(table: Table, unused: Collection[str]) -> None:
-    for number, row in enumerate(table.rows):
-        cells = table.cells(row)
-        for index, name in enumerate(table.names):
-            if name in unused and cells is not None:
-                if len(table.names) == 1 and not isinstance(row, ast.Call):
-                    table.rows[number] = ast.Constant(None)
-                else:
-                    cells[index] = ast.Constant(None)
+        if unused and table is not None:
+            table.forget(unused)
 
 
 def _forget_in_loop(
@@ -259,10 +175,16 @@ def _drop_tests(node: ast.AST, prefix: str, lifted: Collection[str]) -> None:
                 _drop_tests(child, f"{prefix}{child.name}::", lifted)
             elif isinstance(child, ast.If | ast.Try | ast.With):
                 _drop_tests(child, prefix, lifted)
-            is_test = isinstance(child, Function) and child.name.startswith("test")
+            is_test = isinstance(child, Function) and child.name.startswith("test") and not _is_fixture(child)
             if not is_test or prefix + child.name in lifted:
                 kept.append(child)
         block[:] = kept or ([ast.Pass()] if name == "body" else [])
+
+
+def _is_fixture(function: Function) -> bool:
+    """Whether a function is a fixture, which may be called ``test_client``."""
+    parts = (part for each in function.decorator_list for part in walk(each))
+    return any("fixture" in (getattr(part, "attr", ""), getattr(part, "id", "")) for part in parts)
 
 
 def _drop_class_constants(tree: ast.Module) -> None:

@@ -1,0 +1,65 @@
+"""What operands do besides having a value: the judging form needs it where it goes on with what they change.
+
+In ``assert queue.pop() == 1``, followed by ``with suppress(IndexError): queue.pop()``, the judging form has a reported
+value in place of the first call, and makes the call, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from excise.extractors.python.analysis.ast_walk import walk
+from excise.extractors.python.lifting.expected_values import Function, calls_in, root_of, statements_of, targets_of
+
+_READING = frozenset(
+    {"len", "str", "repr", "type", "isinstance", "issubclass", "bool", "int", "float", "hash", "id", "callable",
+     "getattr", "hasattr", "vars"}
+)  # fmt: skip
+"""Builtin functions that change no argument."""
+
+
+def changed_by(node: ast.expr) -> Iterator[str]:
+    """Names of the objects that an expression may change: it calls their methods, or gives them to functions."""
+    for call in calls_in(node):
+        if isinstance(call.func, ast.Attribute) and root_of(call.func):
+            yield root_of(call.func)
+        if not (isinstance(call.func, ast.Name) and call.func.id in _READING):
+            yield from (argument.id for argument in call.args if isinstance(argument, ast.Name))
+
+
+def drop_effects(judging: Function, effects: Collection[ast.Expr]) -> None:
+    """Take those statements out that change no object of the test's own which is used by something else."""
+    if not effects:
+        return
+    places = set(map(id, effects))
+    made = {name for part in statements_of(judging) if isinstance(part, ast.Assign) for name in targets_of(part)}
+    made |= {argument.arg for argument in walk(judging.args) if isinstance(argument, ast.arg)} - {"self", "cls"}
+    used = set(_used(judging, places)) & made
+    for block in _blocks(judging):
+        block[:] = [each for each in block if id(each) not in places or _changes(each, used)] or [ast.Pass()]
+
+
+def _changes(statement: ast.stmt, names: Collection[str]) -> bool:
+    return isinstance(statement, ast.Expr) and not set(changed_by(statement.value)).isdisjoint(names)
+
+
+def _used(node: ast.AST, left_out: Collection[int]) -> Iterator[str]:
+    """Names that are read within a node, apart from some statements."""
+    left = [node]
+    while left:
+        part = left.pop()
+        if id(part) in left_out:
+            continue
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            yield part.id
+        left += ast.iter_child_nodes(part)
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The lists of statements within a node that are not empty."""
+    for part in walk(node):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(part, name, None)
+            if isinstance(block, list) and block:
+                yield block
