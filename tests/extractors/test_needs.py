@@ -125,6 +125,12 @@ def test_a_part_of_a_text_comes_with_the_whole() -> None:
     assert "plain text" in {need.word for need in needs if not need.template}
 
 
+def test_a_single_character_is_a_need_unless_it_is_ascii() -> None:
+    source = "def box(text):\n    edge, inner = '\u2551', '|'\n    return edge + inner + text + edge\n"
+    test = "def test_a():\n    assert bank.box('a') == '\u2551|a\u2551'"
+    assert set(labels(test, source, ("bank.py::box",))) == {"text \u2551"}
+
+
 def test_names_that_nothing_but_the_removed_code_uses() -> None:
     source = (
         "TABLE = {'a': 1}\nSHARED = 2\nOFFERED = 3\nOWN = 4\n\n\n"

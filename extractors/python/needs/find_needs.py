@@ -18,7 +18,7 @@ from excise.types import GivenBy, Need, NeedKind, Watched
 MAX_ANSWER = 160
 """Length of a text above which it is no detail any more: to name it would be to give the code."""
 MIN_TEXT = 2
-"""Minimum length of a text; single characters are conventions (separators, blanks)."""
+"""Minimum length of a text in ASCII: its single characters are conventions (separators, blanks)."""
 MIN_SHOWN_LOC = 3
 """Lines of a function up to which a text with its placeholders would be its code."""
 MIN_PART = 4
@@ -225,7 +225,7 @@ def _common_words(piece: Piece, used: Uses) -> set[str]:
     found = set()
     if piece.role is Role.KEY:
         return {own} & used.texts
-    if len(own) >= MIN_TEXT:
+    if len(own) >= MIN_TEXT or not own.isascii():
         pattern = re.compile(_bounded(own))
         if any(own in text and pattern.search(text) for text in used.texts):
             found.add(own)
