@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from excise.errors import ConfigError, StoreError
 
@@ -43,7 +44,7 @@ class S3Objects:
             raise ConfigError("A set in an S3 store needs s3fs: pip install 'excise[s3]'.") from None
         self.url = f"s3://{match[1]}/{match[2]}"
         self._bucket, self._prefix = match[1], f"{match[2]}/"
-        self._files = s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True)
+        self._files = s3fs.S3FileSystem(session=_session(), use_listings_cache=False, skip_instance_cache=True)
 
     def read(self, key: str) -> tuple[bytes, str] | None:
         """Content and tag of an object; ``None`` if there is none."""
@@ -115,6 +116,22 @@ class S3Objects:
     def _error(self, error: Exception) -> StoreError:
         advice = "Check the bucket, AWS_ENDPOINT_URL and the credentials, and run the same command again"
         return StoreError(f"{self.url}: {error}. {advice}. What was published before is intact.", reason="store_error")
+
+
+def _session() -> Any:
+    """A session of botocore that shares the descriptions of services, a second of parsing, with all others."""
+    from aiobotocore.session import AioSession
+
+    session = AioSession()
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    return session
+
+
+@cache
+def _loader(folders: str | None) -> Any:
+    from botocore.loaders import create_loader
+
+    return create_loader(folders)
 
 
 def _code(error: Exception) -> str:
