@@ -1,4 +1,7 @@
-"""Exports of tasks in Go, JavaScript, Rust and Java: their plain graders in excise's sandboxes and in containers."""
+"""Exports of tasks in other languages: their plain graders in excise's sandboxes and in containers.
+
+Of the tiny projects, ``spans`` is in Go, ``parcels`` in JavaScript, ``lengths`` in Rust and ``ledger`` in Java.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,6 @@ from excise.errors import ConfigError
 from excise.pipeline.services.export_materials import SetMaterials
 from excise.pipeline.services.restore_export import restore
 
-LANGUAGES = {"spans": "go", "parcels": "javascript", "lengths": "rust", "ledger": "java"}
-"""Tiny project to its language."""
 GRADE = """
 cp /given/environment/.excise-* /testbed && sh /testbed/.excise-checkout.sh && mkdir /tmp/work
 /opt/env/bin/python /tests/plain_grader.py /tests "$0" /tmp/work 300
@@ -61,7 +62,7 @@ def sessions(folder: Path) -> ModuleType:
     return module
 
 
-@each(*LANGUAGES)
+@each("parcels", "lengths")
 def test_the_plain_grader_in_sandboxes(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCISE", f"{sys.executable} -m excise.pipeline.cli")
     monkeypatch.setenv("EXCISE_CACHE", str(run.cache))

@@ -32,7 +32,7 @@ def run_async() -> Callable[[Coroutine[Any, Any, Any]], Any]:
     """A function that runs a coroutine to its end, within a minute."""
 
     def run(work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run(asyncio.wait_for(work, 60))
+        return asyncio.run(asyncio.wait_for(work, 600))
 
     return run
 
