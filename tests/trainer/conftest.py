@@ -29,7 +29,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 @pytest.fixture
 def run_async() -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    """A function that runs a coroutine to its end, within a minute."""
+    """A function that runs a coroutine to its end, within ten minutes."""
 
     def run(work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run(asyncio.wait_for(work, 600))

@@ -137,7 +137,7 @@ def test_a_server_that_is_not_restarted_is_an_error(run_async: Any, folder: Path
         await asyncio.sleep(0.3)
         engine._server._process.kill()
         with pytest.raises(EngineError, match="gone"):
-            await asyncio.wait_for(asked, 20)
+            await asyncio.wait_for(asked, 200)
         with pytest.raises(EngineError):
             await engine.generate([[3]], Sampling(max_tokens=3))
         await engine.close()
@@ -249,7 +249,7 @@ def test_a_server_that_does_not_resume_after_a_load_is_restarted(run_async: Any,
         engine = await start(folder, "--once", str(once))
         once.touch()
         await engine.load(weights_of(byte_model(seed=1)), 2)
-        answers = await asyncio.wait_for(engine.generate([[3, 2]], Sampling(max_tokens=5)), 20)
+        answers = await asyncio.wait_for(engine.generate([[3, 2]], Sampling(max_tokens=5)), 200)
         await engine.close()
         return answers[0].versions
 
@@ -271,7 +271,7 @@ def test_an_interrupted_load_leaves_no_server_paused(run_async: Any, folder: Pat
         with pytest.raises(asyncio.CancelledError if how == "cancelled" else EngineError):
             await loading
         other = await connect(folder, url)
-        answers = await asyncio.wait_for(other.generate([[3, 2]], Sampling(max_tokens=5)), 20)
+        answers = await asyncio.wait_for(other.generate([[3, 2]], Sampling(max_tokens=5)), 200)
         await engine.close()
         await other.close()
         return answers
