@@ -33,6 +33,13 @@ _STRING_BELOW = (
     r"""(?:"{3}([\s\S]*?)"{3}|'{3}([\s\S]*?)'{3}|"([^"\n]*)"|'([^'\n]*)')[ \t]*$"""
 )
 """The end of the line of an assignment, and a string below it."""
+_GIVEN = re.compile(
+    r"""[\w.$>\-\[\]"']+\s*(?::\s*[\w.\[\], |]+)?\s*:?=\s*"""
+    r"""(?:[rbuf]?"[^"]*"|[rbuf]?'[^']*'|[+-]?\d[\w.]*|true|false|null|nil|(?:\w+\.)*[A-Z]\w*)\s*[;,]?"""
+)
+"""An assignment of a literal, or of a constant of another name."""
+MIN_GIVEN, GIVEN_SHARE = 4, 0.6
+"""Number of such lines, and share of the lines of a function's body, from which on the function is data."""
 _NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__enter__", "__exit__"})
 """Special methods whose names do not say what they do."""
 
@@ -44,11 +51,11 @@ def described(
     named: Collection[bytes],
     callers: Mapping[str, Collection[str]],
 ) -> tuple[list[Symbol], float]:
-    """The functions that a statement shows and nothing describes, and by lines the share of the others.
+    """The functions of a statement (``shown``) that nothing describes, and by lines the share of the others.
 
     ``found`` are quotes of documents, ``named`` are the words of the hidden tests, ``callers`` maps ids of symbols to
     callers that stayed. Private functions that only removed code with a description needs do not count: what they do is
-    told by what that is to do.
+    told by what that is to do. Those that are no more than data do: nobody can know the values of a style.
     """
     wordless = undescribed(codebase, shown, found)
     helpers = _helpers(codebase, shown, wordless, named, callers)
@@ -71,6 +78,7 @@ def _helpers(
         and not symbol.is_public
         and symbol.name.partition("#")[0].encode() not in named
         and not callers.get(symbol.symbol_id)
+        and not is_data(codebase, symbol)
     ]
     told = {s.symbol_id for s in shown if s.is_callable}.difference(s.symbol_id for s in wordless)
     helpers: set[str] = set()
@@ -78,6 +86,16 @@ def _helpers(
         told |= new
         helpers |= new
     return helpers
+
+
+def is_data(codebase: Codebase, symbol: Symbol) -> bool:
+    """Whether most lines of a function's body give literal values to names."""
+    if not symbol.is_callable:
+        return False
+    code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode("utf-8", "replace")
+    lines = [line.strip() for line in code.splitlines() if any(map(str.isalnum, line))]
+    given = sum(_GIVEN.fullmatch(line) is not None for line in lines)
+    return given >= MIN_GIVEN and given >= GIVEN_SHARE * len(lines)
 
 
 def undescribed(codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote]) -> list[Symbol]:

@@ -27,7 +27,13 @@ from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
-from excise.deleters.statement.descriptions import assignment_docstring, described, description, without_example
+from excise.deleters.statement.descriptions import (
+    assignment_docstring,
+    described,
+    description,
+    is_data,
+    without_example,
+)
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.offered_names import STRING, also_importable
@@ -116,7 +122,8 @@ def write_statement(
     shown = _interface(codebase, removed, named, callers)
     assigned = _assigned(codebase, deletion)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
-    silent, share = described(codebase, shown, found, named, callers)
+    told = [*shown, *(s for symbol in removed for s in _with_members(codebase, symbol) if is_data(codebase, s))]
+    silent, share = described(codebase, list(dict.fromkeys(told)), found, named, callers)
     rest = (
         _documented(found, shown, visibility),
         _where_used(codebase, removed, callers, deletion),

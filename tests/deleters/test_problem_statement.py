@@ -460,6 +460,25 @@ def test_private_functions_that_only_removed_code_needs_are_told_by_it(tests: st
     assert found.described_share == pytest.approx(1.0 if not silent else 2 / 5)
 
 
+@pytest.mark.parametrize(
+    ("body", "is_data"),
+    [
+        ("    x.edge = '|'\n    x.corner = \"+\"\n    x.width: int = 3\n    x.rules = Rule.ALL\n    x.draw()\n", True),
+        ("    x.edge = '|'\n    x.corner = '+'\n    x.width = 3\n", False),
+        (
+            "    x.edge = x.a(1)\n    x.corner = x.edge + '+'\n    x.width = 3\n    x.rules = None\n    x.draw()\n",
+            False,
+        ),
+    ],
+)
+def test_private_functions_that_are_data_need_words(body: str, is_data: bool) -> None:
+    source = f"def told(x):\n    'Sets the style.'\n    return _style(x)\n\n\ndef _style(x):\n{body}"
+    files = {"m.py": source, "test_m.py": "import m\n\n\ndef test_m():\n    assert m.told(1)\n"}
+    codebase = PythonCodebase.from_texts(files)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py", TOLD), REPO, TOLD)
+    assert found.undescribed == (("m.py::_style",) if is_data else ())
+
+
 TOLD = ("test_m.py::test_m",)
 
 
