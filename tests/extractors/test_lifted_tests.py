@@ -90,6 +90,10 @@ DIVIDED = {
         ["see__(1, code(1))", "see__(2, str(code(2)))"], ["9.8", "9.9", "re.I"]),
     "a search with a pattern of the code": (
         "def test_it():\n    assert re.match(code(1), code(2))", ["see__(1, not not re.match(code(1), code(2)))"], []),
+    "a condition on each item": (
+        "def test_it():\n    assert all(len(x) > 990 for x in code(1) if x)\n"
+        "    assert not any(y > LIMIT for y in code(2))",
+        ["see__(1, list(code(1)))", "see__(2, list(code(2)))"], ["990", "LIMIT"]),
     "the beginning of a text": (
         "def test_it():\n    assert code(1).text.startswith('nine')", ["see__(1, code(1).text)"], ["nine"]),
     "a docstring": ("def test_it():\n    '''It is 990.'''\n    assert code(1) == 990", ["code(1)"], ["990"]),
@@ -183,8 +187,8 @@ REFUSED = {
         "def test_it():\n    def inner(value, wanted):\n        assert code(value) == wanted\n    inner(1, 990)",
         "expected value that is given to a function of the test"),
     "a fixture": ("def test_it(given):\n    assert code(1) == given", "expected value of a fixture"),
-    "a condition on each item": (
-        "def test_it():\n    assert code(1) == 2\n    assert all(each > 3 for each in code(2))",
+    "a condition on each item by the code": (
+        "def test_it():\n    assert code(1) == 2\n    assert all(each > code(3) for each in code(2))",
         "comparison within an operand"),
     "three values of the code": ("def test_it():\n    assert code(1) == other(1) == code(2)", "two values of the code"),
     "nothing but by a fixture": ("def test_it(given):\n    given.run(code)", "nothing is expected but by a helper"),

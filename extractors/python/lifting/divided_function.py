@@ -28,7 +28,7 @@ from excise.extractors.python.lifting.expected_values import (
     targets_of,
 )
 from excise.extractors.python.lifting.places import ALL_SEEN, RAISE, RAISING, SEE, SEEN, Operand, call_of
-from excise.extractors.python.lifting.predicates import searched_text
+from excise.extractors.python.lifting.predicates import looked_through, searched_text
 from excise.extractors.python.lifting.raising_checks import (
     accepts_failed_assertions,
     is_call_of_raises,
@@ -339,7 +339,11 @@ class DividedFunction:
             return [self._see(searched[0].get(), searched[1])]
         compares = (ast.Compare, ast.BoolOp, ast.IfExp, ast.comprehension)
         if any(isinstance(part, compares) for part in walk(node)):
-            raise NotLifted("comparison within an operand")
+            loop, judged = looked_through(node, self.names), looked_through(theirs.get(), self.names)
+            if loop is None or judged is None:
+                raise NotLifted("comparison within an operand")
+            self.num_checks += 1
+            return [self._see(call_of("list", loop.iter), Operand(judged, "iter"))]
         self.num_checks += 1
         return [self._see(ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node)), theirs)]
 

@@ -1,10 +1,10 @@
-"""Questions about texts of the code under test: the text is observed, since anyone can report the answer."""
+"""Questions about values of the code under test: the value is observed, since anyone can report the answer."""
 
 from __future__ import annotations
 
 import ast
 
-from excise.extractors.python.lifting.expected_values import ExpectedNames
+from excise.extractors.python.lifting.expected_values import ExpectedNames, targets_of
 from excise.extractors.python.lifting.places import Operand
 
 _SEARCHES = frozenset({"match", "search", "fullmatch"})
@@ -28,3 +28,21 @@ def searched_text(node: ast.expr, names: ExpectedNames) -> Operand | None:
     else:
         return None
     return operand if all(map(names.is_expected, others)) else None
+
+
+def looked_through(node: ast.expr, names: ExpectedNames) -> ast.comprehension | None:
+    """The loop of ``all(x > 3 for x in values)``, if what is asked of each item needs nothing but expected values.
+
+    ``None`` for any other expression.
+    """
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"all", "any"}):
+        return None
+    asked = node.args[0] if len(node.args) == 1 else None
+    if not isinstance(asked, ast.GeneratorExp | ast.ListComp) or len(asked.generators) != 1:
+        return None
+    (loop,) = asked.generators
+    inner = names.copy()
+    inner.values |= set(targets_of(loop.target))
+    inner.depending -= inner.values
+    is_known = all(map(inner.is_expected, (asked.elt, *loop.ifs)))
+    return loop if is_known and not loop.is_async else None
