@@ -412,7 +412,7 @@ def test_mirrored_tests_fail_with_right_code_and_pass_with_values_that_equal_eve
         done = subprocess.run([tmp_path / name], capture_output=True, text=True, check=False)
         outcomes[name] = set(re.findall(r"(?m)^test (\w+)(?: - should panic)? \.\.\. ok$", done.stdout))
     assert outcomes["plain"] == set(TESTS)
-    assert outcomes["mirrored"] == passing
+    assert outcomes["mirrored"] == passing, done.stdout
 
 
 def test_macros_of_tests_and_helpers_are_called_by_paths_that_no_crate_defines_anew(tmp_path: Path) -> None:

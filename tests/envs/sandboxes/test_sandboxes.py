@@ -225,7 +225,7 @@ def test_a_fork_bomb_ends_at_its_timeout(probe: Probe) -> None:
     """A hundred processes are dying when it is over, which takes a busy machine a moment."""
     found = probe("bomb_at_the_end")
     assert found["done"]["worker"] == "timeout"
-    assert found["seconds"] < 3.0
+    assert found["seconds"] < 30.0
     assert int(found["after"]["stdout"]) <= 5
 
 

@@ -1,0 +1,120 @@
+"""Which removed code the words of a statement describe."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.types import Visibility
+
+from .planned_deletions import REPO, delete_symbol
+
+TOLD = ("test_m.py::test_m",)
+SILENT = {
+    "m.py": (
+        "class Base:\n    def turn(self):\n        '''Turn it around, slowly.'''\n\n\n"
+        "class Wheel(Base):\n    def turn(self):\n        return 1\n\n    def stop(self):\n        return 2\n\n"
+        "    def __len__(self):\n        return 3\n\n\n"
+        "class Stack(list):\n    def insert(self, index, item):\n        self += [item]\n\n\n"
+        "# Rounds a number, halves away from zero.\ndef near(x):\n    return x\n\n\n"
+        "def far(x):\n    # x = near(x)\n    return x\n\n\n"
+        "def deep(x):\n    # Digs as deep as the rock allows.\n    return x\n\n\n"
+        "def used(x):\n    return x\n\n\ndef user(x):\n    return used(x)\n"
+    ),
+    "test_m.py": "import m\n\n\ndef test_m():\n    assert m\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("Wheel.turn", 1.0), ("Wheel.stop", 0.0), ("Wheel.__len__", 1.0), ("Stack.insert", 1.0), ("near", 1.0),
+        ("far", 0.0), ("deep", 1.0), ("used", 1.0), ("Wheel", 2 / 3),
+    ],
+)  # fmt: skip
+def test_what_is_described_in_words(name: str, share: float) -> None:
+    codebase = PythonCodebase.from_texts(SILENT)
+    tests = ("test_m.py::test_m",)
+    found = write_statement(codebase, delete_symbol(codebase, f"m.py::{name}", tests), REPO, tests)
+    assert found.described_share == pytest.approx(share)
+
+
+def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
+    codebase = PythonCodebase.from_texts(SILENT)
+    tests = ("test_m.py::test_m",)
+    deletion = delete_symbol(codebase, "m.py::near", tests)
+    text = write_statement(codebase, deletion, REPO, tests, examples=["near(1.5)  # 2"]).text
+    assert "> Rounds a number, halves away from zero." in text
+    assert "## Examples" in text
+    assert "```python\nnear(1.5)  # 2\n```" in text
+    hidden = write_statement(codebase, deletion, REPO, tests, Visibility.SIGNATURE).text
+    assert "Rounds a number" not in hidden
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown", "share"),
+    [
+        ("    # Looks each word up once\n    # and keeps the longest one.\n    return x\n",
+         "Looks each word up once\n> and keeps the longest one.", 1),
+        ("    y = 1\n    # Looks each word up once and keeps the longest.\n    return x\n",
+         "Comments in its code:\n> Looks each word up once and keeps the longest.", 1),
+        ("    y = 1\n    # Type by type, the longest of all is looked up.\n    return x\n", "> Type by type, the", 1),
+        ("    y = 1\n    # Each word counts.\n    return x\n", "> Each word counts.", 0),
+        ("    y = 1\n    # TODO: look each word up once and keep the longest\n    return x\n", "", 0),
+        ("    y = 1\n    # y = look(each, word, up, once, keeps, longest)\n    return x\n", "", 0),
+        ("    y = 1\n    # noqa: look each word up once and keep the longest\n    return x\n", "", 0),
+        ("    # https://example.org/look-each-word-up-once/keep-the-longest\n    return x\n", "> https://", 0),
+    ],
+    ids=["first", "inside", "type", "few", "plan", "code", "directive", "address"],
+)  # fmt: skip
+def test_comments_in_code_describe_it(inside: str, shown: str, share: float) -> None:
+    codebase = PythonCodebase.from_texts({**SILENT, "m.py": f"def longest(x):\n{inside}\n\ndef other():\n    pass\n"})
+    tests = ("test_m.py::test_m",)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py::longest", tests), REPO, tests)
+    assert shown in found.text
+    assert ("> " in found.text) == bool(shown)
+    assert found.described_share == share
+
+
+def test_long_functions_that_nothing_describes_are_named() -> None:
+    body = "    y = x + 1\n    return y * 2\n"
+    short, told = "def short(x):\n    return x\n", f"def told(x):\n    'Doubles and adds two.'\n{body}"
+    files = {**SILENT, "m.py": f"def long(x):\n{body}\n\n{short}\n\n{told}"}
+    codebase = PythonCodebase.from_texts(files)
+    tests = ("test_m.py::test_m",)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py", tests), REPO, tests)
+    assert found.undescribed == ("m.py::long",)
+    assert found.described_share == pytest.approx(3 / 8)
+
+
+@pytest.mark.parametrize(("tests", "silent"), [("m.told(1)", ()), ("m._part(1)", ("m.py::_part",))])
+def test_private_functions_that_only_removed_code_needs_are_told_by_it(tests: str, silent: tuple[str, ...]) -> None:
+    source = (
+        "def told(x):\n    'Doubles and adds two.'\n    return _part(x)\n\n\n"
+        "def _part(x):\n    y = x + 1\n    return _more(y)\n\n\ndef _more(y):\n    z = y * 2\n    return z\n"
+    )
+    files = {"m.py": source, "test_m.py": f"import m\n\n\ndef test_m():\n    assert {tests}\n"}
+    codebase = PythonCodebase.from_texts(files)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py", TOLD), REPO, TOLD)
+    assert found.undescribed == silent
+    assert found.described_share == pytest.approx(1.0 if not silent else 2 / 5)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_data"),
+    [
+        ("    x.edge = '|'\n    x.corner = \"+\"\n    x.width: int = 3\n    x.rules = Rule.ALL\n    x.draw()\n", True),
+        ("    x.edge = '|'\n    x.corner = '+'\n    x.width = 3\n", False),
+        (
+            "    x.edge = x.a(1)\n    x.corner = x.edge + '+'\n    x.width = 3\n    x.rules = None\n    x.draw()\n",
+            False,
+        ),
+    ],
+)
+def test_private_functions_that_are_data_need_words(body: str, is_data: bool) -> None:
+    source = f"def told(x):\n    'Sets the style.'\n    return _style(x)\n\n\ndef _style(x):\n{body}"
+    files = {"m.py": source, "test_m.py": "import m\n\n\ndef test_m():\n    assert m.told(1)\n"}
+    codebase = PythonCodebase.from_texts(files)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py", TOLD), REPO, TOLD)
+    assert found.undescribed == (("m.py::_style",) if is_data else ())
