@@ -198,6 +198,18 @@ def test_g7_refuses_a_gold_patch_that_does_not_pass(make: Make, task: Task) -> N
     assert {t: str(s) for t, s in report.verdicts[0].statuses.items()} == {gone: "MISSING"}
 
 
+@pytest.mark.parametrize(
+    ("worker", "outcome"), [(WorkerOutcome.TIMEOUT, GateOutcome.UNDECIDED), (WorkerOutcome.OOM, GateOutcome.FAILED)]
+)
+def test_g7_decides_nothing_on_a_machine_that_is_too_busy(
+    make: Make, monkeypatch: pytest.MonkeyPatch, worker: WorkerOutcome, outcome: GateOutcome
+) -> None:
+    monkeypatch.setattr(Candidate, "run", lambda *_, **__: TestRun(worker=worker))
+    (verdict,) = check("g7_gold", make()).verdicts
+    assert (verdict.outcome, verdict.worker_outcome) == (outcome, worker)
+    assert verdict.detail == f"The tests with the gold patch did not end: {worker}."
+
+
 def test_g7_runs_are_repeated_and_one_is_shuffled(make: Make) -> None:
     report = check("g7_gold", make())
     assert [(v.run, v.evidence["shuffled"]) for v in report.verdicts] == [(0, "false"), (1, "true")]
