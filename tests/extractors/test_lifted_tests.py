@@ -303,6 +303,19 @@ def test_the_judging_form_changes_objects_that_it_goes_on_with() -> None:
     assert forms.observing.decode().count("stack.pop()") == 2
 
 
+def test_the_judging_form_makes_nothing_of_the_stand_in_for_an_exception() -> None:
+    test = (
+        "def test_it():\n    with pytest.raises(KeyError) as caught:\n        other(1)\n"
+        "    text = code(caught.value)\n    assert 'nine' in text\n    kept = code(2)\n    assert len(kept) == 3\n"
+    )
+    forms = lifted((HEAD + test).encode(), ["test_it"], ["code"])
+    assert forms is not None
+    assert "text = code(caught.value)" in forms.observing.decode()
+    judging = forms.judging.decode().partition("def test_it")[2]
+    assert "text =" not in judging
+    assert "kept = code(2)" in judging
+
+
 def test_where_a_special_method_is_removed_any_assertion_may_call_it() -> None:
     text = HEAD + "def test_it():\n    d = Kind(1)\n    assert other(d) is d\n    assert code(d) == 991"
     found = lifted(text.encode(), ["test_it"], ["code", "__getattr__"])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from excise.extractors.python.analysis.ast_walk import child_nodes, walk
 from excise.extractors.python.lifting.checked_file import TestFile, has_checks, is_check
-from excise.extractors.python.lifting.effects import changed_by, drop_effects
+from excise.extractors.python.lifting.effects import changed_by, drop_effects, drop_made_of_caught
 from excise.extractors.python.lifting.expected_values import (
     Function,
     NotLifted,
@@ -108,6 +108,7 @@ class DividedFunction:
         elif self.has_nested_places:
             judging.body.append(ast.Expr(call_of(ALL_SEEN)))
         drop_effects(judging, self.effects)
+        drop_made_of_caught(judging, self.caught)
         drop_unused(observing, judging, self.file.constants, self.dropped)
         refuse_visible_references(observing, self.dropped, self.names)
 

@@ -40,6 +40,24 @@ def drop_effects(judging: Function, effects: Collection[ast.Expr]) -> None:
         block[:] = [each for each in block if id(each) not in places or _changes(each, used)] or [ast.Pass()]
 
 
+def drop_made_of_caught(judging: Function, caught: Collection[str]) -> None:
+    """Take out assignments that read a caught exception, of which a stand-in is there, to names that nothing reads."""
+    if not caught:
+        return
+    used = set(_used(judging, ()))
+    for block in _blocks(judging):
+        kept = [each for each in block if not _is_made_of(each, caught, used)]
+        block[:] = kept or [ast.Pass()]
+
+
+def _is_made_of(statement: ast.stmt, names: Collection[str], used: Collection[str]) -> bool:
+    """Whether a statement assigns what it makes with some names to one that nothing uses."""
+    if not (isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets)):
+        return False
+    made = {name for target in statement.targets for name in targets_of(target)}
+    return made.isdisjoint(used) and not set(_used(statement.value, ())).isdisjoint(names)
+
+
 def _changes(statement: ast.stmt, names: Collection[str]) -> bool:
     return isinstance(statement, ast.Expr) and not set(changed_by(statement.value)).isdisjoint(names)
 
