@@ -18,10 +18,10 @@ from excise.deleters.python.deletion_builder import (
     symbols_to_delete,
 )
 from excise.deleters.python.edits.file_plan import FilePlan
-from excise.deleters.python.references.accessor_uses import accessor_uses
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_paths import (
     LaterUse,
+    accessor_uses,
     later_uses,
     likely_uses,
     possible_uses,
@@ -159,11 +159,10 @@ class Removal:
 
     def uses_left(self) -> Iterator[LaterUse]:
         """The uses of what is gone in functions of sources that stay; after :meth:`run`."""
-        for use in (*later_uses(self.remover), *likely_uses(self.remover)):
+        for use in (*later_uses(self.remover), *likely_uses(self.remover), *accessor_uses(self.remover)):
             plan, ref = self.remover.plans.get(use.path), use.ref
             if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
                 yield use
-        yield from accessor_uses(self.remover)
 
     def _empty_bodies(self) -> None:
         for path, edits in empty_body_edits(self.codebase, self.emptied, "raise", keep_docstring=True).items():

@@ -194,7 +194,8 @@ def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
 
 def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
     outer = [s for s in shown if s.symbol_id in deletion.removed]
-    names = list(dict.fromkeys(f"{_accessor(s)}`{_numberless(s.qualname) or s.path}`" for s in outer))
+    owned = {s.symbol_id: f"the {kind} of " for s in outer if (kind := _accessor(s))}
+    names = list(dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_numberless(s.qualname) or s.path}`" for s in outer))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
@@ -229,9 +230,8 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
 
 
 def _accessor(symbol: Symbol) -> str:
-    """What to say before the name of a setter or deleter, which is its property's; empty for other symbols."""
-    kinds = [kind for kind in ("setter", "deleter") if any(d.endswith(f".{kind}") for d in symbol.decorators)]
-    return f"the {kinds[0]} of " if kinds else ""
+    """``setter`` or ``deleter`` for one of a property, whose name it has; empty for other symbols."""
+    return next((k for k in ("setter", "deleter") if any(d.endswith(f".{k}") for d in symbol.decorators)), "")
 
 
 def _how_parts_are_gone(deletion: Deletion) -> str:
@@ -349,8 +349,8 @@ def _bare(symbol: Symbol) -> str:
         return f"class `{name}`" + (f" (of `{bases}`)" if bases else "")
     if marks & {"property", "cached_property"}:
         kind = "property"
-    elif marks & {"setter", "deleter"}:
-        kind = f"{'setter' if 'setter' in marks else 'deleter'} of property"
+    elif accessor := _accessor(symbol):
+        kind = f"{accessor} of property"
     elif marks & {"classmethod", "staticmethod"}:
         kind = "class method" if "classmethod" in marks else "static method"
     return f"{'async ' if symbol.is_async else ''}{kind} `{name}`"

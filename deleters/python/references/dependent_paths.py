@@ -9,14 +9,14 @@ only its decorator makes known. A use that the rest of the function depends on s
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
-from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
@@ -73,16 +73,30 @@ def possible_uses(remover: DependentRemover) -> Iterator[LaterUse]:
             yield use
 
 
+def accessor_uses(remover: DependentRemover) -> Iterator[LaterUse]:
+    """The assignments and deletions that call removed setters and deleters, of properties that can still be read."""
+    accessors = {LostBinding(s.path, without_numbers(s.qualname)) for s in remover.accessors} - remover.lost
+    for references in (remover.uses.later_references_to, remover.uses.likely_references_to):
+        for use in _in_sources(remover, references, accessors):
+            if use.ref.is_assigned and use.ref.chain.rpartition(".")[2] == use.lost.name:
+                yield use
+
+
 def _in_sources(
-    remover: DependentRemover, references: Callable[[LostBinding], Iterator[tuple[str, Reference]]]
+    remover: DependentRemover,
+    references: Callable[[LostBinding], Iterator[tuple[str, Reference]]],
+    lost: Collection[LostBinding] | None = None,
 ) -> Iterator[LaterUse]:
-    return (use for use in _uses(remover, references) if not remover.codebase.is_test(use.path))
+    return (use for use in _uses(remover, references, lost) if not remover.codebase.is_test(use.path))
 
 
 def _uses(
-    remover: DependentRemover, references: Callable[[LostBinding], Iterator[tuple[str, Reference]]]
+    remover: DependentRemover,
+    references: Callable[[LostBinding], Iterator[tuple[str, Reference]]],
+    wanted: Collection[LostBinding] | None = None,
 ) -> Iterator[LaterUse]:
-    for lost in sorted(remover.lost):
+    """The uses of all lost bindings, or of the ``wanted`` ones."""
+    for lost in sorted(remover.lost if wanted is None else wanted):
         for path, ref in references(lost):
             if not remover.is_script(path):
                 yield LaterUse(lost, path, ref)

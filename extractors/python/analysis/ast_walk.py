@@ -38,3 +38,21 @@ def statements_below(node: ast.AST) -> Iterator[ast.stmt]:
                 left.append(part)
                 if isinstance(part, ast.stmt):
                     yield part
+
+
+def blocks_of(node: ast.AST, *, nested: bool = True) -> Iterator[list[ast.stmt]]:
+    """The lists of statements below a node that are not empty, to be changed in place.
+
+    Those of functions and classes within it are among them only if ``nested``.
+    """
+    left = [node]
+    while left:
+        part = left.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            listed = getattr(part, name, None)
+            if not isinstance(listed, list) or not listed:
+                continue
+            if name not in {"handlers", "cases"}:
+                yield listed
+            definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+            left += [each for each in listed if nested or not isinstance(each, definitions)]

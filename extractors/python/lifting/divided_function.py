@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from excise.extractors.python.analysis.ast_walk import child_nodes, walk
 from excise.extractors.python.lifting.checked_file import TestFile, has_checks, is_check
-from excise.extractors.python.lifting.effects import changed_by, drop_effects, drop_made_of_caught
+from excise.extractors.python.lifting.effects import changed_by, drop_effects, drop_uses_of_caught
 from excise.extractors.python.lifting.expected_values import (
     Function,
     NotLifted,
@@ -28,7 +28,7 @@ from excise.extractors.python.lifting.expected_values import (
     targets_of,
 )
 from excise.extractors.python.lifting.places import ALL_SEEN, RAISE, RAISING, SEE, SEEN, Operand, call_of
-from excise.extractors.python.lifting.predicates import looked_through, searched_text
+from excise.extractors.python.lifting.predicates import quantified_loop, searched_text
 from excise.extractors.python.lifting.raising_checks import (
     accepts_failed_assertions,
     is_call_of_raises,
@@ -108,7 +108,7 @@ class DividedFunction:
         elif self.has_nested_places:
             judging.body.append(ast.Expr(call_of(ALL_SEEN)))
         drop_effects(judging, self.effects)
-        drop_made_of_caught(judging, self.caught)
+        drop_uses_of_caught(judging, self.caught)
         drop_unused(observing, judging, self.file.constants, self.dropped)
         refuse_visible_references(observing, self.dropped, self.names)
 
@@ -340,7 +340,7 @@ class DividedFunction:
             return [self._see(searched[0].get(), searched[1])]
         compares = (ast.Compare, ast.BoolOp, ast.IfExp, ast.comprehension)
         if any(isinstance(part, compares) for part in walk(node)):
-            loop, judged = looked_through(node, self.names), looked_through(theirs.get(), self.names)
+            loop, judged = quantified_loop(node, self.names), quantified_loop(theirs.get(), self.names)
             if loop is None or judged is None:
                 raise NotLifted("comparison within an operand")
             self.num_checks += 1

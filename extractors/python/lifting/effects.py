@@ -7,10 +7,19 @@ value in place of the first call, and makes the call, too.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterator
 
-from excise.extractors.python.analysis.ast_walk import walk
-from excise.extractors.python.lifting.expected_values import Function, calls_in, root_of, statements_of, targets_of
+from excise.extractors.python.analysis.ast_walk import blocks_of, walk
+from excise.extractors.python.lifting.expected_values import (
+    Function,
+    calls_in,
+    loads_in,
+    loads_of,
+    root_of,
+    statements_of,
+    targets_of,
+)
 
 _READING = frozenset(
     {"len", "str", "repr", "type", "isinstance", "issubclass", "bool", "int", "float", "hash", "id", "callable",
@@ -35,17 +44,18 @@ def drop_effects(judging: Function, effects: Collection[ast.Expr]) -> None:
     places = set(map(id, effects))
     made = {name for part in statements_of(judging) if isinstance(part, ast.Assign) for name in targets_of(part)}
     made |= {argument.arg for argument in walk(judging.args) if isinstance(argument, ast.arg)} - {"self", "cls"}
-    used = set(_used(judging, places)) & made
-    for block in _blocks(judging):
+    elsewhere = Counter(loads_of(judging)) - Counter(loads_in(effects))
+    used = made & elsewhere.keys()
+    for block in blocks_of(judging):
         block[:] = [each for each in block if id(each) not in places or _changes(each, used)] or [ast.Pass()]
 
 
-def drop_made_of_caught(judging: Function, caught: Collection[str]) -> None:
+def drop_uses_of_caught(judging: Function, caught: Collection[str]) -> None:
     """Take out assignments that read a caught exception, of which a stand-in is there, to names that nothing reads."""
     if not caught:
         return
-    used = set(_used(judging, ()))
-    for block in _blocks(judging):
+    used = set(loads_of(judging))
+    for block in blocks_of(judging):
         kept = [each for each in block if not _is_made_of(each, caught, used)]
         block[:] = kept or [ast.Pass()]
 
@@ -55,29 +65,8 @@ def _is_made_of(statement: ast.stmt, names: Collection[str], used: Collection[st
     if not (isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets)):
         return False
     made = {name for target in statement.targets for name in targets_of(target)}
-    return made.isdisjoint(used) and not set(_used(statement.value, ())).isdisjoint(names)
+    return made.isdisjoint(used) and not set(loads_of(statement.value)).isdisjoint(names)
 
 
 def _changes(statement: ast.stmt, names: Collection[str]) -> bool:
     return isinstance(statement, ast.Expr) and not set(changed_by(statement.value)).isdisjoint(names)
-
-
-def _used(node: ast.AST, left_out: Collection[int]) -> Iterator[str]:
-    """Names that are read within a node, apart from some statements."""
-    left = [node]
-    while left:
-        part = left.pop()
-        if id(part) in left_out:
-            continue
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            yield part.id
-        left += ast.iter_child_nodes(part)
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The lists of statements within a node that are not empty."""
-    for part in walk(node):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(part, name, None)
-            if isinstance(block, list) and block:
-                yield block

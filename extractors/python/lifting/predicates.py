@@ -30,7 +30,7 @@ def searched_text(node: ast.expr, names: ExpectedNames) -> Operand | None:
     return operand if all(map(names.is_expected, others)) else None
 
 
-def looked_through(node: ast.expr, names: ExpectedNames) -> ast.comprehension | None:
+def quantified_loop(node: ast.expr, names: ExpectedNames) -> ast.comprehension | None:
     """The loop of ``all(x > 3 for x in values)``, if what is asked of each item needs nothing but expected values.
 
     ``None`` for any other expression.

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from excise.extractors.python.analysis.ast_walk import child_nodes, walk
+from excise.extractors.python.analysis.ast_walk import blocks_of, walk
 from excise.extractors.python.lifting.expected_values import Function, loads_in, targets_of
 
 
 def name_columns(function: Function) -> None:
     """Write the rows of loops into their heads, and name the columns of rows that are only indexed, in place."""
-    for block in _blocks(function):
+    for block in blocks_of(function, nested=False):
         for loop in [each for each in block if isinstance(each, ast.For)]:
             _write_rows(function, block, loop)
             _name_columns(function, loop)
@@ -29,19 +28,6 @@ def columns_of(loop: ast.For) -> dict[str, list[ast.expr]]:
     return {
         target.id: [row.elts[n] for row in rows] for n, target in enumerate(targets) if isinstance(target, ast.Name)
     }
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The lists of statements within a function, those of functions and classes in it excepted."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list):
-            yield block
-    for child in child_nodes(node):
-        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case) and not isinstance(
-            child, Function | ast.ClassDef
-        ):
-            yield from _blocks(child)
 
 
 def _rows(node: ast.expr) -> list[ast.List | ast.Tuple]:
