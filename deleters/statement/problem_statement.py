@@ -48,6 +48,7 @@ from excise.types import (
     Symbol,
     SymbolKind,
     Visibility,
+    is_inside,
     is_whole_file,
     name_in_file,
     path_of,
@@ -459,7 +460,9 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     Lines with a method's class come first, then calls of functions and methods of objects, then the first ones.
     """
     where = codebase.symbols()[caller]
-    text = codebase.modules[where.path].source[where.code_start : where.end].decode(errors="replace")
+    source = codebase.modules[where.path].source
+    begin, end = (symbol.start, symbol.end) if is_inside(symbol.symbol_id, caller) else (where.end, where.end)
+    text = (source[where.code_start : begin] + source[end : where.end]).decode(errors="replace")
     names = "|".join(map(re.escape, _names_of(codebase, symbol)))
     if not names:
         return ""

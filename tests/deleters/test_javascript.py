@@ -6,9 +6,12 @@ import pytest
 
 from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch
+from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.types import Deletion, Feature, FeatureKind
+
+from .planned_deletions import REPO
 
 FILES = {
     "package.json": '{"name": "p", "main": "index.js"}',
@@ -84,6 +87,20 @@ def test_a_stub_keeps_the_definition_and_drops_what_only_its_body_used() -> None
     )
     assert dict(deletion.text) == {"lib/one.js::one": "return fs.existsSync(a) && LIMIT"}
     assert [kind for kind, _ in deletion.stub_patches] == ["none", "raise", "any"]
+
+
+def test_a_statement_does_not_call_the_definition_of_an_inner_function_its_use() -> None:
+    outer = (
+        "module.exports = function parse (words) {\n  function isFlag (word) {\n    return word[0] === '-'\n  }\n\n"
+        "  return words.filter((word) =>\n    word && isFlag(word))\n}\n"
+    )
+    files = {**FILES, "lib/parse.js": outer}
+    codebase = JavaScriptCodebase.from_texts(files, tests=TESTS)
+    deletion, changed = delete("lib/parse.js::parse.isFlag", "stub", "test/all.js::one", **{"lib/parse.js": outer})
+    assert "not implemented" in str(changed["lib/parse.js"])
+    text = write_statement(codebase, deletion, REPO, ("test/all.js::one",)).text
+    assert "- `lib/parse.js::parse`: `word && isFlag(word))`\n" in text
+    assert "function isFlag (word)" not in text, "its definition is no use of it"
 
 
 def test_a_body_that_is_an_expression_becomes_a_block() -> None:

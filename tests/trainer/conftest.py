@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
-import torch
 from transformers import PreTrainedTokenizerFast
 
 from excise.pipeline.services.arena import ArenaOptions, TaskArena
@@ -16,11 +14,6 @@ from excise.trainer.rollouts.stub_context import is_stub
 from excise.types import Task
 
 from .byte_model import byte_tokenizer
-
-torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
-"""The processes of a parallel test run share the cores: with more threads than cores, small models take many times as
-long."""
-
 
 @pytest.fixture
 def tokenizer() -> PreTrainedTokenizerFast:

@@ -37,7 +37,7 @@ def run_ranks() -> Iterator[RunRanks]:
     """Runs the rank program, which loads torch once for all ranks of these tests."""
     program = subprocess.Popen(
         [sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True,
+        env=os.environ, start_new_session=True,
     )  # fmt: skip
     assert program.stdin is not None
     assert program.stdout is not None
@@ -146,7 +146,7 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     """Two ranks make the first step of one; a rank that is killed ends the run, and --resume finishes it."""
     make_folder(tmp_path / "model")
     write_demonstrations(tmp_path / "shown.jsonl", [("say", "zzz"), ("tell", "yyy"), ("speak", "xxx")])
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment = os.environ
     (tmp_path / "one.toml").write_text(CONFIG.format(run="one", steps=1))
     alone_too = [sys.executable, "-m", "excise.pipeline.cli", "train", str(tmp_path / "one.toml"), "--quiet"]
     subprocess.run(alone_too, env=environment, check=True, timeout=240)

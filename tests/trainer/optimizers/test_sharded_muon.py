@@ -29,7 +29,7 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muo
         muon_rank_program.save(model, optimizer, folder / "single" / name)
     program = subprocess.run(
         [sys.executable, muon_rank_program.__file__, str(folder)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=os.environ,
         capture_output=True,
         text=True,
         timeout=300,
@@ -179,7 +179,7 @@ def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
     """Ranks that wait for a lost one get an error by the deadline of the process group."""
     program = subprocess.run(
         [sys.executable, muon_rank_program.__file__, str(tmp_path), "lost"],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=os.environ,
         capture_output=True,
         text=True,
         timeout=240,
