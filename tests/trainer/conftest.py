@@ -15,6 +15,7 @@ from excise.types import Task
 
 from .byte_model import byte_tokenizer
 
+
 @pytest.fixture
 def tokenizer() -> PreTrainedTokenizerFast:
     return byte_tokenizer()
