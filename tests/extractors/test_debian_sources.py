@@ -62,6 +62,12 @@ def test_an_earlier_version_comes_from_the_cache_the_second_time(
     assert second.repo.version == "1.4"
 
 
+def test_only_the_original_archive_need_be_there(source: DebianSource, archive: Path, tmp_path: Path) -> None:
+    (archive / "demo_1.4-1.debian.tar.gz").unlink()
+    (archive / "demo_1.4-1.dsc").unlink()
+    assert source.fetch("debsrc:demo=1.4-1", tmp_path / "cache", tmp_path / "into").repo.version == "1.4"
+
+
 def test_another_archive_than_the_list_says_is_refused(source: DebianSource, archive: Path, tmp_path: Path) -> None:
     path = archive / "demo_1.4.orig.tar.gz"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
