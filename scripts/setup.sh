@@ -96,30 +96,61 @@ is_installed() {
     return 1
 }
 
-# Debian packages with the programs that the tests need and that are missing: a Docker engine, which the tests start if none
-# answers; a browser for the viewer; the toolchains of other languages,
-# whose packages sandboxes show.
-programs_of_tests() {
-    [ -n "${DOCKER_HOST:-}" ] || [ -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || have dockerd ||
-        [ -x "${SBIN:-/usr/sbin}/dockerd" ] || printf ' docker.io'
-    have chromium || have chromium-browser || have google-chrome || printf ' chromium'
+# Debian packages that are missing of the toolchains of other languages, which sandboxes show.
+toolchains() {
     for package in golang-go cargo rustc openjdk-17-jdk-headless junit5 junit4 libjacoco-java nodejs; do
         is_installed "$package" || printf ' %s' "$package"
     done
     have npm || printf ' npm'
 }
 
-# Called by ./check only; ./demo needs none of them.
-install_programs_of_tests() {
-    packages=$(programs_of_tests)
-    packages=${packages# }
+# The Rust crates of `./demo --languages`, and the packages that have them and what their tests need.
+CRATES="strsim smallvec arrayvec"
+crate_packages() {
+    for package in librust-strsim-dev librust-smallvec-dev librust-bincode-dev librust-arrayvec-dev librust-matches-dev; do
+        is_installed "$package" || printf ' %s' "$package"
+    done
+}
+
+# Their folders.
+crates() {
+    for crate in $CRATES; do
+        for folder in "${REGISTRY:-/usr/share/cargo/registry}/$crate"-[0-9]*; do
+            [ ! -d "$folder" ] || printf '%s ' "$folder"
+        done
+    done
+}
+
+# Installs the packages $3, which are $1, if that is allowed; else says what happens ($2) and which command installs them.
+install_or_tell() {
+    packages=${3# }
     [ -n "$packages" ] || return 0
     if have apt-get && may_be_root; then
-        say "Installing programs for the tests: $packages"
+        say "Installing $1: $packages"
         # shellcheck disable=SC2086  # one word per package
         apt_install $packages && return 0
     fi
-    say "Programs for some tests are missing. To have them, run this once, as root: apt-get install -y $packages"
+    say "$2. To have them, run this once, as root: apt-get install -y $packages"
+}
+
+# Called by `./demo --languages` only.
+install_languages() {
+    install_or_tell "toolchains and crates" "Toolchains or crates are missing: their projects will be refused" \
+        "$(toolchains)$(crate_packages)"
+}
+
+# Debian packages with the programs that the tests need and that are missing: a Docker engine, which the tests start if none
+# answers; a browser for the viewer; the toolchains of other languages.
+programs_of_tests() {
+    [ -n "${DOCKER_HOST:-}" ] || [ -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || have dockerd ||
+        [ -x "${SBIN:-/usr/sbin}/dockerd" ] || printf ' docker.io'
+    have chromium || have chromium-browser || have google-chrome || printf ' chromium'
+    toolchains
+}
+
+# Called by ./check only; ./demo needs none of them.
+install_programs_of_tests() {
+    install_or_tell "programs for the tests" "Programs for some tests are missing" "$(programs_of_tests)"
 }
 
 # Called by ./check only: on a full disk tests fail without saying why.

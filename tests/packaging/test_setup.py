@@ -160,6 +160,21 @@ def test_who_may_not_install_is_told_what_is_missing(machine: Machine) -> None:
     assert machine.logged("apt-get") == []
 
 
+def test_the_languages_of_the_demo_are_installed_and_their_crates_found(machine: Machine, tmp_path: Path) -> None:
+    user(machine, 0)
+    machine.program("apt-get")
+    machine.program("npm")
+    packages_that_are_installed(machine, *TOOLCHAINS, "librust-strsim-dev", "librust-matches-dev")
+    assert machine.run("install_languages").returncode == 0
+    missing = "librust-smallvec-dev librust-bincode-dev librust-arrayvec-dev"
+    assert machine.logged("apt-get") == [f"apt-get install -y --no-install-recommends {missing}"]
+    for name in ("strsim-0.11.1", "strsim-utils-1.0", "arrayvec-0.7.2", "itoa-1.0.1"):
+        (tmp_path / name).mkdir()
+    assert machine.run(f"REGISTRY={tmp_path}; crates").stdout.split() == [
+        f"{tmp_path}/strsim-0.11.1", f"{tmp_path}/arrayvec-0.7.2"
+    ]  # fmt: skip
+
+
 def test_an_engine_that_answers_is_used(machine: Machine) -> None:
     assert "docker.io" not in machine.run("DOCKER_HOST=unix:///x; programs_of_tests").stdout
 

@@ -138,6 +138,16 @@ def test_the_demo_set_is_pinned_and_valid() -> None:
     assert {source.limit or more.limit for source in more.sources} == {50}
 
 
+def test_the_demo_set_of_other_languages_has_three_projects_of_each() -> None:
+    specs = [source.spec for source in load([ROOT / "demo-languages.toml"], environ={}).sources]
+    assert sum(spec.startswith("npm:") and "@" in spec for spec in specs) >= 3
+    assert sum(spec.startswith("debsrc:golang-") for spec in specs) >= 3
+    assert sum(spec.startswith("debsrc:") and "golang" not in spec for spec in specs) >= 3, "in Java"
+    crates = re.search(r'^CRATES="(.+)"$', (ROOT / "scripts/setup.sh").read_text(encoding="utf-8"), re.MULTILINE)
+    assert crates is not None
+    assert len(crates[1].split()) >= 3
+
+
 def test_the_hooks_download_nothing() -> None:
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert re.findall(r"repo: (.+)", text) == ["local"]
