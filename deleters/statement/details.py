@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -81,6 +82,8 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
         return GivenBy.CONVENTION
+    if need.kind is NeedKind.EXCEPTION and isinstance(getattr(builtins, need.word, None), type):
+        return None  # that other code raises it does not say that this code does
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
 
 
@@ -121,8 +124,10 @@ def _result_line(kind: str) -> str:
 
 
 def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
-    if is_code or not (word.isalpha() and word.islower()):
+    if not (word.isalpha() and word.islower()):
         return re.search(rf"\b{re.escape(word)}\b", text) is not None
+    if is_code:  # a word of a comment or docstring is none
+        return re.search(rf"\.{word}\b|\b{word}\s*(?:[=:(\[.]|\bin\b)|[\[(,=]\s*\*{{0,2}}{word}\b", text) is not None
     forms = (
         rf"(?m)^class .*\b{word}\b",
         rf"`[^`\n]*\b{word}\b[^`\n]*`",

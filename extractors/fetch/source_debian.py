@@ -102,7 +102,9 @@ class DebianSource:
             work = slot / "download"
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir(parents=True)
-            self._ask(cache, ["source", "--download-only", "--tar-only", "--only-source", f"{name}={version}"], cwd=work)
+            self._ask(
+                cache, ["source", "--download-only", "--tar-only", "--only-source", f"{name}={version}"], cwd=work
+            )
             with replacement(archive) as target, (work / original).open("rb") as source:
                 shutil.copyfileobj(source, target)
             shutil.rmtree(work)

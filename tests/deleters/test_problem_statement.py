@@ -411,3 +411,21 @@ def test_attributes_stand_in_the_order_of_the_code() -> None:
     assert [each.given for each in locate(needs, "class C(namedtuple('C', 'west east'))", "", codebase)] == [
         GivenBy.STATEMENT, GivenBy.STATEMENT,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "related", "given"),
+    [
+        (NeedKind.EXCEPTION, "ValueError", "def load(self):\n    raise ValueError\n", GivenBy.DETAILS),
+        (NeedKind.EXCEPTION, "BoxError", "def load(self):\n    raise BoxError\n", GivenBy.TREE),
+        (NeedKind.ATTRIBUTE, "memory", "# kept in memory\ndef load(self):\n    return 1\n", GivenBy.DETAILS),
+        (NeedKind.ATTRIBUTE, "memory", "def load(self):\n    return self.memory\n", GivenBy.TREE),
+        (NeedKind.KEYWORD, "memory", "def load(self):\n    return Box(memory=1)\n", GivenBy.TREE),
+    ],
+)
+def test_code_gives_a_detail_only_where_it_points_to_it(
+    kind: NeedKind, word: str, related: str, given: GivenBy
+) -> None:
+    need = Need(kind=kind, word=word, owner=HALVE, tests=HALVE_TESTS)
+    (found,) = locate([need], "", related, PythonCodebase.from_texts(FILES))
+    assert found.given is given

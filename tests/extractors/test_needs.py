@@ -169,3 +169,58 @@ def test_a_long_text_is_an_answer() -> None:
         ("bank.py::f",),
     )
     assert list(found.values()) == [True]
+
+
+RAISING = """
+def check(low, high):
+    assert low <= high, "low is above high"
+    if low == high:
+        raise ValueError("a range must have its ends apart")
+
+
+def table(rows):
+    parts = ["rows={}".format(len(rows)), "widest={}".format(max(rows))]
+    return "<Table {}>".format(", ".join(parts))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        (
+            "    with pytest.raises(AssertionError):\n        bank.check(2, 1)",
+            {"exception AssertionError"},
+        ),
+        (
+            "    with pytest.raises(AssertionError, match='above'):\n        bank.check(2, 1)",
+            {"exception AssertionError", "message above"},
+        ),
+        (
+            "    with pytest.raises(ValueError, match=r'(?=.*\\bends\\b)(?=.*\\brange\\b)'):\n        bank.check(1, 1)",
+            {"exception ValueError", "message a range must have its ends apart"},
+        ),
+        (
+            "    with pytest.raises(ValueError, match='ran.e must'):\n        bank.check(1, 1)",
+            {"exception ValueError", "message a range must have its ends apart"},
+        ),
+        (
+            "    assert bank.table([3, 9]) == '<Table rows=2, widest=9>'",
+            {"text <Table rows=2, widest=9>"},
+        ),
+        ("    assert 'rows=' in bank.table([3, 9])", {"text rows="}),
+    ],
+)
+def test_what_is_raised_and_whole_texts(test: str, expected: set[str]) -> None:
+    assert set(labels(f"def test_a():\n{test}", RAISING, ("bank.py::check", "bank.py::table"))) == expected
+
+
+def test_a_text_keeps_its_blanks() -> None:
+    source = "def branch(name):\n    mark = '|-- '\n    name = name.strip()\n    return mark + name\n"
+    codebase = PythonCodebase.from_texts(
+        {
+            "bank.py": source,
+            "tests/test_bank.py": "import bank\ndef test_a():\n    assert bank.branch('a') == '|-- a'\n",
+        }
+    )
+    (need,) = Python().find_needs(codebase, ["bank.py::branch"], ["tests/test_bank.py::test_a"])
+    assert (need.word, need.template) == ("|--", "|-- ")

@@ -297,6 +297,26 @@ def test_functions_whose_new_calls_do_not_end_are_not_called_again_and_again(tmp
     assert [answer.get("lost") for answer in answers] == [None, *["timeout"] * 48, None, "timeout"]
 
 
+def test_a_call_that_draws_random_numbers_has_no_outcome(tmp_path: Path) -> None:
+    source = "import random\n\n\ndef pick(n):\n    return random.randrange(n)\n\n\ndef same(n):\n    return n\n"
+    (tmp_path / "code_under_test.py").write_text(source)
+    args = [values.Encoder().encode(1000)]
+    calls = [
+        {"name": f"code_under_test:{name}", "kind": "function", "args": args, "kwargs": []} for name in ("pick", "same")
+    ]
+    request = {
+        "calls": calls, "modules": ["code_under_test"], "removed": [],
+        "spans": {str(tmp_path / "code_under_test.py"): [[1, 9]]}, "path": [str(tmp_path)],
+        "folders": [], "new": 0, "call_timeout_s": 30, "new_timeout_s": 30, "timeout_s": 600, "later_s": 0,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=tmp_path, input=json.dumps(request), text=True,
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    answers = [json.loads(line)["outcome"].get("lost") for line in done.stdout.splitlines()]
+    assert answers == ["random", None]
+
+
 def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     assert recorded_calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))

@@ -21,6 +21,8 @@ MIN_EXAMPLES = 3
 MAX_CHARS = 160
 """Maximum length of an example."""
 _RAISES = "raises "
+_SANDBOX = re.compile(r"/testbed/|/tmp/")
+"""Paths of the sandbox in which calls were recorded."""
 HIDDEN_FOR_EACH_SHOWN = 2
 """Number of calls of tests to a function that are not shown, for each one that is."""
 
@@ -68,7 +70,7 @@ def examples_of(
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
-        if line and len(line) <= MAX_CHARS:
+        if line and len(line) <= MAX_CHARS and not _SANDBOX.search(line):
             reached = replayed.reached.get(call, frozenset()) & wanted
             place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached))
 

@@ -89,11 +89,15 @@ def traced_outcome(call, removed, spans):
         inside = any(first <= code.co_firstlineno <= last for first, last in spans.get(code.co_filename, ()))
         return in_function if inside else None
 
+    random.seed(0)
+    seeded = random.getstate()
     sys.settrace(on_call)
     try:
         found = outcome(call, removed)
     finally:
         sys.settrace(None)
+    if random.getstate() != seeded:  # another solution may draw other numbers
+        found = {"lost": "random"}
     return found, sorted(executed)
 
 

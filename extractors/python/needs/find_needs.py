@@ -23,6 +23,10 @@ MIN_SHOWN_LOC = 3
 """Lines of a function up to which a text with its placeholders would be its code."""
 MIN_PART = 4
 """Minimum length of a test's text that is only a part of a text of the removed code."""
+MIN_PARTS = 2
+"""Number of texts of the removed code in a text of a test from which on the latter is told whole."""
+MAX_WHOLE = 3
+"""Maximum number of such texts of one test."""
 COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 """Numbers that any code has."""
 _NO_TEXT = Piece("", Role.TEXT)
@@ -208,15 +212,36 @@ def _needed_texts(words: Words, used: Uses) -> Iterator[tuple[NeedKind, str, Pie
     best: dict[str, Piece] = {}
     for piece in sorted(words.pieces, key=lambda piece: (_RANK[piece.role], -len(piece.template), astuple(piece))):
         best.setdefault(piece.text, piece)
+    wholes = _whole_texts(best.values(), used)
+    yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in wholes)
     for piece in best.values():
         role = Role.KEY if piece.role is Role.TEXT and piece.text in used.keys else piece.role
         for word in _common_words(piece, used):
+            if role is Role.TEXT and any(word in text for text in wholes):
+                continue
             if piece.role is Role.MESSAGE and word in words.parameters:
                 continue  # the name of what is filled in
             is_answer = len(word) > MAX_ANSWER or word in whole or piece.text in whole
-            template = piece.template or (piece.text if word != piece.text.strip() else "")
+            template = piece.template or (piece.text if word != piece.text else "")
             is_shown = len(template) <= MAX_ANSWER and words.symbol.loc > MIN_SHOWN_LOC
             yield _KINDS[role], word, replace(piece, template=template if is_shown else ""), is_answer
+
+
+def _whole_texts(pieces: Iterable[Piece], used: Uses) -> list[str]:
+    """Texts of the tests that are put together of several texts of the removed code: these alone do not tell how."""
+    own = {
+        piece.text.strip(): piece.template or piece.text
+        for piece in pieces
+        if piece.role is Role.TEXT and not piece.is_whole_code
+    }
+    parts = [text for text in own if len(text) >= MIN_PART and any(map(str.isalnum, text))]
+    found = []
+    for text in sorted(used.texts - used.keys):
+        within = {part for part in parts if part in text and re.search(_bounded(part), text)}
+        apart = {own[part] for part in within if not any(part in other for other in within - {part})}
+        if len(apart) >= MIN_PARTS and len(text) <= MAX_ANSWER and text.strip() not in own:
+            found.append(text)
+    return found[:MAX_WHOLE]
 
 
 def _common_words(piece: Piece, used: Uses) -> set[str]:
@@ -234,7 +259,17 @@ def _common_words(piece: Piece, used: Uses) -> set[str]:
         is_part = MIN_PART <= len(inner) < len(own) and inner in own and own not in found
         if is_part and re.search(_bounded(inner), own):
             found.add(inner)
+    if piece.role is Role.MESSAGE and not found and any(_matches(each, own) for each in used.expressions):
+        found.add(own)
     return found
+
+
+def _matches(expression: str, text: str) -> bool:
+    """Whether a regular expression with a word in it is found in a text."""
+    try:
+        return re.search(r"[^\W\d]{3}", expression) is not None and re.search(expression, text) is not None
+    except re.error:
+        return False
 
 
 def _bounded(word: str) -> str:

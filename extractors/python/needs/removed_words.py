@@ -175,6 +175,10 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             words.identifiers.add(name)
         case ast.Raise(exc=ast.expr() as raised):
             _note_raised(raised, words)
+        case ast.Assert(msg=message):
+            words.exceptions.add("AssertionError")
+            for part in ast.walk(message) if message is not None else ():
+                words.pieces.update(pieces_of(part, Role.MESSAGE, "AssertionError"))
         case ast.Call():
             _note_call(node, words)
         case ast.Dict(keys=keys):

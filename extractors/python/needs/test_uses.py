@@ -62,6 +62,8 @@ class Uses:
     """Texts, documentation strings excluded."""
     patterns: set[str] = field(default_factory=set)
     """Literal parts of regular expressions that messages must match."""
+    expressions: set[str] = field(default_factory=set)
+    """These regular expressions."""
     exceptions: set[str] = field(default_factory=set)
     """Names of expected exceptions, without modules."""
     keys: set[str] = field(default_factory=set)
@@ -338,6 +340,7 @@ def _note_call(node: ast.Call, found: Uses) -> None:
             wanted += node.args[1:2]
         texts = [text for each in wanted for part in ast.walk(each) for text in texts_of(part)]
         found.patterns.update(part for text in texts for part in literal_parts(text))
+        found.expressions.update(text for each in wanted for text in texts_of(each))
     elif _EQUALITIES.match(function):
         found.numbers.update(number for side in node.args[:2] for number in _numbers(side))
     elif function in _REPLACING and node.args:
