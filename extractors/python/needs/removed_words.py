@@ -175,16 +175,13 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             words.identifiers.add(name)
         case ast.Raise(exc=ast.expr() as raised):
             _note_raised(raised, words)
-        case ast.Assert(msg=message):
-            words.exceptions.add("AssertionError")
-            for part in ast.walk(message) if message is not None else ():
-                words.pieces.update(pieces_of(part, Role.MESSAGE, "AssertionError"))
+        case ast.Assert():
+            _note_asserted(node.msg, words)
         case ast.Call():
             _note_call(node, words)
-        case ast.Dict(keys=keys):
+        case ast.Dict() | ast.Subscript():
+            keys = node.keys if isinstance(node, ast.Dict) else [node.slice]
             words.pieces.update(Piece(text, Role.KEY) for key in keys for text in texts_of(key))
-        case ast.Subscript(slice=key):
-            words.pieces.update(Piece(text, Role.KEY) for text in texts_of(key))
         case ast.Constant() | ast.JoinedStr() | ast.BinOp():
             words.pieces.update(pieces_of(node, Role.TEXT))
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Return(value=ast.expr() as value):
@@ -201,6 +198,12 @@ def _note_numbers(node: ast.expr, words: Words) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 _note_numbers(child, words)
+
+
+def _note_asserted(message: ast.expr | None, words: Words) -> None:
+    words.exceptions.add("AssertionError")
+    for part in ast.walk(message) if message is not None else ():
+        words.pieces.update(pieces_of(part, Role.MESSAGE, "AssertionError"))
 
 
 def _note_raised(raised: ast.expr, words: Words) -> None:
