@@ -113,6 +113,15 @@ def test_constants_of_other_files_that_only_removed_code_used_go(
     assert ("c.py::KEYS" in deletion.removed) == (left is not None)
 
 
+def test_an_import_for_others_stays_when_an_attribute_of_its_name_goes() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/curried.py": "import tool\nfrom tool import curry, first\n\n\ndef f(x):\n    return tool.curry(first)\n",
+    }
+    left = after(files, delete(files, "pkg/curried.py::f"))["pkg/curried.py"]
+    assert left == "from tool import curry\n"
+
+
 def test_attempts_to_import_go_as_a_whole() -> None:
     attempt = "try:\n    import fast as quick\n    HAS_FAST = True\nexcept ImportError:\n    HAS_FAST = False\n\n\n"
     files = {"m.py": f"{attempt}def f():\n    return quick.x if HAS_FAST else 1\n\n\ndef g():\n    return 2\n"}

@@ -27,7 +27,8 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
     """Remove the imports of a file that only the removed code used; ``plans``: path to plan of all changed files.
 
     Not removed are names in ``__all__``, names that code which stays takes from here, names that tests replace here,
-    star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules of other packages. A ``try``
+    star and ``__future__`` imports, lines with ``noqa``, plain imports of submodules of other packages, and names that the
+    file did not use before. A ``try``
     statement that only imports, and binds what tells whether that worked, is removed as a whole or not at all.
     """
     if plan.deleted or not plan.is_changed:
@@ -44,8 +45,8 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
         name = record.bound
         if record.owner or record in plan.clauses or record.phase is Phase.MAIN or record.module == "__future__":
             continue
-        if name not in words.removed or _is_special_import(plan, record):
-            continue
+        if name not in words.removed or _is_special_import(plan, record) or not is_used_in(plan.source, name):
+            continue  # a name that nothing in the file used before is there for others
         if not is_unused(name, words_in(plan.source[record.start : record.end]).count(name)):
             continue
         if not record.in_try or _is_one_of_several(plan, record):
