@@ -27,9 +27,9 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
     """Remove the imports of a file that only the removed code used; ``plans``: path to plan of all changed files.
 
     Not removed are names in ``__all__``, names that code which stays takes from here, names that tests replace here,
-    star and ``__future__`` imports, lines with ``noqa``, plain imports of submodules of other packages, and names that the
-    file did not use before. A ``try``
-    statement that only imports, and binds what tells whether that worked, is removed as a whole or not at all.
+    star and ``__future__`` imports, lines with ``noqa``, plain imports of submodules of other packages, and names that
+    the file did not use before. A ``try`` statement that only imports, and binds what tells whether that worked, is
+    removed as a whole or not at all.
     """
     if plan.deleted or not plan.is_changed:
         return
