@@ -33,6 +33,7 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
     "__hash__": frozenset({"TypeError"}),
 }
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
+_DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
     NeedKind.NAME: "Names in the module",
@@ -127,6 +128,7 @@ def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
     if not (word.isalpha() and word.islower()):
         return re.search(rf"\b{re.escape(word)}\b", text) is not None
     if is_code:  # a word of a comment or docstring is none
+        text = _DOCSTRING.sub("", text)
         return re.search(rf"\.{word}\b|\b{word}\s*(?:[=:(\[.]|\bin\b)|[\[(,=]\s*\*{{0,2}}{word}\b", text) is not None
     forms = (
         rf"(?m)^class .*\b{word}\b",

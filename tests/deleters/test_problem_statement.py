@@ -419,6 +419,7 @@ def test_attributes_stand_in_the_order_of_the_code() -> None:
         (NeedKind.EXCEPTION, "ValueError", "def load(self):\n    raise ValueError\n", GivenBy.DETAILS),
         (NeedKind.EXCEPTION, "BoxError", "def load(self):\n    raise BoxError\n", GivenBy.TREE),
         (NeedKind.ATTRIBUTE, "memory", "# kept in memory\ndef load(self):\n    return 1\n", GivenBy.DETAILS),
+        (NeedKind.ATTRIBUTE, "memory", 'def load(self):\n    """From (memory, disk)."""\n', GivenBy.DETAILS),
         (NeedKind.ATTRIBUTE, "memory", "def load(self):\n    return self.memory\n", GivenBy.TREE),
         (NeedKind.KEYWORD, "memory", "def load(self):\n    return Box(memory=1)\n", GivenBy.TREE),
     ],
