@@ -233,7 +233,8 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
         elif found:
             yield f"- Raises `{exception}`; {contain} {parts}."
         else:
-            yield f"- Raises `{exception}`."
+            raised, _, handled = exception.partition(" for ")
+            yield f"- Raises `{raised}` for `{handled}`." if handled else f"- Raises `{raised}`."
     yield from dict.fromkeys(_result_line(need.word.split(" ")[1]) for need in needs if need.kind is NeedKind.RESULT)
     for kind, title in _TITLES.items():
         words = dict.fromkeys(_shown(need) for need in needs if need.kind is kind)

@@ -430,3 +430,11 @@ def test_code_gives_a_detail_only_where_it_points_to_it(
     need = Need(kind=kind, word=word, owner=HALVE, tests=HALVE_TESTS)
     (found,) = locate([need], "", related, PythonCodebase.from_texts(FILES))
     assert found.given is given
+
+
+def test_exit_codes_are_told_with_their_exceptions() -> None:
+    words = ("SystemExit(2)", "SystemExit(-1) for KeyboardInterrupt")
+    needs = [Need(kind=NeedKind.EXCEPTION, word=word, owner=HALVE, tests=HALVE_TESTS) for word in words]
+    codebase = PythonCodebase.from_texts(FILES)
+    lines = lines_by_symbol(locate(needs, "", "", codebase), [codebase.symbols()[HALVE]])
+    assert lines == {HALVE: ["- Raises `SystemExit(-1)` for `KeyboardInterrupt`.", "- Raises `SystemExit(2)`."]}

@@ -178,6 +178,16 @@ def check(low, high):
         raise ValueError("a range must have its ends apart")
 
 
+def main(words):
+    try:
+        run(words)
+    except KeyboardInterrupt:
+        sys.exit(-1)
+    except (OSError, ValueError):
+        raise SystemExit(3)
+    sys.exit(0)
+
+
 def table(rows):
     parts = ["rows={}".format(len(rows)), "widest={}".format(max(rows))]
     return "<Table {}>".format(", ".join(parts))
@@ -208,10 +218,22 @@ def table(rows):
             {"text <Table rows=2, widest=9>"},
         ),
         ("    assert 'rows=' in bank.table([3, 9])", {"text rows="}),
+        (
+            "    with pytest.raises(SystemExit) as error:\n        bank.main([])\n    assert error.value.code == -1",
+            {
+                "exception SystemExit(-1) for KeyboardInterrupt",
+                "exception SystemExit(0)",
+                "exception SystemExit(3) for OSError",
+                "exception SystemExit(3) for ValueError",
+            },
+        ),
     ],
 )
 def test_what_is_raised_and_whole_texts(test: str, expected: set[str]) -> None:
-    assert set(labels(f"def test_a():\n{test}", RAISING, ("bank.py::check", "bank.py::table"))) == expected
+    assert (
+        set(labels(f"def test_a():\n{test}", RAISING, ("bank.py::check", "bank.py::main", "bank.py::table")))
+        == expected
+    )
 
 
 def test_a_text_keeps_its_blanks() -> None:

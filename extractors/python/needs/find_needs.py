@@ -189,7 +189,10 @@ def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedK
     keywords = {word for function, word in used.keywords if function in called}
     known = words.parameters | words.attributes | words.identifiers | {piece.text for piece in words.pieces}
     yield from ((NeedKind.KEYWORD, word, _NO_TEXT, False) for word in keywords & known)
-    yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in words.exceptions & used.exceptions)
+    raised = (words.exceptions & used.exceptions) - ({"SystemExit"} if words.exits else set())
+    yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in raised)
+    if "SystemExit" in used.exceptions:
+        yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))
     yield from (
         (NeedKind.NUMBER, word, _NO_TEXT, words.numbers[word])
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS
@@ -199,6 +202,11 @@ def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedK
         if last in words.identifiers and last not in defined:
             yield NeedKind.REPLACED, target, _NO_TEXT, False
     yield from _needed_texts(words, used)
+
+
+def _most_telling(exits: Collection[str]) -> list[str]:
+    """Of two ways to end the process with one code, the one that says for which exception."""
+    return [each for each in exits if not any(other.startswith(f"{each} ") for other in exits)]
 
 
 def _attributes(words: Words, used: Uses) -> set[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.needs.test_uses import Function, last_name, parsed, texts_of
+from excise.extractors.python.needs.test_uses import Function, last_name, last_names, parsed, texts_of
 from excise.types import FILLED_IN, Symbol, SymbolKind
 
 _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
@@ -17,6 +17,7 @@ _EXCEPTION = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt)$")
 _MAKERS = {"list": ("list",), "sorted": ("list",), "tuple": ("tuple",)}
 """Functions to the types of what they make."""
 _RECEIVERS = frozenset({"self", "cls"})
+_EXITS = frozenset({"exit", "SystemExit"})
 _LOOK_UP = frozenset({"get", "pop", "setdefault", "getlist"})
 """Methods whose first argument is a key."""
 
@@ -59,6 +60,8 @@ class Words:
     """Texts."""
     exceptions: set[str] = field(default_factory=set)
     """Names of the exceptions that it raises."""
+    exits: set[str] = field(default_factory=set)
+    """``SystemExit(CODE)`` for each code that it ends the process with, and ``… for EXCEPTION`` in its handlers."""
     numbers: dict[str, bool] = field(default_factory=dict)
     """Numbers that it returns or stores, and whether the function does nothing but return it."""
     identifiers: set[str] = field(default_factory=set)
@@ -126,6 +129,7 @@ class _Reader:
             else:
                 if words is not None:
                     _note(child, words, scope)
+                    _note_exits(child, words)
                     if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
                         words.elsewhere.add(child.attr)
                 self._visit(child, words, scope)
@@ -189,6 +193,17 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             stored = isinstance(node, ast.Return) or not isinstance(scope, Function)
             if stored or any(isinstance(target, ast.Attribute) for target in targets):
                 _note_numbers(value, words)
+
+
+def _note_exits(node: ast.AST, words: Words) -> None:
+    """Note how a call ends the process, and how those in a handler of exceptions do."""
+    found = list(ast.walk(node)) if isinstance(node, ast.ExceptHandler) else [node]
+    handled = sorted(last_names(node.type)) if isinstance(node, ast.ExceptHandler) and node.type is not None else [""]
+    for call in found:
+        if isinstance(call, ast.Call) and last_name(call.func) in _EXITS and len(call.args) == 1:
+            code = ast.unparse(call.args[0])
+            if re.fullmatch(r"-?\d+", code):
+                words.exits.update(f"SystemExit({code})" + (f" for {name}" if name else "") for name in handled)
 
 
 def _note_numbers(node: ast.expr, words: Words) -> None:
