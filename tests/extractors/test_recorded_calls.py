@@ -276,45 +276,39 @@ def test_calls_are_recorded_with_the_garbage_collector_on(tmp_path: Path) -> Non
     assert '"status": "PASSED"' in (tmp_path / "run.jsonl").read_text()
 
 
-def test_functions_whose_new_calls_do_not_end_are_not_called_again_and_again(tmp_path: Path) -> None:
-    source = "def wait(n):\n    while n > 1:\n        pass\n    return n\n\n\ndef other(n):\n    return n + 1\n"
-    (tmp_path / "code_under_test.py").write_text(source)
-
-    def call(name: str, number: int) -> dict[str, object]:
-        args = [values.Encoder().encode(number)]
-        return {"name": f"code_under_test:{name}", "kind": "function", "args": args, "kwargs": []}
-
-    calls = [call("wait", 1), *(call("wait", n) for n in range(2, 50)), call("other", 1), call("wait", 0)]
-    request = {
-        "calls": calls, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(tmp_path)],
-        "folders": [], "new": 50, "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600, "later_s": 0,
+def lost(folder: Path, source: str, calls: list[tuple[str, int]], **request: object) -> list[str | None]:
+    """Why each call, by name and argument, of a module has no outcome; ``None`` for one that has."""
+    (folder / "code_under_test.py").write_text(source)
+    made = [
+        {
+            "name": f"code_under_test:{name}",
+            "kind": "function",
+            "args": [values.Encoder().encode(number)],
+            "kwargs": [],
+        }
+        for name, number in calls
+    ]
+    defaults = {
+        "calls": made, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(folder)],
+        "folders": [], "new": 0, "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600, "later_s": 0,
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=tmp_path, input=json.dumps(request), text=True,
-        check=True, capture_output=True, timeout=120,
+        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=folder, input=json.dumps(defaults | request),
+        text=True, check=True, capture_output=True, timeout=120,
     )  # fmt: skip
-    answers = [json.loads(line)["outcome"] for line in done.stdout.splitlines()]
-    assert [answer.get("lost") for answer in answers] == [None, *["timeout"] * 48, None, "timeout"]
+    return [json.loads(line)["outcome"].get("lost") for line in done.stdout.splitlines()]
+
+
+def test_functions_whose_new_calls_do_not_end_are_not_called_again_and_again(tmp_path: Path) -> None:
+    source = "def wait(n):\n    while n > 1:\n        pass\n    return n\n\n\ndef other(n):\n    return n + 1\n"
+    calls = [("wait", 1), *(("wait", n) for n in range(2, 50)), ("other", 1), ("wait", 0)]
+    assert lost(tmp_path, source, calls, new=50) == [None, *["timeout"] * 48, None, "timeout"]
 
 
 def test_a_call_that_draws_random_numbers_has_no_outcome(tmp_path: Path) -> None:
     source = "import random\n\n\ndef pick(n):\n    return random.randrange(n)\n\n\ndef same(n):\n    return n\n"
-    (tmp_path / "code_under_test.py").write_text(source)
-    args = [values.Encoder().encode(1000)]
-    calls = [
-        {"name": f"code_under_test:{name}", "kind": "function", "args": args, "kwargs": []} for name in ("pick", "same")
-    ]
-    request = {
-        "calls": calls, "modules": ["code_under_test"], "removed": [],
-        "spans": {str(tmp_path / "code_under_test.py"): [[1, 9]]}, "path": [str(tmp_path)],
-        "folders": [], "new": 0, "call_timeout_s": 30, "new_timeout_s": 30, "timeout_s": 600, "later_s": 0,
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=tmp_path, input=json.dumps(request), text=True,
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    answers = [json.loads(line)["outcome"].get("lost") for line in done.stdout.splitlines()]
-    assert answers == ["random", None]
+    spans = {str(tmp_path / "code_under_test.py"): [[1, 9]]}
+    assert lost(tmp_path, source, [("pick", 1000), ("same", 1000)], spans=spans) == ["random", None]
 
 
 def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
