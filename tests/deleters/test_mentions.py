@@ -60,6 +60,9 @@ def test_documents_do_not_ask_for_docstrings_that_are_gone() -> None:
         "docs/api.rst": f"API\n===\n\n.. autofunction:: pkg.m.gone_by\n   :noindex:\n\n{rest}",
         "docs/m.md": "# m\n\n::: pkg.m.gone_by\n",
     }
+    entries = ".. autofunction:: pkg.m.other\n{}\n\nMore\n====\n"
+    files["docs/more.rst"] = entries.format(".. autofunction:: pkg.m.gone_by\n")
     left = after(files, delete(files, "pkg/m.py::gone_by"))
+    assert left["docs/more.rst"] == entries.format(""), "a heading keeps the blank lines above it"
     assert left["docs/api.rst"] == f"API\n===\n\n{rest}"
     assert left["docs/m.md"] == "# m\n"

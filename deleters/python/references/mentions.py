@@ -317,8 +317,12 @@ def _without_directives(text: str, gone: GoneNames) -> str:
         if match is None or not _names_gone(match["name"], gone):
             found.append(lines[number - 1])
             continue
+        end = number
         while number < len(lines) and (not lines[number].strip() or _indent(lines[number]) > len(match["indent"])):
             number += 1
+            end = number if lines[number - 1].strip() else end
+        if found and found[-1].strip():  # what stands below stays as far away from what stands above
+            found += lines[end:number]
         if number == len(lines):
             while found and not found[-1].strip():
                 found.pop()
