@@ -87,7 +87,8 @@ class Run:
     def copy_cache(self, target: Path) -> None:
         """Copy the cache, without what other tests remove from it meanwhile."""
         try:
-            shutil.copytree(self.cache, target, symlinks=True, copy_function=_link_or_copy)
+            passing = shutil.ignore_patterns("workspaces")  # of tests that run at the moment
+            shutil.copytree(self.cache, target, symlinks=True, copy_function=_link_or_copy, ignore=passing)
         except shutil.Error as error:
             if any(os.path.lexists(path) for path, *_ in error.args[0]):
                 raise
