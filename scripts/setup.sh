@@ -96,20 +96,22 @@ is_installed() {
     return 1
 }
 
-# Debian packages that are missing of the toolchains of other languages, which sandboxes show.
-toolchains() {
-    for package in golang-go cargo rustc openjdk-17-jdk-headless junit5 junit4 libjacoco-java nodejs; do
+not_installed() {
+    for package in "$@"; do
         is_installed "$package" || printf ' %s' "$package"
     done
+}
+
+# Debian packages that are missing of the toolchains of other languages, which sandboxes show.
+toolchains() {
+    not_installed golang-go cargo rustc openjdk-17-jdk-headless junit5 junit4 libjacoco-java nodejs
     have npm || printf ' npm'
 }
 
 # The Rust crates of `./demo --languages`, and the packages that have them and what their tests need.
 CRATES="strsim smallvec arrayvec"
 crate_packages() {
-    for package in librust-strsim-dev librust-smallvec-dev librust-bincode-dev librust-arrayvec-dev librust-matches-dev; do
-        is_installed "$package" || printf ' %s' "$package"
-    done
+    not_installed librust-strsim-dev librust-smallvec-dev librust-bincode-dev librust-arrayvec-dev librust-matches-dev
 }
 
 # Their folders.

@@ -34,6 +34,7 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
 }
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
 _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
+"""A docstring among code, or another text in triple quotes."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
     NeedKind.NAME: "Names in the module",
@@ -83,9 +84,15 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
         return GivenBy.CONVENTION
-    if need.kind is NeedKind.EXCEPTION and isinstance(getattr(builtins, need.word, None), type):
+    if need.kind is NeedKind.EXCEPTION and _is_builtin_exception(need.word):
         return None  # that other code raises it does not say that this code does
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
+
+
+def _is_builtin_exception(name: str) -> bool:
+    """Whether Python has an exception of this name."""
+    found = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, BaseException)
 
 
 def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
@@ -127,7 +134,7 @@ def _result_line(kind: str) -> str:
 def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
     if not (word.isalpha() and word.islower()):
         return re.search(rf"\b{re.escape(word)}\b", text) is not None
-    if is_code:  # a word of a comment or docstring is none
+    if is_code:  # a word of prose is none
         text = _DOCSTRING.sub("", text)
         return re.search(rf"\.{word}\b|\b{word}\s*(?:[=:(\[.]|\bin\b)|[\[(,=]\s*\*{{0,2}}{word}\b", text) is not None
     forms = (

@@ -276,7 +276,9 @@ def test_calls_are_recorded_with_the_garbage_collector_on(tmp_path: Path) -> Non
     assert '"status": "PASSED"' in (tmp_path / "run.jsonl").read_text()
 
 
-def lost(folder: Path, source: str, calls: list[tuple[str, int]], **request: object) -> list[str | None]:
+def reasons_without_outcome(
+    folder: Path, source: str, calls: list[tuple[str, int]], **request: object
+) -> list[str | None]:
     """Why each call, by name and argument, of a module has no outcome; ``None`` for one that has."""
     (folder / "code_under_test.py").write_text(source)
     made = [
@@ -302,13 +304,13 @@ def lost(folder: Path, source: str, calls: list[tuple[str, int]], **request: obj
 def test_functions_whose_new_calls_do_not_end_are_not_called_again_and_again(tmp_path: Path) -> None:
     source = "def wait(n):\n    while n > 1:\n        pass\n    return n\n\n\ndef other(n):\n    return n + 1\n"
     calls = [("wait", 1), *(("wait", n) for n in range(2, 50)), ("other", 1), ("wait", 0)]
-    assert lost(tmp_path, source, calls, new=50) == [None, *["timeout"] * 48, None, "timeout"]
+    assert reasons_without_outcome(tmp_path, source, calls, new=50) == [None, *["timeout"] * 48, None, "timeout"]
 
 
 def test_a_call_that_draws_random_numbers_has_no_outcome(tmp_path: Path) -> None:
     source = "import random\n\n\ndef pick(n):\n    return random.randrange(n)\n\n\ndef same(n):\n    return n\n"
     spans = {str(tmp_path / "code_under_test.py"): [[1, 9]]}
-    assert lost(tmp_path, source, [("pick", 1000), ("same", 1000)], spans=spans) == ["random", None]
+    assert reasons_without_outcome(tmp_path, source, [("pick", 1000), ("same", 1000)], spans=spans) == ["random", None]
 
 
 def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,14 +89,12 @@ def traced_outcome(call, removed, spans):
         inside = any(first <= code.co_firstlineno <= last for first, last in spans.get(code.co_filename, ()))
         return in_function if inside else None
 
-    random.seed(0)
-    seeded = random.getstate()
     sys.settrace(on_call)
     try:
         found = outcome(call, removed)
     finally:
         sys.settrace(None)
-    if random.getstate() != seeded:  # another solution may draw other numbers
+    if random.getstate() != random.Random(0).getstate():  # it drew numbers; another solution may draw other numbers
         found = {"lost": "random"}
     return found, sorted(executed)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -289,9 +288,3 @@ def _bounded(word: str) -> str:
 
 def _is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
-
-
-def is_builtin_exception(name: str) -> bool:
-    """Whether Python has an exception of this name."""
-    found = getattr(builtins, name, None)
-    return isinstance(found, type) and issubclass(found, BaseException)

@@ -40,7 +40,6 @@ def runs() -> Iterator[Callable[..., list[str]]]:
     """A function that makes a run in another process, kills it after a line of output, and returns all lines."""
     process = subprocess.Popen(
         [sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=os.environ,
     )  # fmt: skip
     watchdog = threading.Timer(240, process.kill)
     watchdog.start()

@@ -37,7 +37,7 @@ def run_ranks() -> Iterator[RunRanks]:
     """Runs the rank program, which loads torch once for all ranks of these tests."""
     program = subprocess.Popen(
         [sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=os.environ, start_new_session=True,
+        start_new_session=True,
     )  # fmt: skip
     assert program.stdin is not None
     assert program.stdout is not None
@@ -146,11 +146,10 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     """Two ranks make the first step of one; a rank that is killed ends the run, and --resume finishes it."""
     make_folder(tmp_path / "model")
     write_demonstrations(tmp_path / "shown.jsonl", [("say", "zzz"), ("tell", "yyy"), ("speak", "xxx")])
-    environment = os.environ
     (tmp_path / "one.toml").write_text(CONFIG.format(run="one", steps=1))
     alone_too = [sys.executable, "-m", "excise.pipeline.cli", "train", str(tmp_path / "one.toml"), "--quiet"]
-    subprocess.run(alone_too, env=environment, check=True, timeout=240)
-    running = subprocess.Popen(torchrun(tmp_path, "two", 100_000), env=environment, stderr=subprocess.PIPE, text=True)
+    subprocess.run(alone_too, check=True, timeout=240)
+    running = subprocess.Popen(torchrun(tmp_path, "two", 100_000), stderr=subprocess.PIPE, text=True)
     try:
         until = time.monotonic() + 240
         while len(list((tmp_path / "two" / "checkpoints").glob("step-*"))) < 1 and time.monotonic() < until:
@@ -170,7 +169,7 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     assert before[0]["hint_kl"] == pytest.approx(single["hint_kl"], rel=1e-4)
     assert before[0]["grad_norm"] == pytest.approx(single["grad_norm"], rel=1e-3)
     steps = len(before) + 2
-    subprocess.run(torchrun(tmp_path, "two", steps, "--resume"), env=environment, check=True, timeout=240)
+    subprocess.run(torchrun(tmp_path, "two", steps, "--resume"), check=True, timeout=240)
     after = read_metrics(tmp_path / "two" / "metrics.jsonl")
     assert [row["step"] for row in after] == list(range(1, steps + 1))
     assert (tmp_path / "two" / "policy" / "model.safetensors").exists()

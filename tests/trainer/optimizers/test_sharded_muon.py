@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +28,6 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muo
         muon_rank_program.save(model, optimizer, folder / "single" / name)
     program = subprocess.run(
         [sys.executable, muon_rank_program.__file__, str(folder)],
-        env=os.environ,
         capture_output=True,
         text=True,
         timeout=300,
@@ -179,7 +177,6 @@ def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
     """Ranks that wait for a lost one get an error by the deadline of the process group."""
     program = subprocess.run(
         [sys.executable, muon_rank_program.__file__, str(tmp_path), "lost"],
-        env=os.environ,
         capture_output=True,
         text=True,
         timeout=240,
