@@ -4,15 +4,16 @@ Run: ``python benchmarks/gpu.py [--size tiny|small|large] [--steps 5] [--only PA
 excise's trainer; without a GPU it runs on the CPU (``tiny``, in float32). Models have random weights. Prints JSON; a
 part that fails says why, and the others go on. Parts:
 
-learner    optimizer steps on packed rows with shared prompts, bfloat16 with float32 weights, activation checkpointing:
-           tokens per second, share of the peak FLOPS, peak memory; the same groups in a plain transformers loop
+learner    optimizer steps on packed rows with shared prompts, bfloat16 with float32 weights, activation checkpointing,
+           compiled layers: tokens per second, share of the peak FLOPS, peak memory; the same without compilation, and
+           in a plain transformers loop
 packing    the same groups with every sequence in a row of its own: time, and the difference of the gradients
 precision  loss and gradient of a small model against float64 on the CPU, in float32 and in bfloat16
 muon       one step of Muon, and of torch.optim.Muon on the matrices of the same model
 engine     tokens per second of the transformers engine, and of ``model.generate`` on the same prompts
 handover   seconds to give the learner's weights to the engine on the device, and through files
 sleep      seconds to move the engine's weights to the host's memory and back
-resume     whether a step after loading a checkpoint gives the same weights, bit for bit
+resume     whether a step after loading a checkpoint gives the same weights, bit for bit (``learner.deterministic``)
 vllm       the engine's tokens per second, load of weights, sleep and wake-up through vLLM, where it is installed
 loop       a whole run of the trainer, whose engine (vLLM, where it is installed) shares the device with the learner:
            rewards, seconds per step, how long trainer and engine wait, tokens per second
@@ -24,6 +25,7 @@ import argparse
 import asyncio
 import copy
 import json
+import os
 import sys
 import tempfile
 import time
@@ -78,6 +80,8 @@ def learner_part(bench: Bench) -> dict[str, Any]:
     learner, groups = bench.learner(model), bench.groups()
     memory = bench.peak_memory_gb(lambda: learner.step(groups, 0))
     seconds = bench.seconds(lambda: learner.step(groups, 0))
+    not_compiled = bench.learner(bench.model(), compiled=False)
+    not_compiled_s = bench.seconds(lambda: not_compiled.step(groups, 0))
     rows = learner.step(groups, 0)["trained_tokens"]
     parameters = sum(parameter.numel() for parameter in model.parameters())
     plain_model = bench.model()
@@ -90,6 +94,7 @@ def learner_part(bench: Bench) -> dict[str, Any]:
         "parameters": parameters,
         "row_tokens": rows,
         "step_s": seconds,
+        "not_compiled_step_s": not_compiled_s,
         "sampled_tokens_per_s": sampled / seconds,
         "row_tokens_per_s": rows / seconds,
         "mfu": 6 * parameters * rows / seconds / bench.peak_flops if bench.peak_flops else None,
@@ -240,11 +245,11 @@ def sleep_part(bench: Bench) -> dict[str, Any]:
 def resume_part(bench: Bench) -> dict[str, Any]:
     """Two steps at once, and with a checkpoint between them."""
     groups = bench.groups()
-    first = bench.learner(bench.model())
+    first = bench.learner(bench.model(), deterministic=True)
     first.step(groups, 0)
     state = copy.deepcopy((first.model.state_dict(), first.optimizer.state_dict()))
     first.step(groups, 0)
-    again = bench.learner(bench.model(seed=5))
+    again = bench.learner(bench.model(seed=5), deterministic=True)
     again.model.load_state_dict(state[0])
     again.optimizer.load_state_dict(state[1])
     again.step(groups, 0)
@@ -361,6 +366,7 @@ PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
 
 def measure(size: str, steps: int, parts: Sequence[str]) -> dict[str, Any]:
     """Run the parts; one that fails gives its error."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for the part resume, before cuBLAS is used
     bench = Bench(size, steps)
     found: dict[str, Any] = {
         "device": torch.cuda.get_device_name() if bench.gpu else "cpu",

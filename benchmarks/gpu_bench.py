@@ -13,6 +13,7 @@ from token_tasks import rollout_of
 
 from excise.trainer.loop.learner import Learner, LearnerSettings
 from excise.trainer.objective.block_attention import enable_block_attention
+from excise.trainer.objective.policy_forward import can_compile, compile_layers
 from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
 from excise.trainer.rollout_types import Generation, Group, Rollout, Stop
 
@@ -70,16 +71,30 @@ class Bench:
         return next((flops for part, flops in PEAK_FLOPS.items() if part in name), 0.0)
 
     def learner(
-        self, model: Any, *, name: str = "adamw", row_tokens: int = 0, checkpointing: bool = True, lr: float = 1e-5
+        self,
+        model: Any,
+        *,
+        name: str = "adamw",
+        row_tokens: int = 0,
+        checkpointing: bool = True,
+        compiled: bool | None = None,
+        deterministic: bool = False,
+        lr: float = 1e-5,
     ) -> Learner:
-        """A learner with an optimizer."""
+        """A learner with an optimizer; its layers are compiled where a run does so, unless ``compiled`` says."""
         if checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         enable_block_attention(model)
         settings = LearnerSettings(
-            row_tokens=row_tokens or self.row_tokens, reference_length=self.work.answer_tokens, bf16=self.gpu
+            row_tokens=row_tokens or self.row_tokens,
+            reference_length=self.work.answer_tokens,
+            bf16=self.gpu,
+            deterministic=deterministic,
         )
-        return Learner(model, build_optimizer(model, OptimizerSettings(name=name, lr=lr)), settings)  # type: ignore[arg-type]
+        learner = Learner(model, build_optimizer(model, OptimizerSettings(name=name, lr=lr)), settings)  # type: ignore[arg-type]
+        if can_compile(self.device) if compiled is None else compiled:
+            compile_layers(model)
+        return learner
 
     def groups(self, work: Workload | None = None, *, seed: int = 0, size: str = "") -> list[Group]:
         """Groups of rollouts of random tokens; answers to one prompt have different rewards."""

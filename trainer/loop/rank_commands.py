@@ -24,6 +24,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from excise.errors import TrainingError
 from excise.trainer.loop.checkpoints import Checkpoints
 from excise.trainer.loop.learner import Learner
+from excise.trainer.objective.policy_forward import decoder_layers
 from excise.trainer.rollout_types import Group
 
 
@@ -80,7 +81,7 @@ def shard_model(model: torch.nn.Module, device: torch.device, replicas: int = 1,
         mesh = init_device_mesh(device.type, (replicas, world // replicas), mesh_dim_names=("replicate", "shard"))
     exact = MixedPrecisionPolicy()
     precision = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if bf16 else exact
-    for layer in model.get_submodule("model.layers").children():
+    for layer in decoder_layers(model):
         if replicas > 1 and (experts := _experts_of(layer)) is not None:
             fully_shard(experts, mesh=all_ranks, mp_policy=precision)
         fully_shard(layer, mesh=mesh, mp_policy=precision)

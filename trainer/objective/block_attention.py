@@ -9,15 +9,13 @@ row.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
-from itertools import accumulate
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from excise.trainer.objective.attention_blocks import AttentionBlocks, PromptCopies, blocks_of, not_compiled
 from excise.trainer.objective.policy_forward import keeps_sequences_apart
 from excise.trainer.objective.row_packing import can_share, dense_mask
 
@@ -67,73 +65,17 @@ def _attention(
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     if attention_mask is not None and attention_mask.dtype == torch.int64:
-        layout = _layout(attention_mask)
         number_format = _number_format(query)
         if _has_flash_attention(query, number_format):
             q, k, v = (states.to(number_format) for states in (query, key, value))
-            return _flash_attention(q, k, v, layout, scaling), None
+            return _flash_attention(q, k, v, blocks_of(attention_mask), scaling), None
         if query.device.type == "cpu":
-            return _sliced_attention(module, query, key, value, layout, scaling), None
-        attention_mask = layout.mask
+            return _sliced_attention(module, query, key, value, blocks_of(attention_mask), scaling), None
+        attention_mask = _dense(attention_mask)
     whole: tuple[torch.Tensor, None] = sdpa_attention_forward(
         module, query, key, value, attention_mask, scaling=scaling, **rest
     )
     return whole
-
-
-class _Layout:
-    """The blocks of a row in the forms that attention needs, each made once for all layers."""
-
-    def __init__(self, blocks: torch.Tensor) -> None:
-        """``blocks``: ``PackedIds.mask`` for block attention."""
-        self._blocks = blocks[0, 0]
-        pairs: list[list[int]] = self._blocks.tolist()
-        self.lengths = [length for length, _ in pairs]
-        self.prompts = [prompt for _, prompt in pairs]
-        """For each block, the number of its prompt's block; -1 for none."""
-
-    @cached_property
-    def mask(self) -> torch.Tensor:
-        """The mask for SDPA, ``[1, 1, T, T]``."""
-        return dense_mask(self._blocks)
-
-    @cached_property
-    def query_offsets(self) -> torch.Tensor:
-        """``[B + 1]``, int32: where the queries of each block begin, and where the last ones end."""
-        return self._offsets(self.lengths)
-
-    @cached_property
-    def key_offsets(self) -> torch.Tensor:
-        """The same for the keys of each block, those of its prompt included."""
-        return self._offsets(self.key_lengths)
-
-    @cached_property
-    def key_lengths(self) -> list[int]:
-        """Number of keys that each block attends to."""
-        pairs = zip(self.lengths, self.prompts, strict=True)
-        return [length + (self.lengths[prompt] if prompt >= 0 else 0) for length, prompt in pairs]
-
-    def with_prompts(self, states: torch.Tensor) -> torch.Tensor:
-        """``[K, H, D]``: states of a row, ``[T, H, D]``, with those of its prompt before each block."""
-        counts = Counter(prompt for prompt in self.prompts if prompt >= 0)
-        if not counts:
-            return states
-        parts = states.split(self.lengths)
-        # the gradients of a prompt's copies are summed in one step, whose result is always the same
-        copies = {prompt: iter(parts[prompt].expand(count, *parts[prompt].shape)) for prompt, count in counts.items()}
-        found: list[torch.Tensor] = []
-        for part, prompt in zip(parts, self.prompts, strict=True):
-            found += [next(copies[prompt]), part] if prompt >= 0 else [part]
-        return torch.cat(found)
-
-    def _offsets(self, lengths: Sequence[int]) -> torch.Tensor:
-        return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=self._blocks.device)
-
-
-@lru_cache(maxsize=1)
-def _layout(blocks: torch.Tensor) -> _Layout:
-    """The layout of a row; all layers of a forward pass ask with the same tensor, and tensors are equal by identity."""
-    return _Layout(blocks)
 
 
 def _number_format(states: torch.Tensor) -> torch.dtype:
@@ -150,8 +92,15 @@ def _has_flash_attention(query: torch.Tensor, number_format: torch.dtype) -> boo
     return size <= LARGEST_HEAD and size % 8 == 0 and torch.cuda.get_device_capability(query.device) >= FLASH_CAPABILITY
 
 
+@not_compiled
+@lru_cache(maxsize=1)
+def _dense(blocks: torch.Tensor) -> torch.Tensor:
+    """The mask for SDPA; all layers of a forward pass ask with the same tensor, and tensors are equal by identity."""
+    return dense_mask(blocks[0, 0])
+
+
 def _flash_attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: _Layout, scaling: float | None
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, blocks: AttentionBlocks, scaling: float | None
 ) -> torch.Tensor:
     """``[1, T, H, D]``: attention of a row's queries ``[1, H, T, D]`` and its keys and values."""
     from torch.nn.attention.varlen import varlen_attn
@@ -159,12 +108,12 @@ def _flash_attention(
     queries, keys, values = (states[0].transpose(0, 1) for states in (query, key, value))
     found = varlen_attn(
         queries,
-        layout.with_prompts(keys),
-        layout.with_prompts(values),
-        layout.query_offsets,
-        layout.key_offsets,
-        max(layout.lengths),
-        max(layout.key_lengths),
+        _with_prompts(keys, blocks.copies),
+        _with_prompts(values, blocks.copies),
+        blocks.query_offsets,
+        blocks.key_offsets,
+        blocks.most_queries,
+        blocks.most_keys,
         scale=scaling,
         window_size=(-1, 0),  # causal, where the last query sees the last key
         enable_gqa=True,
@@ -173,22 +122,58 @@ def _flash_attention(
     return found[None]
 
 
+class _CopyPrompts(torch.autograd.Function):
+    """``states[taken_from]``. The gradient is a sum without atomic additions, so it is always the same."""
+
+    @staticmethod
+    def forward(
+        context: Any,
+        states: torch.Tensor,
+        taken_from: torch.Tensor,
+        kept_at: torch.Tensor,
+        shared: torch.Tensor,
+        copied_to: torch.Tensor,
+    ) -> torch.Tensor:
+        """See :class:`~excise.trainer.objective.attention_blocks.PromptCopies`."""
+        context.save_for_backward(kept_at, shared, copied_to)
+        return states[taken_from]
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None, None, None]:
+        """The gradient of each token's state: that of its own block and those of all copies."""
+        (gradient,) = gradients
+        kept_at, shared, copied_to = context.saved_tensors
+        padded = torch.cat([gradient, gradient.new_zeros(1, *gradient.shape[1:])])
+        summed = padded[copied_to].sum(1)
+        found = gradient[kept_at]
+        return found.index_put((shared,), found[shared] + summed), None, None, None, None
+
+
+def _with_prompts(states: torch.Tensor, copies: PromptCopies | None) -> torch.Tensor:
+    """``[K, H, D]``: states of a row, ``[T, H, D]``, with those of its prompt before each block."""
+    if copies is None:
+        return states
+    indices = copies.taken_from, copies.kept_at, copies.shared, copies.copied_to
+    return cast(torch.Tensor, _CopyPrompts.apply(states, *indices))  # type: ignore[no-untyped-call]
+
+
+@not_compiled
 def _sliced_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    layout: _Layout,
+    blocks: AttentionBlocks,
     scaling: float | None,
 ) -> torch.Tensor:
     """``[1, T, H, D]``: the same by SDPA on slices of the row."""
     from transformers.integrations.sdpa_attention import repeat_kv
 
     groups = int(getattr(module, "num_key_value_groups", 1))
-    queries = query.split(layout.lengths, dim=2)
-    keys, values = (repeat_kv(states, groups).split(layout.lengths, dim=2) for states in (key, value))
+    queries = query.split(blocks.lengths, dim=2)
+    keys, values = (repeat_kv(states, groups).split(blocks.lengths, dim=2) for states in (key, value))
     parts = []
-    for number, (length, prompt) in enumerate(zip(layout.lengths, layout.prompts, strict=True)):
+    for number, (length, prompt) in enumerate(zip(blocks.lengths, blocks.prompts, strict=True)):
         k, v, mask = keys[number], values[number], None
         if prompt >= 0:
             k, v = torch.cat([keys[prompt], k], dim=2), torch.cat([values[prompt], v], dim=2)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
+import sysconfig
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -11,6 +15,8 @@ from excise.trainer.objective.row_packing import PackedIds, pack_ids
 
 CHUNK = 1024
 """Number of predictions that are converted to full precision at a time, to save memory."""
+MAX_GRAPHS = 32
+"""Maximum number of graphs of a layer: with and without gradient, teacher, shared prompts, …; torch stops at 8."""
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 """By number format: how much logits may change, relative to their standard deviation, when a sequence that they do
 not depend on is replaced. They change a little: experts then process other numbers of tokens and round differently."""
@@ -29,6 +35,36 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
             if (name == "p" or "dropout" in name) and isinstance(getattr(module, name), float):
                 setattr(module, name, 0.0)
     return model
+
+
+def decoder_layers(model: torch.nn.Module) -> list[torch.nn.Module]:
+    """The layers of a Hugging Face model's decoder, in order."""
+    return list(model.get_submodule("model.layers").children())
+
+
+def compile_layers(model: torch.nn.Module, backend: str = "inductor") -> None:
+    """Compile a model's layers in place with ``torch.compile``; one compilation serves all layers and row lengths.
+
+    ``backend``: the compiler's name in torch.
+    """
+    config: Any = torch._dynamo.config
+    config.recompile_limit = max(config.recompile_limit, MAX_GRAPHS)
+    for layer in decoder_layers(model):
+        layer.compile(dynamic=True, backend=backend)
+
+
+def can_compile(device: torch.device, world_size: int = 1) -> bool:
+    """Whether layers compile and it was measured to be faster: one process, a GPU, Triton, a C compiler.
+
+    Triton compiles a C program that includes ``Python.h``.
+    """
+    return (
+        device.type == "cuda"
+        and world_size == 1
+        and importlib.util.find_spec("triton") is not None
+        and any(map(shutil.which, ("cc", "gcc", "clang")))
+        and (Path(sysconfig.get_path("include")) / "Python.h").is_file()
+    )
 
 
 @torch.no_grad()

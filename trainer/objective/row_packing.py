@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from excise.trainer.objective.attention_blocks import block_mask
 from excise.trainer.objective.training_sequences import Lesson, TrainingSequence
 
 
@@ -35,7 +36,7 @@ class PackedIds:
     """``[P]``, int64: the tokens to predict."""
     mask: torch.Tensor | None = None
     """``None`` where position ids define the mask. Else ``[1, 1, T, T]``, bool: query index to key index. Or, for
-    :mod:`~excise.trainer.objective.block_attention`, ``[1, 1, B, 2]``, int64: for each of the row's B blocks its length
+    :mod:`~excise.trainer.objective.block_attention`: ``[1, 1, B, 2]``, int64, for each of the row's B blocks its length
     and the number of its prompt's block (-1 for none)."""
 
 
@@ -154,7 +155,7 @@ def pack_ids(
 
     mask = None
     if blocks:
-        mask = tensor(row.blocks)[None, None]
+        mask = block_mask(row.blocks, device)
     elif row.num_shared:
         mask = dense_mask(tensor(row.blocks))
     return PackedIds(

@@ -21,7 +21,7 @@ from excise.trainer.loop.learner import Learner, LearnerSettings
 from excise.trainer.loop.rank_commands import RankZeroLearner, shard_model
 from excise.trainer.objective.block_attention import enable_block_attention
 from excise.trainer.objective.losses import LessonSettings
-from excise.trainer.objective.policy_forward import without_dropout
+from excise.trainer.objective.policy_forward import can_compile, compile_layers, without_dropout
 from excise.trainer.objective.privileged_context import PrivilegedContext
 from excise.trainer.objective.rewards import with_penalties
 from excise.trainer.objective.teachers import (
@@ -113,7 +113,7 @@ def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch
         elif one is not None:
             one.to(device)
     optimizer = build_optimizer(model, settings.optimizer)
-    return (RankZeroLearner if ranks.world_size > 1 and ranks.is_first else Learner)(
+    learner = (RankZeroLearner if ranks.world_size > 1 and ranks.is_first else Learner)(
         model,
         optimizer,
         wanted,
@@ -121,6 +121,9 @@ def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch
         teacher=_teacher(settings, model, initial, average) if has_teacher else None,
         reference=initial if wanted.loss.beta > 0 else None,
     )
+    if settings.policy.compile is True or (settings.policy.compile == "auto" and can_compile(device, ranks.world_size)):
+        compile_layers(model)
+    return learner
 
 
 def learner_settings(settings: TrainSettings) -> LearnerSettings:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
 from excise.trainer.objective import block_attention
 from excise.trainer.objective.block_attention import enable_block_attention, uses_block_attention
-from excise.trainer.objective.policy_forward import predicted_logits
+from excise.trainer.objective.policy_forward import compile_layers, predicted_logits
 from excise.trainer.objective.row_packing import pack_ids
 
 from ..tiny_policy import tiny_model
@@ -66,20 +67,51 @@ def reference_varlen(
     return torch.cat(found)
 
 
-@pytest.mark.parametrize("share", [False, True])
-def test_flash_attention_gets_the_keys_of_each_block(share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gradient(model: Any, *, blocks: bool) -> torch.Tensor:
-        packed = pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share, blocks=blocks)
-        model.zero_grad()
-        predicted_logits(model, packed).log_softmax(-1)[range(len(packed.targets)), packed.targets].sum().backward()
-        return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+def gradient(model: Any, *, share: bool, blocks: bool, answers: list[list[int]] = ANSWERS) -> torch.Tensor:
+    """The gradient of the answers' log-probability."""
+    packed = pack_ids(answers, DRAWN, torch.device("cpu"), share=share, blocks=blocks)
+    model.zero_grad()
+    predicted_logits(model, packed).log_softmax(-1)[range(len(packed.targets)), packed.targets].sum().backward()
+    return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
 
-    model = tiny_model(0)
-    masked = gradient(model, blocks=False)
-    enable_block_attention(model)
+
+@pytest.fixture
+def flash_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of flash attention, with a slow stand-in for it."""
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", reference_varlen)
     monkeypatch.setattr(block_attention, "_has_flash_attention", lambda *_: True)
-    assert close(gradient(model, blocks=True), masked)
+
+
+@pytest.mark.usefixtures("flash_on_cpu")
+@pytest.mark.parametrize("share", [False, True])
+def test_flash_attention_gets_the_keys_of_each_block(share: bool) -> None:
+    model = tiny_model(0)
+    masked = gradient(model, share=share, blocks=False)
+    enable_block_attention(model)
+    assert close(gradient(model, share=share, blocks=True), masked)
+
+
+@pytest.mark.usefixtures("flash_on_cpu")
+def test_compiled_layers_are_one_graph_with_the_same_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = tiny_model(0)
+    enable_block_attention(model)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", torch.compiler.allow_in_graph(mean_of_keys))
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    model.train()
+    longer = [*ANSWERS[:3], [3, 1, 4, 3, 7, 7]]
+    plain = [gradient(model, share=True, blocks=True, answers=answers) for answers in (ANSWERS, longer)]
+    torch._dynamo.reset()
+    counters.clear()
+    compile_layers(model, "aot_eager")
+    compiled = [gradient(model, share=True, blocks=True, answers=answers) for answers in (ANSWERS, longer)]
+    assert all(map(close, compiled, plain))
+    assert not counters["graph_break"]
+    assert counters["stats"]["unique_graphs"] <= 2  # the first layer's input has no gradient under a checkpoint
+
+
+def mean_of_keys(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """Something of the shape of attention that graphs can hold; it depends on all inputs."""
+    return query * key.mean() + value.mean()
 
 
 @pytest.mark.gpu

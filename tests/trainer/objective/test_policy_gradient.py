@@ -9,8 +9,11 @@ import pytest
 import torch
 
 from excise.trainer.loop.learner import Learner
+from excise.trainer.objective.block_attention import enable_block_attention
 from excise.trainer.objective.losses import LossSettings, PolicyTokens, policy_loss
 from excise.trainer.objective.policy_forward import (
+    can_compile,
+    compile_layers,
     entropies,
     predicted_logits,
     token_logprobs,
@@ -160,6 +163,37 @@ def test_a_gpu_computes_the_same_gradient(groups: list[Group], bf16: bool) -> No
     exact = gradient_of_step(tiny_model(0, dtype=torch.float32), groups, UNCLIPPED)
     found = gradient_of_step(tiny_model(0, dtype=torch.float32).cuda(), groups, replace(UNCLIPPED, bf16=bf16)).cpu()
     assert (found - exact).norm() < (0.1 if bf16 else 1e-3) * exact.norm()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_compiled_layers_compute_nearly_the_same_gradient_on_a_gpu(groups: list[Group]) -> None:
+    settings = replace(UNCLIPPED, bf16=True)
+    exact = gradient_of_step(tiny_model(0, dtype=torch.float32), groups, UNCLIPPED)
+    model = tiny_model(0, dtype=torch.float32).cuda()
+    enable_block_attention(model)
+    assert can_compile(torch.device("cuda"))
+    compile_layers(model)
+    assert (gradient_of_step(model, groups, settings).cpu() - exact).norm() < 0.1 * exact.norm()
+
+
+ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")]
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=ON_GPU)])
+def test_a_deterministic_step_gives_equal_weights(groups: list[Group], device: str) -> None:
+    def weights() -> torch.Tensor:
+        model = tiny_model(0, dtype=torch.float32).to(device)
+        enable_block_attention(model)
+        optimizer = build_optimizer(model, OptimizerSettings(name="muon", lr=0.1))
+        optimizer.register_step_pre_hook(lambda *_: seen.append(torch.are_deterministic_algorithms_enabled()))
+        Learner(model, optimizer, replace(UNCLIPPED, bf16=device == "cuda", deterministic=True)).step(groups, 0)
+        return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+    seen: list[bool] = []
+    assert torch.equal(weights(), weights())
+    assert seen == [True, True]
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_bfloat16_products_give_nearly_the_same_gradient_in_float32(groups: list[Group]) -> None:
