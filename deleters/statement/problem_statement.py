@@ -137,7 +137,7 @@ def write_statement(
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = (
-            _title(repo, shown, deletion, words),
+            _title(codebase, repo, shown, deletion),
             _missing(codebase, shown, assigned, visibility, details, words),
             *rest,
         )
@@ -193,10 +193,11 @@ def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
                 yield inner
 
 
-def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
+def _title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
+    words = editor_of(repo.language).words
     outer = [s for s in shown if s.symbol_id in deletion.removed]
     owned = {s.symbol_id: f"the {kind} of " for s in outer if (kind := _accessor(s))}
-    names = list(dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_numberless(s.qualname) or s.path}`" for s in outer))
+    names = list(dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_name_in_title(codebase, s, outer)}`" for s in outer))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
@@ -228,6 +229,17 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: State
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
         "Everything else in the project works and must keep working."
     )
+
+
+def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Sequence[Symbol]) -> str:
+    """The name of a definition; with its parameters where another one of the same name stays."""
+    name = _numberless(symbol.qualname)
+    gone = {each.symbol_id for each in removed}
+    same = (each for each in codebase.modules[symbol.path].symbols if _numberless(each.qualname) == name != "")
+    parameters = re.search(rf"\b{re.escape(_numberless(symbol.name))}(\([^()]*\))", symbol.signature)
+    if parameters and not _accessor(symbol) and any(each.symbol_id not in gone for each in same):
+        return name + parameters[1]
+    return name or symbol.path
 
 
 def _accessor(symbol: Symbol) -> str:
@@ -398,8 +410,9 @@ def _where_used(
     for symbol in removed:
         for caller in callers.get(symbol.symbol_id, ()):
             line = _line_naming(codebase, caller, symbol)
-            if line and line not in gone and len(lines) < MAX_CALL_SITES:
-                lines.append(f"- `{_numberless(caller)}`: `{line}`")
+            shown = f"- `{_numberless(caller)}`: `{line}`"
+            if line and line not in gone and shown not in lines and len(lines) < MAX_CALL_SITES:
+                lines.append(shown)
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from excise.pipeline.cli.options import (
+    Cache,
     Config,
     Json,
     Out,
@@ -38,6 +39,7 @@ def verify(
     reuse: Annotated[
         bool, typer.Option("--reuse-environments", help="Use the cache's environments and baselines.")
     ] = False,
+    cache: Cache = None,
     config: Config = None,
     set_: Set = None,
     scheduler: Scheduler = None,
@@ -49,7 +51,7 @@ def verify(
     from excise.pipeline.services.verify import verify_tasks
 
     with exit_codes_for_errors():
-        settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers)
+        settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
         taskset = TaskSet.open(settings.out)
         ids = chosen_ids(taskset, instance_id, every, "Name the tasks to verify, or say --all.")
         require_sandbox(settings)

@@ -118,3 +118,23 @@ def test_private_functions_that_are_data_need_words(body: str, is_data: bool) ->
     codebase = PythonCodebase.from_texts(files)
     found = write_statement(codebase, delete_symbol(codebase, "m.py", TOLD), REPO, TOLD)
     assert found.undescribed == (("m.py::_style",) if is_data else ())
+
+
+@pytest.mark.parametrize(
+    ("docstring", "shown", "share"),
+    [
+        ("Description omitted.\n\n    @param x description omitted.\n    @return description omitted.", "", 0),
+        ("No documentation available yet.", "", 0),
+        (":param x: TODO\n    :return: todo: say what", "", 0),
+        ("Turns it until it fits.\n\n    @param x description omitted.", "> Turns it until it fits.\n\n", 1),
+        ("Says whether the documentation is missing.", "> Says whether the documentation is missing.", 1),
+    ],
+)
+def test_placeholders_describe_nothing(docstring: str, shown: str, share: float) -> None:
+    files = {"m.py": f'def odd(x):\n    """{docstring}\n    """\n    return x\n', "test_m.py": SILENT["test_m.py"]}
+    codebase = PythonCodebase.from_texts(files)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py::odd", TOLD), REPO, TOLD)
+    assert found.described_share == share
+    assert shown in found.text
+    assert "omitted" not in found.text
+    assert "TODO" not in found.text

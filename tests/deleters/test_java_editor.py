@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.protocols import CompiledDeleter
 from excise.types import Deletion, Feature, FeatureKind
+
+from .planned_deletions import REPO as PROJECT
 
 REPO = Path(__file__).parents[1] / "repos" / "ledger"
 MAIN, TESTS = "src/main/java/org/example/ledger", "src/test/java/org/example/ledger"
@@ -225,3 +229,26 @@ def test_the_compiler_says_which_methods_must_stay(tmp_path: Path) -> None:
     second = deleter.corrected(codebase, first, [said]).delete(codebase, wanted)
     assert (first.deleter, second.deleter, second.removed) == ("remove", "remove_and_stub", first.removed)
     assert said_by_javac(tmp_path / "second", {**files, **apply_patch(files, second.source_patch)}) == ""
+
+
+def test_a_statement_tells_overloads_apart_and_shows_a_use_once() -> None:
+    source = """package org.example.ledger;
+
+class Words {
+    /** Joins the words of a list. */
+    static String join(String[] words) { return join(words, ""); }
+
+    /** Joins the words of a list with something between them. */
+    static String join(String[] words, String between) { return String.join(between, words); }
+
+    static String lines(String[] words) { return join(words, "\\n"); }
+    static String all(String[] words) { return join(words); }
+}
+"""
+    path = f"{MAIN}/Words.java"
+    codebase = JavaCodebase.from_texts({path: source, f"{TESTS}/WordsTest.java": "class WordsTest { }"})
+    deletion = stubbed(codebase, f"{path}::Words.join")
+    text = write_statement(codebase, deletion, replace(PROJECT, language="java"), ()).text
+    assert text.startswith("# Implement `Words.join(String[] words)`\n")
+    assert text.partition("## Where it is used\n\n")[2].startswith(f"- `{path}::Words.all`: `return join(words);")
+    assert "Words.lines" not in text

@@ -109,6 +109,28 @@ def test_names_are_resolved_by_types_imports_and_inheritance(codebase: JavaCodeb
     assert "src/test/java/a/BoxTest.java::BoxTest.sizes" in codebase.callers(f"{BOX}::Box.Box")
 
 
+def test_calls_of_overloads_are_told_apart_by_the_number_of_arguments() -> None:
+    source = """class Text {
+    static String join(String a) { return join(a, ""); }
+    static String join(String a, String b) { return a + b; }
+    static String join(String a, Object... rest) { return a; }
+    String all() { return join("a", "b", /* more */ "c") + new Text(1); }
+    String any(java.util.function.Function<String, String> f) { return f.apply("x") + any(Text::join); }
+    Text() { }
+    Text(int size) { }
+}
+"""
+    found = JavaCodebase.from_texts({"Text.java": source})
+    assert found.callees("Text.java::Text.join") == {"Text.java::Text.join#2", "Text.java::Text.join#3"}
+    assert found.callees("Text.java::Text.all") == {
+        "Text.java::Text",
+        "Text.java::Text.join#3",
+        "Text.java::Text.Text#2",
+    }
+    every = {f"Text.java::Text.join{number}" for number in ("", "#2", "#3")}
+    assert found.callees("Text.java::Text.any") >= every, "which one a reference means is not told by its arguments"
+
+
 def test_methods_are_known_by_the_names_that_class_files_have(codebase: JavaCodebase) -> None:
     assert codebase.compiled_name(f"{BOX}::Box.Inner.open") == "a/Box$Inner.open"
     assert codebase.compiled_name(f"{BOX}::Box.size#2") == "a/Box.size"

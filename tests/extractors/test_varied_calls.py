@@ -47,6 +47,14 @@ def test_receivers_and_objects_are_left_as_they_are() -> None:
         assert new["args"][2] == other
 
 
+def test_half_of_the_new_texts_have_words_of_other_calls() -> None:
+    texts = ["mouse", "octopus", "category", "web service"]
+    found = [json.loads(text)["args"][0][1] for text in varied([call("plural", ["s", text]) for text in texts])]
+    mixed = [text for text in found if set(text.split()) <= {*" ".join(texts).split()}]
+    assert {"web octopus", "mouse service"} & set(mixed)
+    assert set(found) > set(mixed)
+
+
 def test_calls_without_plain_arguments_are_not_varied() -> None:
     assert varied([call("f"), call("g", ["obj", "m:Thing", None, []])]) == []
     assert varied([]) == []

@@ -1,7 +1,8 @@
 """Examples of what removed code does, for statements: calls with the original's results.
 
 They are calls that the tests do not make. Where none of these reaches what a test reaches (a path through the code, a
-word that it looks for), a call of a test is shown, but never more than one of three.
+word that it looks for), a call of a test is shown, but never more than one of three. Calls made of words that the tests
+use are preferred: values are varied at random, and a reader wonders about ``'ction web service'``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ MIN_EXAMPLES = 3
 MAX_CHARS = 160
 """Maximum length of an example."""
 _RAISES = "raises "
+_NOTHING = "None"
+"""Outcome that tells little: one example of it is enough."""
+_WORD = re.compile(r"[^\W\d]+")
 _SANDBOX = re.compile(r"/testbed/|/tmp/")
 """Paths of the sandbox in which calls were recorded."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -67,6 +71,7 @@ def examples_of(
     wanted = frozenset[str]().union(*(replayed.reached.get(call, ()) for call, *_ in replayed.recorded))
     made: dict[str, list[Example]] = defaultdict(list)
     tested: dict[str, list[Example]] = defaultdict(list)
+    known = {word for call, *_ in replayed.recorded for word in _words(call)}
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
@@ -74,7 +79,10 @@ def examples_of(
             reached = replayed.reached.get(call, frozenset()) & wanted
             place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached))
 
-    for one in (*replayed.varied, *replayed.raising):
+    def strange_words(call: str) -> int:
+        return len(_words(call) - known)
+
+    for one in sorted((*replayed.varied, *replayed.raising), key=lambda one: strange_words(one.call)):
         add(made, one.call, one.outcome)
     for call, first, second in replayed.recorded:
         if first and grading.same_outcome(first, second):
@@ -88,7 +96,9 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     covered = frozenset[str]().union(*(each.reached for each in paths))
     paths += _covering(tested, covered)[: len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN)]
     results = [each for each in made if not each.raises]
-    shown = [*paths, *(each for each in _different_first(results) if each not in paths)][:MAX_EXAMPLES]
+    more = [each for each in _different_first(results) if each not in paths]
+    nothing = [each for each in (*paths, *more) if each.outcome == _NOTHING][1:]
+    shown = [each for each in (*paths, *more) if each in paths or each not in nothing][:MAX_EXAMPLES]
     named: dict[str, str] = {}
     for each in made:
         if each.raises and not exceptions.isdisjoint(re.findall(r"\w+", each.outcome)):
@@ -96,6 +106,11 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     known = {each.outcome for each in shown}
     others = [line for outcome, line in named.items() if outcome not in known]
     return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results))
+
+
+def _words(call: str) -> set[str]:
+    """The words of a call, in small letters; numbers are none."""
+    return {word.lower() for word in _WORD.findall(call)}
 
 
 def _covering(examples: Sequence[Example], covered: frozenset[str] = frozenset()) -> list[Example]:

@@ -8,7 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
-from excise.extractors.java.analysis.documented_methods import CONVENTIONS, Shape, documented_methods, shape_of
+from excise.extractors.java.analysis.documented_methods import (
+    CONVENTIONS,
+    Shape,
+    documented_methods,
+    numbers_of_arguments,
+    shape_of,
+)
 from excise.extractors.java.analysis.parsed_file import JavaImport, JavaModule, Reference, parse_file
 from excise.extractors.java.analysis.suite_files import SUFFIX, is_test_file
 from excise.protocols import Inherited
@@ -146,7 +152,30 @@ class JavaCodebase(CompiledCodebase[JavaModule]):
                 found[symbol.name.partition("#")[0]][symbol.holder_id].append(symbol.symbol_id)
         return found
 
+    @cached_property
+    def _numbers_of_arguments(self) -> dict[str, range]:
+        """Id of each method that has overloads to the numbers of arguments that it takes."""
+        overloads: dict[str, list[Symbol]] = defaultdict(list)
+        for by_type in self._methods.values():
+            for found in by_type.values():
+                if len(found) > 1:
+                    for symbol_id in found:
+                        overloads[path_of(symbol_id)].append(self._symbols[symbol_id])
+        return {
+            symbol.symbol_id: numbers
+            for path, symbols in overloads.items()
+            for symbol, numbers in numbers_of_arguments(symbols, self.modules[path].source)
+        }
+
     def _resolve(self, module: JavaModule, reference: Reference, types: Mapping[str, str]) -> Iterator[str]:
+        """What a reference means: of a call, only the overloads with as many parameters as it has arguments."""
+        found = list(self._resolve_name(module, reference, types))
+        numbers = self._numbers_of_arguments
+        fitting = [each for each in found if each not in numbers or reference.num_arguments in numbers[each]]
+        overloads = [each for each in fitting if each in numbers]
+        yield from fitting if overloads and reference.num_arguments >= 0 else found
+
+    def _resolve_name(self, module: JavaModule, reference: Reference, types: Mapping[str, str]) -> Iterator[str]:
         by_type = self._methods.get(reference.name, {})
         if not reference.qualifier:
             if reference.name in types:

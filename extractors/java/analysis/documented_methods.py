@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -51,6 +51,10 @@ CONVENTIONS = frozenset(
 """Methods of types of Java's library that do the same for every type."""
 
 
+MAX_ARGUMENTS = 256
+"""The Java virtual machine allows 255 arguments."""
+
+
 class Shape(NamedTuple):
     """What a method must have in common with one that it overrides."""
 
@@ -82,8 +86,22 @@ def shape_of(symbol: Symbol, source: bytes) -> Shape | None:
     return _shape(found, source) if found is not None and found.type == "method_declaration" else None
 
 
+def numbers_of_arguments(symbols: Iterable[Symbol], source: bytes) -> Iterator[tuple[Symbol, range]]:
+    """The methods and constructors among the symbols of a file, with the numbers of arguments that each takes."""
+    root = parse_tree(source).root_node
+    for symbol in symbols:
+        found = root.descendant_for_byte_range(symbol.start, symbol.end)
+        if found is not None and found.type in FUNCTIONS:
+            kinds = [each.type for each in _parameters(found)]
+            is_open = "spread_parameter" in kinds
+            yield symbol, range(len(kinds) - is_open, MAX_ARGUMENTS if is_open else len(kinds) + 1)
+
+
 def _shape(method: Node, source: bytes) -> Shape:
+    return Shape(name_of(method, source), len(_parameters(method)))
+
+
+def _parameters(method: Node) -> list[Node]:
     given = method.child_by_field_name("parameters")
     kinds = {"formal_parameter", "spread_parameter"}
-    count = sum(each.type in kinds for each in given.named_children) if given is not None else 0
-    return Shape(name_of(method, source), count)
+    return [each for each in given.named_children if each.type in kinds] if given is not None else []

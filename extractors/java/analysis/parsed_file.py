@@ -66,6 +66,8 @@ class Reference:
     """The name."""
     qualifier: str
     """What stands before the dot, if that is a plain name; ``?`` for anything else; empty without a dot."""
+    num_arguments: int = -1
+    """Number of arguments of a call; -1 where the name is not called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,7 +372,12 @@ def _references(root: Node, source: bytes, symbols: list[Symbol]) -> Iterator[Re
         if _is_declared_name(leaf):
             continue
         owner = stack[-1].qualname if stack else ""
-        yield Reference(owner=owner, name=text(leaf, source), qualifier=_qualifier(leaf, source))
+        yield Reference(
+            owner=owner,
+            name=text(leaf, source),
+            qualifier=_qualifier(leaf, source),
+            num_arguments=_num_arguments(leaf),
+        )
 
 
 def _is_in_head(leaf: Node) -> bool:
@@ -387,6 +394,16 @@ def _is_declared_name(leaf: Node) -> bool:
         return False
     name = parent.child_by_field_name("name")
     return name is not None and name.start_byte == leaf.start_byte
+
+
+def _num_arguments(leaf: Node) -> int:
+    """Number of arguments, where a leaf is the name of the method or class that its parent calls; else -1."""
+    parent = leaf.parent
+    field = {"method_invocation": "name", "object_creation_expression": "type"}.get(parent.type if parent else "")
+    if parent is None or field is None or parent.child_by_field_name(field) != leaf:
+        return -1
+    given = parent.child_by_field_name("arguments")
+    return sum(not child.type.endswith("comment") for child in given.named_children) if given is not None else -1
 
 
 def _qualifier(leaf: Node, source: bytes) -> str:

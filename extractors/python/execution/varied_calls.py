@@ -25,6 +25,12 @@ MAX_TRIES = 300
 """Maximum number of variations that are looked at."""
 EXCHANGED = 0.5
 """Share of the new calls that get an argument of another recorded call, where there is one; others get a new value."""
+OTHER_DIGIT = 0.7
+"""Share of the new texts with digits that get another digit."""
+OTHER_WORD = 0.5
+"""Share of the new texts with words that get a word of another recorded call: most formats stay valid, and the text
+makes sense to readers."""
+_WORD = re.compile(r"[^\W\d_]+")
 MAX_CALL_CHARS = 4000
 """Length of a call's text above which it is not varied."""
 Node = list[Any]
@@ -62,6 +68,7 @@ def _variations(recorded: Sequence[dict[str, Any]], rng: random.Random) -> Itera
     """Endless variations of the calls of one function; none if they have no plain argument."""
     if not any(_places(call) for call in recorded):
         return
+    words = sorted({word for call in recorded for text in _texts(call["args"]) for word in _WORD.findall(text)})
     while True:
         call = json.loads(json.dumps(rng.choice(recorded)))
         places = _places(call)
@@ -74,7 +81,7 @@ def _variations(recorded: Sequence[dict[str, Any]], rng: random.Random) -> Itera
         if same and rng.random() < EXCHANGED:
             owner[place] = json.loads(json.dumps(rng.choice(same)))
         else:
-            owner[place] = _changed(mine, rng)
+            owner[place] = _changed(mine, words, rng)
         yield call
 
 
@@ -95,8 +102,17 @@ def _is_plain(node: Node) -> bool:
     return node[0] in {"c", "i", "f", "s", "b"}
 
 
-def _changed(node: Node, rng: random.Random) -> Node:
-    """Another value of the same type, as near as possible."""
+def _texts(node: Any) -> Iterator[str]:
+    """All texts in a value, or in a list of values."""
+    if isinstance(node, list) and node[:1] == ["s"]:
+        yield node[1]
+    elif isinstance(node, list):
+        for inner in node:
+            yield from _texts(inner)
+
+
+def _changed(node: Node, words: Sequence[str], rng: random.Random) -> Node:
+    """Another value of the same type, as near as possible; ``words`` are those of the recorded calls."""
     tag, value = node[0], node[1]
     if tag == "c":
         return [tag, None if value is None else not value]
@@ -104,35 +120,40 @@ def _changed(node: Node, rng: random.Random) -> Node:
         number = int(value, 0)
         return [tag, str(rng.choice([number + 1, number - 1, number * 2, -number, 0, number + 10]))]
     if tag == "s":
-        return [tag, _changed_text(value, rng)]
+        return [tag, _changed_text(value, words, rng)]
     if tag in _CONTAINERS:
-        return [tag, _changed_items(value, rng), *node[2:]]
+        return [tag, _changed_items(value, words, rng), *node[2:]]
     if tag == "d" and value:
         key, inner = rng.choice(value)
         rest = [pair for pair in value if pair[0] != key]
-        return [tag, rng.choice([rest, [*rest, [key, _changed(inner, rng)]]])]
+        return [tag, rng.choice([rest, [*rest, [key, _changed(inner, words, rng)]]])]
     return node
 
 
-def _changed_items(items: list[Node], rng: random.Random) -> list[Node]:
+def _changed_items(items: list[Node], words: Sequence[str], rng: random.Random) -> list[Node]:
     if not items:
         return items
     place = rng.randrange(len(items))
     without = [*items[:place], *items[place + 1 :]]
-    changed = [*items[:place], _changed(items[place], rng), *items[place + 1 :]]
+    changed = [*items[:place], _changed(items[place], words, rng), *items[place + 1 :]]
     return rng.choice([without, changed, changed, items[::-1], [*items, items[place]]])
 
 
-def _changed_text(text: str, rng: random.Random) -> str:
+def _changed_text(text: str, words: Sequence[str], rng: random.Random) -> str:
     """Another text: other digits, or words, characters or case changed, which keeps most formats valid."""
-    if re.search(r"\d", text) and rng.random() < 0.7:
+    if re.search(r"\d", text) and rng.random() < OTHER_DIGIT:
         place = rng.choice([match.start() for match in re.finditer(r"\d", text)])
         return text[:place] + str((int(text[place]) + rng.randrange(1, 9)) % 10) + text[place + 1 :]
-    words = text.split(" ")
+    found = list(_WORD.finditer(text))
+    others = [word for word in words if word not in {each.group() for each in found}]
+    if found and others and rng.random() < OTHER_WORD:
+        old = rng.choice(found)
+        return text[: old.start()] + rng.choice(others) + text[old.end() :]
+    parts = text.split(" ")
     options = [text.swapcase(), text + text[-1:], text[:-1], text[1:], text.title()]
-    if len(words) > 1:
-        place = rng.randrange(len(words))
-        options += [" ".join(words[::-1]), " ".join([*words[:place], *words[place + 1 :]])]
+    if len(parts) > 1:
+        place = rng.randrange(len(parts))
+        options += [" ".join(parts[::-1]), " ".join([*parts[:place], *parts[place + 1 :]])]
     return rng.choice(options)
 
 

@@ -53,6 +53,27 @@ def test_a_function_has_few_examples() -> None:
     assert found["f"].num_results == 50
 
 
+def test_calls_with_words_of_the_tests_are_shown_before_others() -> None:
+    tested = asked("f", "web service", True)
+    made = [asked("f", text, True) for text in ("eb service", "web", "web rvice", "Service web")]
+    replayed = Replayed([(tested.call, "", "")], tuple(made))
+    shown = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["f"].shown
+    assert [line.partition("  #")[0] for line in shown] == [
+        "f('web')",
+        "f('Service web')",
+        "f('eb service')",
+        "f('web rvice')",
+    ]
+
+
+def test_one_example_without_a_result_is_enough() -> None:
+    calls = [asked("f", "a", True), asked("f", "b", True), asked("f", "c", False), asked("f", "d", False)]
+    for number, text in ((2, "c"), (3, "d")):
+        calls[number] = replace(calls[number], outcome=json.dumps({"result": ["c", None], "after": [["s", text]]}))
+    shown = examples_of(behaviour_of(calls), PythonGrading())["f"].shown
+    assert shown == ["f('a')  # True", "f('c')  # None", "f('b')  # True"]
+
+
 def test_each_path_that_the_tests_take_is_shown_first() -> None:
     made = {"a": {1, 2}, "b": {1, 2}, "c": {1, 3, 4, 5}, "d": {1, 6}, "e": {1, 9}}
     calls = [asked("f", text, text == "b") for text in made]
