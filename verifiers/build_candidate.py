@@ -35,7 +35,7 @@ MAX_LINES = 24
 """Maximum number of examples in a statement."""
 MORE_EXAMPLES = 3
 """Number of examples of a function that words describe; more where the tests take more paths through it. One that the
-project's words show an example of gets at most as many."""
+project's words show an example of gets at most as many, unless only a part of it is gone: what the words show works."""
 WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
 
@@ -166,7 +166,8 @@ def _described(
     chosen = {}
     for name, shown in examples.items():
         paths = min(MORE_EXAMPLES, shown.num_paths)
-        most = None if name in undescribed else max(MORE_EXAMPLES, shown.num_paths) if name in plain else paths
+        is_plain = name in plain or split.deletion.deleter in PARTLY_KEPT
+        most = None if name in undescribed else max(MORE_EXAMPLES, shown.num_paths) if is_plain else paths
         chosen[name] = [*shown.shown[:most], *shown.raising]
     return split, _statement(split, behaviour.recording.uses, _some_of_each(chosen)), behaviour
 

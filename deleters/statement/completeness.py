@@ -125,7 +125,7 @@ def _names_entry(entry: Entry, *, with_signature: bool) -> Callable[[str], bool]
 def _imports(task: Task, parts: Specification) -> Iterator[InventoryItem]:
     for sentence in parts.offered:
         path = sentence[1:].partition("`")[0]
-        names = re.findall(r"`([^`]+)`", sentence.partition("` offered ")[2])
+        names = re.findall(r"`([^`]+)`", sentence.partition("` offered ")[2].partition(" as well")[0])
 
         def is_given(text: str, path: str = path, names: tuple[str, ...] = tuple(names)) -> bool:
             return _names_file(task, path, names)(text) and all(

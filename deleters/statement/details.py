@@ -40,7 +40,7 @@ _TITLES = {
     NeedKind.NAME: "Names in the module",
     NeedKind.ATTRIBUTE: "Attributes",
     NeedKind.KEYWORD: "Keyword arguments",
-    NeedKind.KEY: "Keys that it reads or makes",
+    NeedKind.KEY: "Keys of dictionaries that it reads or makes",
     NeedKind.TEXT: "Texts that it reads or writes",
     NeedKind.NUMBER: "Numbers",
     NeedKind.USED: "Names in this file that it used, and nothing else does",

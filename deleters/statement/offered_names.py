@@ -13,6 +13,8 @@ STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 """A string in quotes, on one line."""
 _EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w+["']""", re.MULTILINE)
 """What of a package's own file names what it offers: imports, and names in quotes."""
+_ALL = re.compile(r"^__all__\b[^\[(\n]*[\[(]([^\])]*)[\])]", re.MULTILINE)
+"""A list of the names that a star import of the file gives."""
 
 
 def also_importable(
@@ -26,7 +28,10 @@ def also_importable(
     used = {path for path, _ in deletion.uses}
     lines: list[str] = []
     for path, module in sorted(codebase.modules.items()):
-        if codebase.is_test(path) or path in own:
+        if codebase.is_test(path):
+            continue
+        if path in own:
+            lines += _star_imports(path, module, names)
             continue
         code = (line for line in _code_in(removed.get(path, ()), module) if re.match(exports, line.strip()))
         text = STRING.sub(_name_in_quotes, "\n".join(code))
@@ -38,6 +43,13 @@ def also_importable(
         if offered:
             lines.append(f"- `{path}` offered {', '.join(offered)} as well.")
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
+
+
+def _star_imports(path: str, module: Module, names: Iterable[str]) -> list[str]:
+    """What is to be said if the file's ``__all__`` has some of the names."""
+    listed = " ".join(_ALL.findall(module.source.decode(errors="replace")))
+    found = [f"`{name}`" for name in sorted(names) if re.search(rf"""["']{re.escape(name)}["']""", listed)]
+    return [f"- `{path}` offered {', '.join(found)} as well: by its `__all__`."] if found else []
 
 
 def _code_in(lines: Iterable[str], module: Module) -> list[str]:

@@ -62,11 +62,11 @@ GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
 MAX_ASSIGNMENT = 2000
 """Maximum number of characters of an assignment that a statement shows."""
-_WITH_IMPORTS = ", and so are the imports that nothing else in its file used"
+_WITH_IMPORTS = "; imports that only this code used are gone as well"
 _COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
 """What makes an assignment more than data: a statement does not show such code."""
 _HOW_PARTS_ARE_GONE = {
-    "path": "what it did under the condition `{condition}`",
+    "path": "the branch that ran under the condition `{condition}` is missing",
     "proposed": "functions that are still there do less than they did, others may be missing",
     "remove_and_stub": "of some definitions only names and signatures are there, others are missing",
 }
@@ -217,13 +217,12 @@ def _title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: De
         )
     if lines_of_parts(deletion.text):
         return (
-            f"# Bring back what is gone of {listed}\n\nOf what is described below, a part is gone from this checkout "
-            f"of {repo.repo}{version}: {_how_parts_are_gone(deletion)}{_WITH_IMPORTS if unused else ''}. Write "
-            "it again so that all of it does what is described here. Everything else in the project works and must "
-            "keep working."
+            f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} the code below is there only in part: "
+            f"{_how_parts_are_gone(deletion)}{_WITH_IMPORTS if unused else ''}. Write the rest again so that all of it "
+            "does what is described here. Everything else in the project works and must keep working."
         )
-    is_alone = set(map(path_of, deletion.removed)).issuperset(touched(deletion.source_patch))
-    also = "" if is_alone else ", together with the imports and exports that named it"
+    others = (codebase.modules.keys() & touched(deletion.source_patch)).difference(map(path_of, deletion.removed))
+    also = ", together with the imports and exports that named it" if others else ""
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "

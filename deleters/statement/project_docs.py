@@ -54,6 +54,9 @@ _NAMED = re.compile(
 """A name that is marked as code: by a role, in backticks, or as a call."""
 _CODE_TITLE = re.compile(r"#{2,6}\s+(?:`(?P<quoted>[A-Za-z_$][^`]*)`|(?P<called>[A-Za-z_$][\w.$]*\([^()]*\)))\s*#*")
 """A heading that is nothing but code."""
+_OBJECT_TITLE = re.compile(r"`[A-Za-z_$][\w$]*\.([A-Za-z_$][\w$]*)\([^`]*`: ")
+"""Such a heading before a paragraph, with what stands after the dot: what stands before it is what the document calls
+the package, or what it exports."""
 MAX_BELOW = 2
 """Number of paragraphs below such a heading that it stands for."""
 _MEMBER = re.compile(r"\b(?:methods?|propert(?:y|ies)|attributes?)\b")
@@ -168,6 +171,8 @@ class _NameMatcher:
             ((match["quoted"] or match["called"]).strip("."), bool(members or match["role"] or not match["quoted"]))
             for match in _NAMED.finditer(text)
         } | {(match["quoted"].strip("."), True) for match in _NAMED.finditer(text) if match["call"]}
+        if (titled := _OBJECT_TITLE.match(text)) and titled[1] in self.alone:
+            spelled.add((titled[1], True))
         return frozenset(
             s.symbol_id for s in self.symbols if any(self._is(s, name, certain) for name, certain in spelled)
         )

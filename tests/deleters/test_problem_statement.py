@@ -326,7 +326,7 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
     assert "def __init__(self)\n```\n(in `Heap`)\n\n- Attributes: `total`." in text
     assert "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty: …'`." in text
     assert "stands for what is filled in" in text
-    assert "- Keys that it reads or makes: `'item'`." in text
+    assert "- Keys of dictionaries that it reads or makes: `'item'`." in text
     assert "cost" not in text
     assert "too low" not in text
     assert {need.label: str(need.given) for need in found.needs} == {

@@ -39,6 +39,8 @@ def found(text: str, *names: str, deleted: str = "") -> list[Quote]:
     [
         ("Numbers get smaller with `halve` and nothing else.", "halve", True),
         ("Numbers get smaller with ``halve()`` and nothing else.", "halve", True),
+        ("## `numbers.halve(n)`\n\nMakes a number smaller, and nothing else.", "halve", True),
+        ("## Others\n\nThe text `numbers.halve(n)` is about something else.", "halve", False),
         ("Numbers get smaller with ``halve(4)`` and nothing else.", "halve", True),
         ("Numbers get smaller with halve(4) and nothing else.", "halve", True),
         ("Numbers get smaller with [`halve`](api.md) and nothing else.", "halve", True),

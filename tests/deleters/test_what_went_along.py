@@ -72,11 +72,23 @@ OFFERED = {
 }
 
 
+def test_names_in_lists_of_the_same_file_are_said() -> None:
+    files = {
+        "m.py": '__all__ = ["stay", "run"]\n\n\ndef run(x):\n    """Runs it."""\n\n\ndef stay():\n    return 1\n',
+        "test_m.py": "from m import *\n\n\ndef test_m():\n    assert run(1) is None\n",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::run", tests), REPO, tests).text
+    assert "- `m.py` offered `run` as well: by its `__all__`." in text
+    assert "imports and exports" not in text
+
+
 def test_everything_that_went_with_the_code_is_said() -> None:
     codebase = PythonCodebase.from_texts(OFFERED)
     tests = ("test_m.py::test_m",)
     text = write_statement(codebase, delete_symbol(codebase, "pkg/core.py::run", tests), REPO, tests).text
-    assert "and so are the imports that nothing else in its file used" in text
+    assert "missing, together with the imports and exports that named it; imports that only this code used " in text
     assert "- `pkg/lazy/__init__.py` offered `run` as well." in text
     assert "- `pkg/other.py` offered `run` as `_run` as well." in text
     assert "- `pkg/tags.py` offered `run` as well." in text

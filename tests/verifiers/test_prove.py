@@ -400,7 +400,7 @@ def test_a_path_through_a_function_goes_with_the_tests_that_need_it(vary) -> Non
     assert task.fail_to_pass == WALK_TESTS[1:]
     assert WALK_TESTS[0] in task.pass_to_pass
     assert (task.difficulty.loc, task.difficulty.tier, task.deleter) == (4, 0, "path")
-    assert "what it did under the condition `short`" in task.problem_statement
+    assert "the branch that ran under the condition `short` is missing" in task.problem_statement
     assert "word.upper" not in task.problem_statement
     alone = replace(changed, tests=WALK_TESTS[:1])
     refused(prove(bench, alone, "path"), "no_fail_to_pass")

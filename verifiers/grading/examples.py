@@ -24,7 +24,7 @@ MAX_CHARS = 160
 _RAISES = "raises "
 _NOTHING = "None"
 """Outcome that tells little: one example of it is enough."""
-_WORD = re.compile(r"[^\W\d]+")
+_WORD = re.compile(r"[^\W\d]+|-?\d+")
 _SANDBOX = re.compile(r"/testbed/|/tmp/")
 """Paths of the sandbox in which calls were recorded."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -40,6 +40,8 @@ class Example(NamedTuple):
     """The result or exception."""
     reached: frozenset[str]
     """What of the removed code the call reaches, of what calls of the tests reach."""
+    strangeness: tuple[int, int] = (0, 0)
+    """Numbers of its words and numbers that are in no call of the tests, and of calls before the one that is shown."""
 
     @property
     def raises(self) -> bool:
@@ -77,12 +79,10 @@ def examples_of(
         line = grading.example(call, outcome)
         if line and len(line) <= MAX_CHARS and not _SANDBOX.search(line):
             reached = replayed.reached.get(call, frozenset()) & wanted
-            place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached))
+            strangeness = len(_words(call) - known), line.count("; ")
+            place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached, strangeness))
 
-    def strange_words(call: str) -> int:
-        return len(_words(call) - known)
-
-    for one in sorted((*replayed.varied, *replayed.raising), key=lambda one: strange_words(one.call)):
+    for one in (*replayed.varied, *replayed.raising):
         add(made, one.call, one.outcome)
     for call, first, second in replayed.recorded:
         if first and grading.same_outcome(first, second):
@@ -92,6 +92,7 @@ def examples_of(
 
 def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str]) -> Examples:
     """The examples of one function: each reaches something that the tests reach, as long as there is something left."""
+    made = sorted(made, key=lambda each: each.strangeness)
     paths = _covering(made)
     covered = frozenset[str]().union(*(each.reached for each in paths))
     paths += _covering(tested, covered)[: len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN)]
@@ -109,7 +110,7 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
 
 
 def _words(call: str) -> set[str]:
-    """The words of a call, in small letters; numbers are none."""
+    """The words of a call, in small letters, and its numbers."""
     return {word.lower() for word in _WORD.findall(call)}
 
 
