@@ -69,6 +69,15 @@ def test_outcomes_are_compared_by_observable_behaviour(first: Any, second: Any, 
     assert recorded_calls.same_outcome(outcome(first), outcome(second)) is same
 
 
+@pytest.mark.parametrize(("changed", "same"), [("usage", True), ("description", True), ("prefix_chars", False)])
+def test_what_command_lines_say_to_people_is_not_compared(changed: str, same: bool) -> None:
+    state = {"description": "Sums.", "usage": "%(prog)s FILE", "prefix_chars": "-"}
+    states = [sorted(each.items()) for each in (state, state | {changed: "+"})]
+    seen = [["seen", ["argparse:ArgumentParser"], None, [[key, ["s", text]] for key, text in each]] for each in states]
+    first, second = (json.dumps({"result": each}) for each in seen)
+    assert recorded_calls.same_outcome(first, second) is same
+
+
 def test_changed_arguments_are_part_of_the_outcome() -> None:
     assert not recorded_calls.same_outcome(outcome(None, ([1, 2],)), outcome(None, ([2, 1],)))
 

@@ -39,6 +39,10 @@ NEW_CALL_TIMEOUT_S = 1.0
 """The same for one that no test makes, the first time: a loop with a large number ends nothing but itself."""
 _HELP = "usage: "
 """Beginning of the help text of a command that is made with ``argparse``."""
+COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
+"""Packages whose objects describe command lines."""
+HELP = frozenset({"usage", "description", "epilog", "help", "short_help"})
+"""Attributes of these objects that only people read; of printed help, nothing is compared either."""
 FLOAT_TOLERANCE = 1e-9
 """Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
 
@@ -437,12 +441,20 @@ def equal(first: Any, second: Any) -> bool:
         if first[0] == "x" and second[0] == "x":
             first, second = first[:2], second[:2]
         if first[0] == "seen" and second[0] == "seen":
-            return first[1][0] in second[1] and equal(first[2:], second[2:])
+            return first[1][0] in second[1] and equal(*map(_without_help, (first, second)))
         if first[0] in ("d", "C", "dd", "S", "F", "dv") and first[0] == second[0]:
             return equal(first[1:-1], second[1:-1]) and same_members(first[-1], second[-1])
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))
     return type(first) is type(second) and bool(first == second)
+
+
+def _without_help(seen: list[Any]) -> list[Any]:
+    """The content of an object; of one of a library for command lines, without what it says to people."""
+    _, names, *content = seen
+    if not any(name.partition(":")[0].partition(".")[0] in COMMAND_LINE for name in names):
+        return content
+    return [*content[:-1], [pair for pair in content[-1] if pair[0] not in HELP]] if content else []
 
 
 def same_float(first: str, second: str) -> bool:
