@@ -92,7 +92,7 @@ class Bench:
             deterministic=deterministic,
         )
         learner = Learner(model, build_optimizer(model, OptimizerSettings(name=name, lr=lr)), settings)  # type: ignore[arg-type]
-        if can_compile(self.device) if compiled is None else compiled:
+        if can_compile(model, self.device) if compiled is None else compiled:
             compile_layers(model)
         return learner
 

@@ -24,7 +24,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from excise.errors import TrainingError
 from excise.trainer.loop.checkpoints import Checkpoints
 from excise.trainer.loop.learner import Learner
-from excise.trainer.objective.policy_forward import decoder_layers
+from excise.trainer.objective.policy_forward import decoder_layers, experts_of
 from excise.trainer.rollout_types import Group
 
 
@@ -82,17 +82,11 @@ def shard_model(model: torch.nn.Module, device: torch.device, replicas: int = 1,
     exact = MixedPrecisionPolicy()
     precision = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if bf16 else exact
     for layer in decoder_layers(model):
-        if replicas > 1 and (experts := _experts_of(layer)) is not None:
+        if replicas > 1 and (experts := experts_of(layer)) is not None:
             fully_shard(experts, mesh=all_ranks, mp_policy=precision)
         fully_shard(layer, mesh=mesh, mp_policy=precision)
     # Without resharding, the root module keeps full weights after a pass without gradient.
     fully_shard(model, mesh=mesh, mp_policy=precision, reshard_after_forward=True)
-
-
-def _experts_of(layer: torch.nn.Module) -> torch.nn.Module | None:
-    """The module of all experts of a layer, if there is one."""
-    found = (module for name, module in layer.named_modules() if name.rpartition(".")[2] == "experts")
-    return next((module for module in found if not isinstance(module, torch.nn.ModuleList)), None)
 
 
 class RankZeroLearner(Learner):

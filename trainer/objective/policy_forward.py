@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from excise.errors import TrainingError
 from excise.trainer.objective.row_packing import PackedIds, pack_ids
 
 CHUNK = 1024
@@ -38,8 +39,17 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def decoder_layers(model: torch.nn.Module) -> list[torch.nn.Module]:
-    """The layers of a Hugging Face model's decoder, in order."""
-    return list(model.get_submodule("model.layers").children())
+    """The layers of a Hugging Face model's decoder, in order. Raises :class:`TrainingError` if they are elsewhere."""
+    try:
+        return list(model.get_submodule("model.layers").children())
+    except AttributeError:
+        raise TrainingError(f"{type(model).__name__} has no model.layers, which sharding and compiling need.") from None
+
+
+def experts_of(layer: torch.nn.Module) -> torch.nn.Module | None:
+    """The module of all experts of a layer, if there is one."""
+    found = (module for name, module in layer.named_modules() if name.rpartition(".")[2] == "experts")
+    return next((module for module in found if not isinstance(module, torch.nn.ModuleList)), None)
 
 
 def compile_layers(model: torch.nn.Module, backend: str = "inductor") -> None:
@@ -53,14 +63,16 @@ def compile_layers(model: torch.nn.Module, backend: str = "inductor") -> None:
         layer.compile(dynamic=True, backend=backend)
 
 
-def can_compile(device: torch.device, world_size: int = 1) -> bool:
-    """Whether layers compile and it was measured to be faster: one process, a GPU, Triton, a C compiler.
+def can_compile(model: torch.nn.Module, device: torch.device, world_size: int = 1) -> bool:
+    """Whether layers compile and it was measured to be faster: one process, a GPU, Triton, a C compiler, no experts.
 
     Triton compiles a C program that includes ``Python.h``.
     """
     return (
         device.type == "cuda"
         and world_size == 1
+        and hasattr(getattr(model, "model", None), "layers")
+        and not any(map(experts_of, decoder_layers(model)))
         and importlib.util.find_spec("triton") is not None
         and any(map(shutil.which, ("cc", "gcc", "clang")))
         and (Path(sysconfig.get_path("include")) / "Python.h").is_file()

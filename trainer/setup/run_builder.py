@@ -121,7 +121,9 @@ def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch
         teacher=_teacher(settings, model, initial, average) if has_teacher else None,
         reference=initial if wanted.loss.beta > 0 else None,
     )
-    if settings.policy.compile is True or (settings.policy.compile == "auto" and can_compile(device, ranks.world_size)):
+    if settings.policy.compile is True or (
+        settings.policy.compile == "auto" and can_compile(model, device, ranks.world_size)
+    ):
         compile_layers(model)
     return learner
 

@@ -51,7 +51,8 @@ class PolicyTable(_Table):
     """Recompute activations in the backward pass instead of storing them."""
     compile: bool | Literal["auto"] = "auto"
     """Compile the model's layers with ``torch.compile``: steps on a GPU take 0.55 to 0.65 of the time, the first one 10
-    to 30 s more. ``auto`` compiles in a single process on a GPU, if Triton and a C compiler are there."""
+    to 30 s more. ``auto`` compiles in a single process on a GPU, if Triton and a C compiler are there,
+    models without experts."""
     replicas: int = Field(default=1, ge=1)
     """Under ``torchrun``, number of copies of the model over all ranks (HSDP), for example one per node. The experts of
     a mixture are sharded over all ranks and exist once."""
