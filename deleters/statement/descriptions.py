@@ -24,15 +24,15 @@ MAX_COMMENT_CHARS = 800
 _PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
 """How comments begin that say what code does not do."""
 _PLACEHOLDER = re.compile(
-    r"\s*(?:@\w+(?: +[\w<>.]+)?|:\w+(?: +[\w*]+)?:)?[ \t]*[-:]?[ \t]*"
+    r"(?:(?:@\w+(?: +[\w<>.]+)?|:\w+(?: +[\w*]+)?:)[ \t]*)?(?:[-:][ \t]*)?"
     r"(?:(?:no |missing |the )?(?:description|documentation|docs?|javadoc|docstring|comment)s?"
     r"(?: is| are)? (?:omitted|missing|here|needed|required|pending|yet|available|provided|to (?:come|be \w+))"
     r"|no (?:description|documentation|javadoc|docstring|comment)s?(?: available| provided)?(?: yet)?"
     r"|(?:not |un)documented(?: yet)?|document me"
-    r"|auto-?generated \w+ stub|(?:TODO|FIXME|TBD|XXX)\b.*)[.!…]*\s*",
+    r"|auto-?generated \w+ stub|(?:TODO|FIXME|TBD|XXX)\b.*)[.!…]*",
     re.IGNORECASE,
 )
-"""A line that says that there is no description, also of a parameter or a result."""
+"""A line, without blanks at its ends, that says that there is no description, also of a parameter or a result."""
 _DIRECTIVE = re.compile(
     r"\W*|(?:noqa|nosec|nolint|eslint|istanbul|c8)\b.*|(?:type|pragma|pylint|fmt|isort|mypy|ruff|pyright):.*"
 )
@@ -161,12 +161,12 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
 def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     """(what introduces it, text) of a definition's docstring, else of its comment, of what it inherits, or of the
     comments in its body; or empty."""
-    own = without_placeholders(symbol.docstring) or comment_of(codebase.modules[symbol.path], symbol)
+    own = _without_placeholders(symbol.docstring) or comment_of(codebase.modules[symbol.path], symbol)
     if _has_words(own, symbol.name):
         return "", own
     found = inherited(codebase, symbol) if not own else None
     if found is not None and found.text:
-        return f"As `{found.owner}` says:", without_placeholders(found.text)
+        return f"As `{found.owner}` says:", _without_placeholders(found.text)
     inside = body_comments(codebase, symbol)
     return ("Comments in its code:", f"{own}\n\n{inside}".strip()) if inside else ("", own)
 
@@ -189,17 +189,17 @@ def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
     return None
 
 
-def without_placeholders(text: str) -> str:
+def _without_placeholders(text: str) -> str:
     """A description without lines such as ``description omitted.``, ``@param key TODO``."""
     lines = text.splitlines()
-    kept = [line for line in lines if not _PLACEHOLDER.fullmatch(line)]
+    kept = [line for line in lines if not _PLACEHOLDER.fullmatch(line.strip())]
     return "\n".join(kept).strip("\n") if len(kept) < len(lines) else text
 
 
 def _has_words(text: str, name: str, least: int = MIN_WORDS) -> bool:
     """Whether a text has enough words besides those of a definition's name."""
     known = {part.lower() for part in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
-    words = re.findall(r"[^\W\d_]{2,}", _ADDRESS.sub("", without_placeholders(text)))
+    words = re.findall(r"[^\W\d_]{2,}", _ADDRESS.sub("", _without_placeholders(text)))
     return sum(word.lower() not in known for word in words) >= least
 
 

@@ -13,8 +13,8 @@ STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 """A string in quotes, on one line."""
 _EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w+["']""", re.MULTILINE)
 """What of a package's own file names what it offers: imports, and names in quotes."""
-_ALL = re.compile(r"^__all__\b[^\[(\n]*[\[(]([^\])]*)[\])]", re.MULTILINE)
-"""A list of the names that a star import of the file gives."""
+_ALL = re.compile(r"^__all__\b[^\[(\n]*[\[(]([^\])]*)", re.MULTILINE)
+"""The content of a list of the names that a star import of the file gives."""
 
 
 def also_importable(

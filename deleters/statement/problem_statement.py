@@ -137,7 +137,7 @@ def write_statement(
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = (
-            _title(codebase, repo, shown, deletion),
+            _title(codebase, repo, shown, deletion, words),
             _missing(codebase, shown, assigned, visibility, details, words),
             *rest,
         )
@@ -193,11 +193,12 @@ def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
                 yield inner
 
 
-def _title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
-    words = editor_of(repo.language).words
+def _title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
     outer = [s for s in shown if s.symbol_id in deletion.removed]
     owned = {s.symbol_id: f"the {kind} of " for s in outer if (kind := _accessor(s))}
-    names = list(dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_name_in_title(codebase, s, outer)}`" for s in outer))
+    names = list(
+        dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_name_in_title(codebase, s, deletion.removed)}`" for s in outer)
+    )
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
@@ -230,14 +231,14 @@ def _title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: De
     )
 
 
-def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Sequence[Symbol]) -> str:
-    """The name of a definition; with its parameters where another one of the same name stays."""
+def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:
+    """The name of a definition; with its parameters where an overload of it stays."""
     name = _numberless(symbol.qualname)
-    gone = {each.symbol_id for each in removed}
-    same = (each for each in codebase.modules[symbol.path].symbols if _numberless(each.qualname) == name != "")
-    parameters = re.search(rf"\b{re.escape(_numberless(symbol.name))}(\([^()]*\))", symbol.signature)
-    if parameters and not _accessor(symbol) and any(each.symbol_id not in gone for each in same):
-        return name + parameters[1]
+    overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
+    bare = _numberless(symbol.name)
+    if not _accessor(symbol) and any(_numberless(o.name) == bare and o.symbol_id not in removed for o in overloads):
+        parameters = re.search(rf"\b{re.escape(bare)}(\([^()]*\))", symbol.signature)
+        return name + (parameters[1] if parameters else "")
     return name or symbol.path
 
 

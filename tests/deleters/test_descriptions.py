@@ -125,6 +125,7 @@ def test_private_functions_that_are_data_need_words(body: str, is_data: bool) ->
     [
         ("Description omitted.\n\n    @param x description omitted.\n    @return description omitted.", "", 0),
         ("No documentation available yet.", "", 0),
+        pytest.param(" " * 20_000 + "x", "", 0, id="blanks"),
         (":param x: TODO\n    :return: todo: say what", "", 0),
         ("Turns it until it fits.\n\n    @param x description omitted.", "> Turns it until it fits.\n\n", 1),
         ("Says whether the documentation is missing.", "> Says whether the documentation is missing.", 1),

@@ -71,10 +71,10 @@ def test_outcomes_are_compared_by_observable_behaviour(first: Any, second: Any, 
 
 @pytest.mark.parametrize(("changed", "same"), [("usage", True), ("description", True), ("prefix_chars", False)])
 def test_what_command_lines_say_to_people_is_not_compared(changed: str, same: bool) -> None:
-    state = {"description": "Sums.", "usage": "%(prog)s FILE", "prefix_chars": "-"}
-    states = [sorted(each.items()) for each in (state, state | {changed: "+"})]
-    seen = [["seen", ["argparse:ArgumentParser"], None, [[key, ["s", text]] for key, text in each]] for each in states]
-    first, second = (json.dumps({"result": each}) for each in seen)
+    attributes = [[key, ["s", "-"]] for key in ("description", "prefix_chars", "usage")]
+    first = json.dumps({"result": ["seen", ["argparse:ArgumentParser"], None, attributes]})
+    second = first.replace(f'"{changed}", ["s", "-"]', f'"{changed}", ["s", "+"]')
+    assert first != second
     assert recorded_calls.same_outcome(first, second) is same
 
 
@@ -286,7 +286,7 @@ def test_calls_are_recorded_with_the_garbage_collector_on(tmp_path: Path) -> Non
 
 
 def reasons_without_outcome(
-    folder: Path, source: str, calls: list[tuple[str, int]], **request: object
+    folder: Path, source: str, calls: list[tuple[str, int]], **more: object
 ) -> list[str | None]:
     """Why each call, by name and argument, of a module has no outcome; ``None`` for one that has."""
     (folder / "code_under_test.py").write_text(source)
@@ -304,7 +304,7 @@ def reasons_without_outcome(
         "folders": [], "new": 0, "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600, "later_s": 0,
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=folder, input=json.dumps(defaults | request),
+        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=folder, input=json.dumps(defaults | more),
         text=True, check=True, capture_output=True, timeout=120,
     )  # fmt: skip
     return [json.loads(line)["outcome"].get("lost") for line in done.stdout.splitlines()]

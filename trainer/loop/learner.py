@@ -103,7 +103,7 @@ class Learner:
         Groups without a signal contribute only their lessons. The weights stay unchanged if there is nothing to learn
         from (``trained_tokens`` is 0) or if the gradient is not finite (``skipped`` is 1).
         """
-        with _deterministic(self.settings.deterministic):
+        with _deterministic() if self.settings.deterministic else contextlib.nullcontext():
             return self._step(groups, version)
 
     def _step(self, groups: Sequence[Group], version: int) -> dict[str, float]:
@@ -283,13 +283,11 @@ class Learner:
 
 
 @contextlib.contextmanager
-def _deterministic(wanted: bool) -> Iterator[None]:
-    """Use deterministic algorithms only, if that is wanted; operations that have none raise."""
-    was_on, only_warned = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    torch.use_deterministic_algorithms(was_on or wanted, warn_only=only_warned and not wanted)
+def _deterministic() -> Iterator[None]:
+    """Use deterministic algorithms only; operations that have none raise."""
+    was_on = torch.are_deterministic_algorithms_enabled()
+    only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:

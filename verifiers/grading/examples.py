@@ -98,8 +98,8 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     paths += _covering(tested, covered)[: len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN)]
     results = [each for each in made if not each.raises]
     more = [each for each in _different_first(results) if each not in paths]
-    nothing = [each for each in (*paths, *more) if each.outcome == _NOTHING][1:]
-    shown = [each for each in (*paths, *more) if each in paths or each not in nothing][:MAX_EXAMPLES]
+    silent = next((each for each in (*paths, *more) if each.outcome == _NOTHING), None)
+    shown = [*paths, *(each for each in more if each.outcome != _NOTHING or each is silent)][:MAX_EXAMPLES]
     named: dict[str, str] = {}
     for each in made:
         if each.raises and not exceptions.isdisjoint(re.findall(r"\w+", each.outcome)):

@@ -171,9 +171,8 @@ class JavaCodebase(CompiledCodebase[JavaModule]):
         """What a reference means: of a call, only the overloads with as many parameters as it has arguments."""
         found = list(self._resolve_name(module, reference, types))
         numbers = self._numbers_of_arguments
-        fitting = [each for each in found if each not in numbers or reference.num_arguments in numbers[each]]
-        overloads = [each for each in fitting if each in numbers]
-        yield from fitting if overloads and reference.num_arguments >= 0 else found
+        fitting = {each for each in found if reference.num_arguments in numbers.get(each, ())}
+        yield from (each for each in found if not fitting or each in fitting or each not in numbers)
 
     def _resolve_name(self, module: JavaModule, reference: Reference, types: Mapping[str, str]) -> Iterator[str]:
         by_type = self._methods.get(reference.name, {})

@@ -39,9 +39,9 @@ NEW_CALL_TIMEOUT_S = 1.0
 """The same for one that no test makes, the first time: a loop with a large number ends nothing but itself."""
 _HELP = "usage: "
 """Beginning of the help text of a command that is made with ``argparse``."""
-COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
+_COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
 """Packages whose objects describe command lines."""
-HELP = frozenset({"usage", "description", "epilog", "help", "short_help"})
+_FOR_PEOPLE = frozenset({"usage", "description", "epilog", "help", "short_help"})
 """Attributes of these objects that only people read; of printed help, nothing is compared either."""
 FLOAT_TOLERANCE = 1e-9
 """Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
@@ -450,11 +450,16 @@ def equal(first: Any, second: Any) -> bool:
 
 
 def _without_help(seen: list[Any]) -> list[Any]:
-    """The content of an object; of one of a library for command lines, without what it says to people."""
+    """The content of an object; of one of a library for command lines, without what it says to people.
+
+    The content is the encoded items, or what the object is based on and (name, encoded value) of its attributes.
+    """
     _, names, *content = seen
-    if not any(name.partition(":")[0].partition(".")[0] in COMMAND_LINE for name in names):
+    has_attributes = len(content) == 2 and isinstance(content[1], list)
+    if not has_attributes or not any(name.partition(":")[0].partition(".")[0] in _COMMAND_LINE for name in names):
         return content
-    return [*content[:-1], [pair for pair in content[-1] if pair[0] not in HELP]] if content else []
+    base, attributes = content
+    return [base, [pair for pair in attributes if pair[0] not in _FOR_PEOPLE]]
 
 
 def same_float(first: str, second: str) -> bool:
