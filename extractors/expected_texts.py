@@ -16,6 +16,10 @@ MIN_CHARS = 4
 """Minimum length of a text that is a detail."""
 MAX_CHARS = 200
 """Maximum length of one; to give a longer one would be to give the code."""
+_PLAIN = re.compile(
+    r"[$]?\{[\w.]{0,40}(?:![rsa])?(?::[-\w.<>^+#?,%]{0,12})?\}|%(?:\(\w{1,40}\))?[-+# 0-9.*]{0,8}[a-zA-Z%]"
+)
+"""A placeholder of a format, or the name of a value in one."""
 
 
 class WrittenText(NamedTuple):
@@ -49,7 +53,7 @@ def expected_texts(
                 for word in {_common(part, literal) for literal in literals} - {""}:
                     key = each.owner, each.kind, word
                     found[key].add(test)
-                    filled = filled_in.sub(FILLED_IN, each.text)
+                    filled = filled_in.sub(shown_placeholder, each.text)
                     is_answer = each.is_all or len(each.text) > MAX_CHARS
                     templates[key] = (filled if filled != word else "", is_answer, each.exception)
     return tuple(
@@ -64,6 +68,11 @@ def expected_texts(
         )
         for (owner, kind, word), wanted in sorted(found.items())
     )
+
+
+def shown_placeholder(found: re.Match[str]) -> str:
+    """A placeholder as a statement shows it: as it stands if it holds no code and is short, else FILLED_IN."""
+    return found[0] if _PLAIN.fullmatch(found[0]) else FILLED_IN
 
 
 def _common(part: str, literal: str) -> str:

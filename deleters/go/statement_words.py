@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
 from excise.protocols import Module
@@ -28,6 +28,10 @@ class GoWords:
             return ""
         text = module.source[symbol.start : symbol.end].decode("utf-8", "replace")
         return text if text.startswith("type") else "type " + text.replace("\n\t", "\n")
+
+    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
+        """None."""
+        return {}
 
     def module_of(self, path: str) -> str:
         """The folder of a package."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from excise.deleters.java.bodies import PLACEHOLDER
 from excise.extractors.java.analysis.grammar import parse_tree, text
@@ -42,6 +42,10 @@ class JavaWords:
                 text = module.source[member.start : member.end].decode("utf-8", "replace").rstrip()
                 parts.append(textwrap.indent(textwrap.dedent(_without_code(text)), "    "))
         return "\n".join([f"{symbol.signature} {{", *parts, "}"]) if parts else ""
+
+    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
+        """None."""
+        return {}
 
     def module_of(self, path: str) -> str:
         """The name of the type that the file is named after, with its package as far as the path tells."""

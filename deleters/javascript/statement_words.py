@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from excise.protocols import Module
 from excise.types import Symbol
@@ -20,6 +20,10 @@ class JavaScriptWords:
     def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
         """Its signature says all."""
         return ""
+
+    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
+        """None."""
+        return {}
 
     def module_of(self, path: str) -> str:
         """The path by which a file is required from the main folder."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
+from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.protocols import Module
-from excise.types import Symbol
+from excise.types import Symbol, SymbolKind
 
 _SOURCE_FOLDERS = ("src/", "lib/")
 
@@ -23,6 +24,19 @@ class PythonWords:
     def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
         """Its signature says all."""
         return ""
+
+    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:
+        """The first assignment of each name."""
+        if not isinstance(module, PythonModule):
+            return {}
+        owner = "" if holder.kind is SymbolKind.MODULE else holder.qualname
+        found: dict[str, str] = {}
+        for binding in module.bindings:
+            if not owner or binding.klass == owner or binding.klass.startswith(f"{owner}."):
+                name = f"{binding.klass}.{binding.name}" if binding.klass else binding.name
+                text = module.source[binding.start : binding.end].decode("utf-8", "replace")
+                found.setdefault(name, text)
+        return found
 
     def module_of(self, path: str) -> str:
         """The dotted name by which a file is imported, as far as its path tells."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -35,6 +35,10 @@ class RustWords:
             return _in_block(found, module.source, symbol)
         marks = [f"#[{each}]" for each in attributes_of(found, module.source)]
         return "\n".join([*marks, _without_bodies(found, module.source)])
+
+    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
+        """None."""
+        return {}
 
     def module_of(self, path: str) -> str:
         """The path of a module in its crate."""

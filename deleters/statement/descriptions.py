@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
@@ -13,6 +14,8 @@ from excise.extractors.languages import scan_rules_of
 from excise.protocols import Codebase, Inherited, Module
 from excise.types import Symbol
 
+MAX_DOC_CHARS = 8000
+"""Maximum number of characters of one docstring."""
 MIN_WORDS = 2
 """Minimum number of words, besides those of the code's own name, of a docstring or comment that says what it does."""
 MIN_CLASS_WORDS = 10
@@ -250,3 +253,16 @@ def assignment_docstring(source: str, assignment: str) -> str:
     """The text of the string directly below an assignment, which documents it; empty if there is none."""
     found = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}{_STRING_BELOW}", source)
     return inspect.cleandoc(next(filter(None, found.groups()), "")) if found else ""
+
+
+def quoted(text: str) -> str:
+    """The lines of a quote of a docstring; empty if it is."""
+    shortened = _shortened(text.strip())
+    return "\n" + textwrap.indent(shortened, "> ", lambda _: True) if shortened else ""
+
+
+def _shortened(text: str) -> str:
+    """A docstring of at most :data:`MAX_DOC_CHARS` characters: whole lines, and a mark where some are left out."""
+    if len(text) <= MAX_DOC_CHARS:
+        return text
+    return text[:MAX_DOC_CHARS].rpartition("\n")[0] + "\n[…]"

@@ -10,7 +10,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.statement.base_classes import base_classes, class_of
 from excise.protocols import Codebase
-from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol, is_whole_file, joined, name_in_file, path_of
+from excise.types import (
+    FILLED_IN,
+    Deletion,
+    GivenBy,
+    Need,
+    NeedKind,
+    Symbol,
+    is_whole_file,
+    joined,
+    name_in_file,
+    path_of,
+)
 
 MAX_DETAILS = 40
 """Maximum number of details of one kind that a statement adds for one definition; more would be its data."""
@@ -35,6 +46,8 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
 _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 """A docstring among code, or another text in triple quotes."""
+HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w.]*[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*[a-zA-Z(]")
+"""A line of details in which something stands for what is filled in."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
     NeedKind.NAME: "Names in the module",

@@ -18,7 +18,6 @@ With ``tests``, the failing tests stay in the tree, and the statement says in wh
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,16 +26,11 @@ from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
-from excise.deleters.statement.descriptions import (
-    assignment_docstring,
-    described,
-    description,
-    is_data,
-    without_example,
-)
-from excise.deleters.statement.details import lines_by_symbol, locate, related_code
+from excise.deleters.statement.assignments import assigned_names, assignments, is_plain_data
+from excise.deleters.statement.descriptions import described, description, is_data, quoted, without_example
+from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
-from excise.deleters.statement.offered_names import STRING, also_importable
+from excise.deleters.statement.offered_names import also_importable
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
 from excise.protocols import Codebase, Module, StatementWords
 from excise.types import (
@@ -60,19 +54,13 @@ MAX_CALL_SITE = 160
 """Maximum length of a line of code that is shown as one."""
 GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
-MAX_ASSIGNMENT = 2000
-"""Maximum number of characters of an assignment that a statement shows."""
 _WITH_IMPORTS = "; imports that only this code used are gone as well"
-_COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
-"""What makes an assignment more than data: a statement does not show such code."""
 _HOW_PARTS_ARE_GONE = {
     "path": "the branch that ran under the condition `{condition}` is missing",
     "proposed": "functions that are still there do less than they did, others may be missing",
     "remove_and_stub": "of some definitions only names and signatures are there, others are missing",
 }
 """What a deleter of :data:`PARTLY_KEPT` did."""
-MAX_DOC_CHARS = 8000
-"""Maximum number of characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
 
 
@@ -121,7 +109,7 @@ def write_statement(
     callers = _callers(codebase, removed)
     named = _words_of_tests(codebase, fail_to_pass)
     shown = _interface(codebase, removed, named, callers)
-    assigned = _assigned(codebase, deletion)
+    assigned = assigned_names(codebase, deletion, shown, words)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in _with_members(codebase, symbol) if is_data(codebase, s))]
     silent, share = described(codebase, list(dict.fromkeys(told)), found, named, callers)
@@ -176,13 +164,6 @@ def _interface(
             if inner.is_public or inner.symbol_id == symbol.symbol_id or is_needed:
                 chosen.setdefault(inner.symbol_id, inner)
     return sorted(chosen.values(), key=lambda s: (s.path, s.start))
-
-
-def _assigned(codebase: Codebase, deletion: Deletion) -> dict[str, str]:
-    """Ids of removed names that are bound by assignments, to the statements."""
-    symbols = codebase.symbols()
-    gone = set(deletion.removed)
-    return {name: text for name, text in deletion.text if name in gone and name not in symbols}
 
 
 def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
@@ -277,33 +258,10 @@ def _missing(
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
-        lines += dict.fromkeys([*entries, *_assignments(names[path], codebase.modules[path], visibility, words.fence)])
-    if any(FILLED_IN in line for each in details.values() for line in each):
-        lines.append(f"\nIn texts and messages, `{FILLED_IN}` stands for what is filled in.")
+        lines += dict.fromkeys([*entries, *assignments(names[path], codebase.modules[path], visibility, words.fence)])
+    if any(HAS_PLACEHOLDER.search(line) for each in details.values() for line in each):
+        lines.append(f"\nIn texts and messages, `{FILLED_IN}`, `{{name}}` and `%s` stand for what is filled in.")
     return "\n".join(lines)
-
-
-def _assignments(texts: Mapping[str, str], module: Module, visibility: Visibility, fence: str) -> Iterable[str]:
-    """The entries of names that assignments bind, by their class and their docstring: the statements that are data."""
-    entries: dict[tuple[str, str], list[str]] = defaultdict(list)
-    source = module.source.decode(errors="replace")
-    for name, text in texts.items():
-        docstring = assignment_docstring(source, text)
-        quoted = "" if visibility is Visibility.SIGNATURE else _quoted(docstring)
-        if visibility is not Visibility.BEHAVIOUR and _is_data(text):
-            first, *rest = text.split("\n", 1)
-            shown = "\n".join([first, *map(textwrap.dedent, rest)])
-            entries[name.rpartition(".")[0], quoted].append(shown)
-        else:
-            yield f"\nthe name `{name}`{quoted}"
-    for (owner, quoted), statements in entries.items():
-        block = "\n".join(dict.fromkeys(statements))
-        yield f"\n```{fence}\n{block}\n```" + (f"\n(in `{owner}`)" if owner else "") + quoted
-
-
-def _is_data(text: str) -> bool:
-    """Whether an assignment binds literals, names and calls, which nobody could guess, and no code of its own."""
-    return len(text) <= MAX_ASSIGNMENT and "```" not in text and not _COMPUTED.search(STRING.sub("", text))
 
 
 def _detail_lines(lines: Sequence[str]) -> str:
@@ -329,20 +287,7 @@ def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase) -> st
         return ""
     if visibility is Visibility.BEHAVIOUR:
         docstring = _without_parameters(docstring, [symbol])
-    return f"\n{lead}".rstrip("\n") + _quoted(docstring)
-
-
-def _quoted(text: str) -> str:
-    """The lines of a quote of a docstring; empty if it is."""
-    shortened = _shortened(text.strip())
-    return "\n" + textwrap.indent(shortened, "> ", lambda _: True) if shortened else ""
-
-
-def _shortened(text: str) -> str:
-    """A docstring of at most :data:`MAX_DOC_CHARS` characters: whole lines, and a mark where some are left out."""
-    if len(text) <= MAX_DOC_CHARS:
-        return text
-    return text[:MAX_DOC_CHARS].rpartition("\n")[0] + "\n[…]"
+    return f"\n{lead}".rstrip("\n") + quoted(docstring)
 
 
 def _numberless(name: str) -> str:
@@ -419,7 +364,7 @@ def _where_used(
 def _registered(deletion: Deletion) -> str:
     """The section with calls and entries of tables that named the removed code, and files that only it read."""
     files = {each.path for each in parse_patch(deletion.source_patch) if each.deletes}
-    found = [(path, text) for path, text in deletion.registrations if _is_data(text) or path in files]
+    found = [(path, text) for path, text in deletion.registrations if is_plain_data(text) or path in files]
     return _by_file(
         "## Where it was registered\n\nThese calls, entries of tables and files are gone as well.",
         [each for each in found if not any(_is_part(each, other) for other in found)],

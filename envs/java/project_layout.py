@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from excise.envs.java.excluded_tests import excluded_tests
 from excise.errors import EnvironmentFailure
 
 LOWEST, HIGHEST = 8, 17
@@ -68,6 +69,8 @@ class ProjectLayout:
     """Path of each source to what it tells."""
     tests: dict[str, JavaFile] = field(default_factory=dict)
     """Path of each test file to what it tells."""
+    not_run: tuple[str, ...] = ()
+    """Paths of the test files whose tests the project's build does not run."""
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -106,6 +109,8 @@ def read_layout(root: Path) -> ProjectLayout:
     if not sources:
         raise EnvironmentFailure("No sources of Java were found.", reason="no_manifest")
     release = _release(manifests)
+    not_run = excluded_tests([_text(root / base / "pom.xml"), *([manifest] if base else [])], test_roots, tests)
+    excluded = [f"pom.xml: the build does not run the tests of {', '.join(not_run[:5])}"] if not_run else []
     return ProjectLayout(
         roots=tuple(roots),
         test_roots=tuple(test_roots),
@@ -114,9 +119,10 @@ def read_layout(root: Path) -> ProjectLayout:
         release=release,
         encoding=_encoding(manifests),
         artifacts=frozenset(re.findall(r"<artifactId>\s*([\w.-]+)", manifests)),
-        evidence=(evidence, f"language version {release}"),
+        evidence=(evidence, f"language version {release}", *excluded),
         sources=sources,
         tests=tests,
+        not_run=tuple(not_run),
     )
 
 

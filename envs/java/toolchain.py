@@ -50,7 +50,7 @@ from excise.errors import EnvironmentFailure
 from excise.protocols import Mount
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
-VERSION = 1
+VERSION = 2
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 PACKAGE = "openjdk-17-jdk-headless"
 """The Debian package with the compiler."""
@@ -205,6 +205,7 @@ def _check(
         "release": layout.release,
         "encoding": layout.encoding,
         "left_out": sorted(libraries.left_out),
+        "not_run": list(layout.not_run),
         "reasons": {},
     }
     mounts = project_mounts(interpreter, [final / "built", request.sources], [final / "env"], inside=_INSIDE)

@@ -324,8 +324,10 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
     found = detailed(HEAP, HEAP_TESTS)
     text = found.text
     assert "def __init__(self)\n```\n(in `Heap`)\n\n- Attributes: `total`." in text
-    assert "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty: …'`." in text
-    assert "stands for what is filled in" in text
+    assert (
+        "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty: %s'`." in text
+    )
+    assert "`…`, `{name}` and `%s` stand for what is filled in" in text
     assert "- Keys of dictionaries that it reads or makes: `'item'`." in text
     assert "cost" not in text
     assert "too low" not in text
@@ -338,6 +340,26 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
         "key item": "details",
         "message the heap is empty": "details",
     }
+
+
+def test_data_that_went_with_a_whole_file_or_class_is_shown() -> None:
+    files = {
+        "pkg/core.py": "x = 1\n",
+        "pkg/text.py": (
+            '"""Texts."""\n\nLIMIT = 500\n_PAD = " "\n_SEEN = {}\nTABLE = {n: n for n in range(3)}\n\n\n'
+            'class Box:\n    """A box."""\n\n    width = 7\n    depth = 8\n\n'
+            '    def cut(self, text, at=LIMIT, pad=_PAD, width=width):\n        """Cut it."""\n'
+            "        return text[:at]\n"
+        ),
+        "tests/test_text.py": "from pkg.text import Box\n\n\ndef test_cut():\n    assert Box().cut('a') == 'a'\n",
+    }
+    codebase, tests = PythonCodebase.from_texts(files), ("tests/test_text.py::test_cut",)
+    whole = write_statement(codebase, delete_symbol(codebase, "pkg/text.py", tests), REPO, tests).text
+    assert '```python\nLIMIT = 500\n_PAD = " "\n```' in whole
+    assert "width = 7\n```\n(in `Box`)" in whole
+    assert "the name `TABLE`" in whole
+    assert "_SEEN" not in whole
+    assert "depth" not in whole
 
 
 def test_gate_10_wants_every_detail() -> None:

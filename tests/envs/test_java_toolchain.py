@@ -9,6 +9,7 @@ import pytest
 
 from excise.envs.java import debian_jars
 from excise.envs.java.debian_jars import JUNIT, find_libraries
+from excise.envs.java.excluded_tests import excluded_tests
 from excise.envs.java.project_layout import read_layout
 from excise.envs.java.toolchain import TOOLCHAIN, installed_version, write_agent
 from excise.envs.sandbox.debian_packages import DebianPackages
@@ -164,3 +165,48 @@ def test_the_agent_has_the_entry_that_virtual_machines_look_for(tmp_path: Path) 
     with zipfile.ZipFile(tmp_path / "agent.jar") as archive:
         assert b"Premain-Class: org.jacoco.agent.rt.internal.PreMain\n" in archive.read("META-INF/MANIFEST.MF")
         assert "org/objectweb/asm/ClassReader.class" in archive.namelist()
+
+
+SUREFIRE = (
+    '<?xml version="1.0"?>\n<project xmlns="http://maven.apache.org/POM/4.0.0"><build>{wrapped}</build></project>'
+)
+PLUGIN = (
+    "<plugins><plugin><artifactId>{name}</artifactId><configuration><excludes>{excludes}</excludes></configuration>"
+    "</plugin></plugins>"
+)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["**/*PerformanceTest.java"], ["src/test/java/a/b/FastPerformanceTest.java"]),
+        (["a/b/**"], ["src/test/java/a/b/FastPerformanceTest.java", "src/test/java/a/b/OtherTest.java"]),
+        (["a/"], ["src/test/java/a/BoxTest.java", "src/test/java/a/b/FastPerformanceTest.java",
+                  "src/test/java/a/b/OtherTest.java"]),
+        (["**/Box*.class", "b/OtherTest.java"], ["src/test/java/a/BoxTest.java"]),
+        (["**/**/**/**/**/**/**/**/**/**/**/**/**/**/**/nothing", "%regex[.*]", "*" * 500], []),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("managed", [False, True])
+def test_tests_that_the_build_excludes_are_not_run(patterns: list[str], expected: list[str], managed: bool) -> None:
+    paths = [f"src/test/java/a/{name}.java" for name in ("BoxTest", "b/FastPerformanceTest", "b/OtherTest")]
+    plugin = PLUGIN.format(
+        name="maven-surefire-plugin", excludes="".join(f"<exclude>{each}</exclude>" for each in patterns)
+    )
+    wrapped = f"<pluginManagement>{plugin}</pluginManagement>" if managed else plugin
+    assert excluded_tests([SUREFIRE.format(wrapped=wrapped)], ["src/test/java"], paths) == expected
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "",
+        "<project",
+        SUREFIRE.format(wrapped=PLUGIN.format(name="maven-jar-plugin", excludes="<exclude>**/*</exclude>")),
+        '<!DOCTYPE project [<!ENTITY a "b">]>' + SUREFIRE.partition("\n")[2].format(
+            wrapped=PLUGIN.format(name="maven-surefire-plugin", excludes="<exclude>**/*</exclude>")
+        ),
+    ],
+)  # fmt: skip
+def test_other_manifests_exclude_nothing(manifest: str) -> None:
+    assert excluded_tests([manifest], ["src/test/java"], ["src/test/java/a/BoxTest.java"]) == []

@@ -180,6 +180,6 @@ def test_texts_that_tests_expect_are_details() -> None:
     codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
     needs = find_needs(codebase, ["a.go::F", "a.go::G"], ["a_test.go::TestF", "a_test.go::TestG"])
     assert [(n.kind, n.word, n.owner, n.tests, n.template, n.is_answer) for n in needs] == [
-        (NeedKind.MESSAGE, " is negative", "a.go::F", ("a_test.go::TestF",), "a: … is negative", False),
+        (NeedKind.MESSAGE, " is negative", "a.go::F", ("a_test.go::TestF",), "a: %d is negative", False),
         (NeedKind.TEXT, "the answer", "a.go::G", ("a_test.go::TestG",), "", True),
     ]

@@ -119,10 +119,47 @@ def test_a_part_of_a_text_comes_with_the_whole() -> None:
     codebase = PythonCodebase.from_texts(files)
     needs = Python().find_needs(codebase, ("bank.py::f",), ["tests/test_bank.py::test_a"])
     assert {need.word.strip(): need.template for need in needs if need.template} == {
-        "no": "no … in …", "in": "no … in …", "is not": "… is not …", "<a>": "<a>…</a>",
-        "</a>": "<a>…</a>", "say": "say … twice", "twice": "say … twice",
+        "no": "no %s in %r", "in": "no %s in %r", "is not": "{a} is not {b}", "<a>": "<a>…</a>",
+        "</a>": "<a>…</a>", "say": "say {} twice", "twice": "say {} twice",
     }  # fmt: skip
     assert "plain text" in {need.word for need in needs if not need.template}
+
+
+def test_placeholders_show_names_conversions_and_formats_but_no_code() -> None:
+    source = (
+        "def f(x, y):\n    if x.lost:\n        pass\n"
+        "    return f'<{x.kind!r} at 0x{id(x):x}, width {y:>{x.w}}, {y + 1} more>', '{0.real:.2f} of {\"a\": 1}'\n"
+    )
+    test = "def test_a():\n    assert bank.f(x, 1) == (\"<'k' at 0x1f, width 1, 2 more>\", '1.00 of {\"a\": 1}')\n"
+    codebase = PythonCodebase.from_texts({"bank.py": source, "tests/test_bank.py": f"import bank\n{test}"})
+    needs = Python().find_needs(codebase, ("bank.py::f",), ["tests/test_bank.py::test_a"])
+    assert {need.template for need in needs if need.template} == {
+        "<{kind!r} at 0x{…:x}, width {y}, … more>", "{0.real:.2f} of …"
+    }  # fmt: skip
+
+
+def test_a_format_without_words_is_a_need_where_a_test_shows_a_text_of_its_form() -> None:
+    source = (
+        "def f(x, y, when):\n    a = f'{x}-{y}'\n    b = f'{x}: {y!r}'\n    c = when.strftime('%Y/%m')\n"
+        "    d = f'{x}'\n    return a, b, c, d\n\n\ndef small(x, y):\n    return f'{x}/{y}'\n"
+    )
+    test = "def test_a():\n    assert bank.f(1, 2, day) == ('1', 'a\\nk: 2', '2020/01')\n"
+    codebase = PythonCodebase.from_texts({"bank.py": source, "tests/test_bank.py": f"import bank\n{test}"})
+    needs = Python().find_needs(codebase, ("bank.py::f", "bank.py::small"), ["tests/test_bank.py::test_a"])
+    assert {need.label for need in needs} >= {"text {x}: {y!r}", "text %Y/%m"}
+    assert not {need.label for need in needs} & {"text {x}-{y}", "text {x}", "text {x}/{y}"}
+
+
+@pytest.mark.parametrize("call", ["re.match(WANTED, bank.f(''))", "case.assertRegex(bank.f(''), WANTED)"])
+def test_regular_expressions_of_tests_give_the_texts_that_they_stand_for(call: str) -> None:
+    source = "def f(x):\n    a = '<Bank names=[], '\n    b = 'open=0'\n    c = ' at [ab]>'\n    return a + b + c\n"
+    wanted = r"r'<Bank names=\[\], open=0 at .*>'"
+    files = {
+        "bank.py": source,
+        "tests/test_bank.py": f"import bank\ndef test_a():\n    {call.replace('WANTED', wanted)}\n",
+    }
+    needs = Python().find_needs(PythonCodebase.from_texts(files), ("bank.py::f",), ["tests/test_bank.py::test_a"])
+    assert [need.label for need in needs] == ["text <Bank names=[], open=0 at"]
 
 
 def test_a_single_character_is_a_need_unless_it_is_ascii() -> None:

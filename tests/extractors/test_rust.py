@@ -354,8 +354,8 @@ def test_texts_that_tests_expect_are_details() -> None:
     tests = ["src/tests.rs::f_fails", "src/tests.rs::g_answers"]
     needs = find_needs(codebase, ["src/lib.rs::f", "src/lib.rs::g"], tests)
     assert [(n.word, n.owner, n.tests, n.template, n.is_answer) for n in needs] == [
-        (" is negative", "src/lib.rs::f", ("src/tests.rs::f_fails",), "bad: … is negative", False),
-        ("bad: ", "src/lib.rs::f", ("src/tests.rs::f_fails",), "bad: … is negative", False),
+        (" is negative", "src/lib.rs::f", ("src/tests.rs::f_fails",), "bad: {} is negative", False),
+        ("bad: ", "src/lib.rs::f", ("src/tests.rs::f_fails",), "bad: {} is negative", False),
         ("the answer", "src/lib.rs::g", ("src/tests.rs::g_answers",), "", True),
     ]
 

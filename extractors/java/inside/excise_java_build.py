@@ -40,6 +40,7 @@ class Project:
         self.resources, self.test_resources = found["resources"], found["test_resources"]
         self.options = found["options"]
         self.left_out = frozenset(found["left_out"])
+        self.not_run = frozenset(found["not_run"])
 
     def sources(self):
         """(paths of the sources, paths of the test files), sorted."""

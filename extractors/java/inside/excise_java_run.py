@@ -131,11 +131,16 @@ class Runner:
             self.report.executed(test, sorted(places))
 
 
-def chosen(known, request):
-    """(known test, ids of its runs that are wanted, or ``None`` for all) in the order of the run."""
+def chosen(known, request, not_run):
+    """(known test, ids of its runs that are wanted, or ``None`` for all) in the order of the run.
+
+    ``not_run``: paths of test files whose tests run only where they are asked for.
+    """
     without = set(request.get("without") or ())
     if request.get("ids") is None:
-        found = [(test, None) for test in known.unique if test not in without]
+        found = [
+            (test, None) for test in known.unique if test not in without and test.partition("::")[0] not in not_run
+        ]
     else:
         groups = {}
         for test in request["ids"]:
@@ -165,7 +170,7 @@ def run(request, report):
         building.lower_versions(building.WORK + "/main")
     runner = Runner(request, report, project, main, tests)
     known = runner.known()
-    for test, wanted in chosen(known, request):
+    for test, wanted in chosen(known, request, project.not_run):
         each = set(wanted or ())
         one = next(iter(each)) if len(each) == 1 else ""
         unique = known.unique_id(one) if one else known.unique[test]

@@ -9,7 +9,7 @@ from dataclasses import astuple, replace
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.needs.removed_words import Piece, Role, Words, words_of
+from excise.extractors.python.needs.removed_words import Format, Piece, Role, Words, words_of
 from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
 from excise.extractors.python.needs.watching import watched_uses
 from excise.types import GivenBy, Need, NeedKind, Watched
@@ -221,6 +221,9 @@ def _needed_texts(words: Words, used: Uses) -> Iterator[tuple[NeedKind, str, Pie
         best.setdefault(piece.text, piece)
     wholes = _whole_texts(best.values(), used)
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in wholes)
+    if words.symbol.loc > MIN_SHOWN_LOC:
+        shown = sorted(each.template for each in words.formats if _is_filled_in(each, used))
+        yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in shown[:MAX_WHOLE] if len(text) <= MAX_ANSWER)
     for piece in best.values():
         role = Role.KEY if piece.role is Role.TEXT and piece.text in used.keys else piece.role
         for word in _common_words(piece, used):
@@ -249,6 +252,21 @@ def _whole_texts(pieces: Iterable[Piece], used: Uses) -> list[str]:
         if len(apart) >= MIN_PARTS and len(text) <= MAX_ANSWER and text.strip() not in own:
             found.append(text)
     return found[:MAX_WHOLE]
+
+
+def _is_filled_in(written: Format, used: Uses) -> bool:
+    """Whether a line of a test's text has the separators of a format, in order."""
+    return any(_has_in_order(line, written.separators) for text in used.texts - used.keys for line in text.splitlines())
+
+
+def _has_in_order(line: str, parts: Iterable[str]) -> bool:
+    place = 0
+    for part in parts:
+        found = line.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
 
 
 def _common_words(piece: Piece, used: Uses) -> set[str]:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
+from excise.extractors.expected_texts import shown_placeholder
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.test_uses import Function, last_name, last_names, parsed, texts_of
 from excise.types import FILLED_IN, Symbol, SymbolKind
@@ -43,7 +45,16 @@ class Piece:
     is_whole_code: bool = False
     """Whether the function does nothing but return it."""
     template: str = ""
-    """The text that it is a part of, with :data:`FILLED_IN` for placeholders; empty if it is whole."""
+    """The text that it is a part of, with what statements show for placeholders; empty if it is whole."""
+
+
+class Format(NamedTuple):
+    """A text that puts several values together, with no word of its own."""
+
+    template: str
+    """The text, with what statements show for placeholders."""
+    separators: tuple[str, ...]
+    """Its parts that stand for themselves, in order."""
 
 
 @dataclass(slots=True)
@@ -58,6 +69,8 @@ class Words:
     """Attributes that it sets, and names that a class binds by assignment."""
     pieces: set[Piece] = field(default_factory=set)
     """Texts."""
+    formats: set[Format] = field(default_factory=set)
+    """Texts without words, which put values together."""
     exceptions: set[str] = field(default_factory=set)
     """Names of the exceptions that it raises."""
     exits: set[str] = field(default_factory=set)
@@ -188,6 +201,7 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             words.pieces.update(Piece(text, Role.KEY) for key in keys for text in texts_of(key))
         case ast.Constant() | ast.JoinedStr() | ast.BinOp():
             words.pieces.update(pieces_of(node, Role.TEXT))
+            words.formats.update(_formats_of(node))
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Return(value=ast.expr() as value):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             stored = isinstance(node, ast.Return) or not isinstance(scope, Function)
@@ -258,18 +272,49 @@ def _note_message(call: ast.Call, exception: str, words: Words) -> None:
 
 def pieces_of(node: ast.AST, role: Role, exception: str = "") -> Iterator[Piece]:
     """The parts between placeholders (``%s``, ``{}``, values) of a constant, an f-string, or a sum of texts."""
-    text = _template_of(node)
-    if text is not None:
-        parts = [part for part in text.split(FILLED_IN) if part]
-        template = text if any(part != text for part in parts) else ""
-        yield from (Piece(part, role, exception, template=template) for part in parts)
+    parts = _parts_of(node) or []
+    template = "".join(text for text, _ in parts)
+    yield from (
+        Piece(text, role, exception, template=template if text != template else "")
+        for text, is_literal in parts
+        if is_literal and text
+    )
 
 
-def _template_of(node: ast.AST) -> str | None:
-    """A text with :data:`FILLED_IN` for what is filled in; ``None`` for an expression that is no text."""
+def _formats_of(node: ast.AST) -> Iterator[Format]:
+    """How a text puts several values together with nothing but punctuation and blanks between them."""
+    parts = _parts_of(node) or []
+    separators = [text for text, is_literal in parts if is_literal and text]
+    if separators and len(parts) - len(separators) > 1 and not any(map(str.isalnum, "".join(separators))):
+        yield Format("".join(text for text, _ in parts), tuple(separators))
+
+
+def _parts_of(node: ast.AST) -> list[tuple[str, bool]] | None:
+    """A text as (text, whether it stands for itself) of its parts; ``None`` for an expression that is no text."""
     if isinstance(node, ast.JoinedStr):
-        return "".join(_template_of(part) or FILLED_IN for part in node.values)
+        return [part for value in node.values for part in _parts_of(value) or [(_filled_in(value), False)]]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        sides = [_template_of(side) for side in (node.left, node.right)]
-        return None if sides == [None, None] else "".join(side or FILLED_IN for side in sides)
-    return next((_PLACEHOLDER.sub(FILLED_IN, text) for text in texts_of(node)), None)
+        sides = [_parts_of(side) for side in (node.left, node.right)]
+        found = [part for side in sides for part in side or [(FILLED_IN, False)]]
+        return None if sides == [None, None] else found
+    text = next(iter(texts_of(node)), None)
+    if text is None:
+        return None
+    parts, place = [], 0
+    for match in _PLACEHOLDER.finditer(text):
+        parts += [(text[place : match.start()], True), (shown_placeholder(match), False)]
+        place = match.end()
+    return [part for part in (*parts, (text[place:], True)) if part[0]]
+
+
+def _filled_in(node: ast.expr) -> str:
+    """A value in an f-string as statements show it: its name, its conversion and its format, without its code."""
+    if not isinstance(node, ast.FormattedValue):
+        return FILLED_IN
+    conversion = f"!{chr(node.conversion)}" if node.conversion != -1 else ""
+    texts = (
+        [texts_of(value) for value in node.format_spec.values] if isinstance(node.format_spec, ast.JoinedStr) else []
+    )
+    spec = ":" + "".join(text for each in texts for text in each) if texts and all(texts) else ""
+    name = last_name(node.value)
+    return f"{{{name or FILLED_IN}{conversion}{spec}}}" if name or conversion or spec else FILLED_IN

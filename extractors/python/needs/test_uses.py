@@ -32,7 +32,11 @@ _KEY = re.compile(r"\w[\w.-]*")
 """Texts that may be keys where a test says that they are in something; others are parts of a text."""
 _REPLACING = frozenset({"setattr", "delattr", "object", "patch"})
 """Functions that replace a name for the duration of a test: of ``monkeypatch``, ``mock.patch`` and ``mocker``."""
-_METACHARACTERS = re.compile(r"\\[dDwWsSbBAZ]|\[[^\]]*\]|\(\?[^)]*\)|(?<!\\)[.*+?^$(){}|]+")
+_MATCHING = frozenset({"match", "fullmatch", "search", "compile", "findall", "finditer"})
+"""Functions of ``re`` whose first argument is a regular expression."""
+_REGEX_ASSERTIONS = frozenset({"assertRegex", "assertNotRegex", "assertRegexpMatches"})
+"""Assertions whose second argument is one."""
+_METACHARACTERS = re.compile(r"\\[dDwWsSbBAZ]|(?<!\\)\[[^\]]*\]|(?<!\\)\(\?[^)]*\)|(?<!\\)[.*+?^$(){}|]+")
 
 
 class Place(NamedTuple):
@@ -284,8 +288,12 @@ def _places(node: ast.AST, path: str) -> Iterator[tuple[str, Place]]:
 def uses_of(node: ast.AST) -> Uses:
     """What a definition mentions; of a class, only the code outside its methods."""
     found = Uses()
+    expressions: set[str] = set()
     for part in _walk(node):
         _note(part, found)
+        expressions.update(_matched(part))
+    found.texts -= expressions
+    found.texts.update(part for expression in expressions for part in literal_parts(expression))
     return found
 
 
@@ -345,6 +353,14 @@ def _note_call(node: ast.Call, found: Uses) -> None:
         found.numbers.update(number for side in node.args[:2] for number in _numbers(side))
     elif function in _REPLACING and node.args:
         found.replaced.update(_replaced(function, node))
+
+
+def _matched(node: ast.AST) -> Iterator[str]:
+    """The regular expression of a call that matches a text with one."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        is_assertion = node.func.attr in _REGEX_ASSERTIONS
+        if is_assertion or (node.func.attr in _MATCHING and last_name(node.func.value) in {"re", "regex"}):
+            yield from (text for arg in node.args[is_assertion : is_assertion + 1] for text in texts_of(arg))
 
 
 def _replaced(function: str, node: ast.Call) -> Iterator[str]:

@@ -55,6 +55,13 @@ class StatementWords(Protocol):
         """How a definition is declared, without code; empty if its signature says all."""
         ...
 
+    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:
+        """Names in the file that statements of a file or class bind (``A.LIMIT``), to these statements.
+
+        Definitions and imports are none. Empty in languages where such names are symbols.
+        """
+        ...
+
     def module_of(self, path: str) -> str:
         """The name by which a file is imported, as far as its path tells."""
         ...

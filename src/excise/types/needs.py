@@ -69,7 +69,7 @@ class Need:
     exception: str = ""
     """For a message, the name of the exception; empty if unknown."""
     template: str = ""
-    """The text that the detail is a part of, with :data:`FILLED_IN` for values; empty if the detail is whole."""
+    """The text that it is a part of, with placeholders or :data:`FILLED_IN` for values; empty if it is whole."""
     is_answer: bool = False
     """Whether the owner's code is no more than this, or it is too long for a detail."""
     is_watched: bool = False
