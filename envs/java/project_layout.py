@@ -94,13 +94,7 @@ def read_layout(root: Path) -> ProjectLayout:
     )
     files = [path.as_posix() for path in found if not path.parts[0].startswith(".")]
     manifest = _text(root / "pom.xml")
-    base, evidence = _module(files)
-    roots, test_roots = _standard(files, base)
-    if declared := re.search(r"<sourceDirectory>\s*(?:\$\{basedir\}/)?([\w./-]+)", manifest):
-        roots = [declared[1].rstrip("/")] if any(path.startswith(declared[1]) for path in files) else roots
-        evidence = f"pom.xml: sources in {declared[1]}"
-    if declared := re.search(r"<testSourceDirectory>\s*(?:\$\{basedir\}/)?([\w./-]+)", manifest):
-        test_roots = [declared[1].rstrip("/")] if any(path.startswith(declared[1]) for path in files) else test_roots
+    base, roots, test_roots, evidence = _module(root, files)
     if not roots:
         roots, test_roots = _by_packages(root, files)
         evidence = f"package declarations: sources in {', '.join(roots)}"
@@ -126,28 +120,39 @@ def read_layout(root: Path) -> ProjectLayout:
     )
 
 
-def _module(files: Sequence[str]) -> tuple[str, str]:
-    """(folder of the module with a trailing slash, or empty; what was found)."""
-    counts: Counter[str] = Counter()
-    for path in files:
-        base, found, _ = path.partition("src/main/java/")
-        if found:
-            counts[base] += 0
-        base, found, _ = path.partition("src/test/java/")
-        if found:
-            counts[base] += 1
-    if not counts or "" in counts:
-        return "", "src/main/java: the usual folders" if counts else "no usual folders"
-    best = max(sorted(counts), key=lambda base: counts[base])
-    return best, f"{best}: of {len(counts)} modules, the one with the most tests"
+def _module(root: Path, files: Sequence[str]) -> tuple[str, list[str], list[str], str]:
+    """The module to work on, which is the main folder if this has sources, else the one with the most tests.
+
+    Returns its folder with a trailing slash (empty: the main folder), its folders of sources and of tests, and what was
+    found. All are empty if no manifest and no usual folder tells of sources.
+    """
+    folders = {""} | {f"{folder}/" for path in files for folder in map(str, Path(path).parents) if folder != "."}
+    found: dict[str, tuple[list[str], list[str], str]] = {}
+    for base in sorted(folders):
+        roots, test_roots, evidence = _folders(_text(root / base / "pom.xml"), files, base)
+        if roots:
+            found[base] = roots, test_roots, evidence
+    if not found or "" in found:
+        return ("", *found[""]) if found else ("", [], [], "no usual folders")
+    counts = {base: sum(_is_below(path, top) for path in files for top in found[base][1]) for base in found}
+    best = max(found, key=lambda base: counts[base])
+    if not counts[best]:
+        return "", [], [], "no module has tests"
+    roots, test_roots, _ = found[best]
+    return best, roots, test_roots, f"{best}: of {len(found)} modules, the one with the most tests"
 
 
-def _standard(files: Sequence[str], base: str) -> tuple[list[str], list[str]]:
-    found = []
-    for kind in ("main", "test"):
+def _folders(manifest: str, files: Sequence[str], base: str) -> tuple[list[str], list[str], str]:
+    """(folders of sources, folders of tests, what was found) of a module: those of its manifest, or the usual ones."""
+    evidence, found = "src/main/java: the usual folders", []
+    for kind, element in (("main", "sourceDirectory"), ("test", "testSourceDirectory")):
         folder = f"{base}src/{kind}/java"
-        found.append([folder] if any(path.startswith(f"{folder}/") for path in files) else [])
-    return found[0], found[1]
+        declared = re.search(rf"<{element}>\s*(?:\$\{{(?:project\.)?basedir\}}/)?([\w./-]+)", manifest)
+        if declared and any(_is_below(path, base + declared[1].rstrip("/")) for path in files):
+            folder = base + declared[1].rstrip("/")
+            evidence = f"{base}pom.xml: {'sources' if kind == 'main' else 'tests'} in {folder}"
+        found.append([folder] if any(_is_below(path, folder) for path in files) else [])
+    return found[0], found[1], evidence
 
 
 def _by_packages(root: Path, files: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -56,12 +56,23 @@ def written(folder: Path, files: dict[str, str]) -> Path:
             ("core/src/main/java",), ("core/src/test/java",), 8,
         ),
         (
+            {"pom.xml": "<packaging>pom</packaging>", "demo/src/main/java/a/Demo.java": CLASS,
+             "core/pom.xml": "<sourceDirectory>${project.basedir}/source</sourceDirectory>"
+             "<testSourceDirectory>test</testSourceDirectory>",
+             "core/source/a/Box.java": CLASS, "core/test/a/BoxTest.java": TEST},
+            ("core/source",), ("core/test",), 8,
+        ),
+        (
+            {"plugin/src/main/java/a/Plugin.java": CLASS, "source/a/Box.java": CLASS, "source/a/BoxTest.java": TEST},
+            ("source",), ("source",), 8,
+        ),
+        (
             {"build.xml": '<javac source="11"/>', "source/a/Box.java": CLASS, "tests/a/BoxTest.java": TEST},
             ("source",), ("tests",), 11,
         ),
         ({"a/Box.java": CLASS, "a/BoxTest.java": TEST}, (".",), (".",), 8),
     ],
-    ids=["maven", "declared", "modules", "ant", "plain"],
+    ids=["maven", "declared", "modules", "declared in a module", "beside a module without tests", "ant", "plain"],
 )  # fmt: skip
 def test_folders_are_found(
     tmp_path: Path, files: dict[str, str], roots: tuple[str, ...], test_roots: tuple[str, ...], release: int
