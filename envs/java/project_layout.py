@@ -168,7 +168,7 @@ def _by_packages(root: Path, files: Iterable[str]) -> tuple[list[str], list[str]
             continue
         top = (folder[: len(folder) - len(inside)].rstrip("/") if inside else folder) or "."
         (tests if _is_test(path, text) else main)[top] += 1
-    best = max(sorted(main), key=lambda top: main[top], default="")
+    best = max(sorted(main), key=lambda top: (main[top], top in tests), default="")
     return [best] if best else [], sorted(tests)
 
 
