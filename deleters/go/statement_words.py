@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
-from excise.protocols import Module
+from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 MAX_LINES = 60
@@ -32,6 +32,10 @@ class GoWords:
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
         """None."""
         return {}
+
+    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
+        """Never known."""
+        return False
 
     def module_of(self, path: str) -> str:
         """The folder of a package."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from excise.deleters.java.bodies import PLACEHOLDER
 from excise.extractors.java.analysis.grammar import parse_tree, text
 from excise.extractors.java.analysis.parsed_file import JavaModule
-from excise.protocols import Module
+from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 _VALUE = re.compile(r"(?s)\s*=\s*(?=.*(?:\{|->|\bnew\b)).*;$")
@@ -46,6 +46,10 @@ class JavaWords:
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
         """None."""
         return {}
+
+    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
+        """Never known."""
+        return False
 
     def module_of(self, path: str) -> str:
         """The name of the type that the file is named after, with its package as far as the path tells."""

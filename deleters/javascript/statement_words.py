@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from excise.protocols import Module
+from excise.protocols import Codebase, Module
 from excise.types import Symbol
 
 
@@ -24,6 +24,10 @@ class JavaScriptWords:
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
         """None."""
         return {}
+
+    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
+        """Never known."""
+        return False
 
     def module_of(self, path: str) -> str:
         """The path by which a file is required from the main folder."""

@@ -25,7 +25,7 @@ MIN_LINES, MAX_LINES = 4, 60
 """Lines of code of a path, with its condition."""
 MIN_LEFT = 3
 """Lines of code that the function has without it, at least, beside its signature and docstring."""
-MAX_NAME = 60
+MAX_NAME = 200
 """Maximum number of characters of a path's name."""
 MIN_CASES = 3
 """Cases of a ``match`` statement, one of which may go."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
+from excise.deleters.python.deletion_builder import require_python
 from excise.extractors.python.analysis.parsed_file import PythonModule
-from excise.protocols import Module
+from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 _SOURCE_FOLDERS = ("src/", "lib/")
@@ -37,6 +38,11 @@ class PythonWords:
                 text = module.source[binding.start : binding.end].decode("utf-8", "replace")
                 found.setdefault(name, text)
         return found
+
+    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
+        """Where the imports of the file lead to."""
+        found = require_python(codebase).resolver.name(path, name)
+        return found is not None and found.path not in own
 
     def module_of(self, path: str) -> str:
         """The dotted name by which a file is imported, as far as its path tells."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tree_sitter import Node
 
 from excise.deleters.rust.bodies import PLACEHOLDER
 from excise.extractors.rust.analysis.grammar import attributes_of, parse_tree, text
-from excise.protocols import Module
+from excise.protocols import Codebase, Module
 from excise.types import Symbol
 
 
@@ -39,6 +39,10 @@ class RustWords:
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
         """None."""
         return {}
+
+    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
+        """Never known."""
+        return False
 
     def module_of(self, path: str) -> str:
         """The path of a module in its crate."""

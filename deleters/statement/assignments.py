@@ -42,7 +42,7 @@ def assignments(texts: Mapping[str, str], module: Module, visibility: Visibility
     """The entries of names that assignments bind, by their class and their docstring: the statements that are data."""
     entries: dict[tuple[str, str], list[str]] = defaultdict(list)
     source = module.source.decode(errors="replace")
-    for name, text in texts.items():
+    for name, text in sorted(texts.items(), key=lambda item: source.find(item[1])):
         docstring = assignment_docstring(source, text)
         quote = "" if visibility is Visibility.SIGNATURE else quoted(docstring)
         if visibility is not Visibility.BEHAVIOUR and is_plain_data(text):

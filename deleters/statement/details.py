@@ -53,7 +53,7 @@ _TITLES = {
     NeedKind.NAME: "Names in the module",
     NeedKind.ATTRIBUTE: "Attributes",
     NeedKind.KEYWORD: "Keyword arguments",
-    NeedKind.KEY: "Keys of dictionaries that it reads or makes",
+    NeedKind.KEY: "Keys that it reads or makes in dictionaries, as far as tests name them",
     NeedKind.TEXT: "Texts that it reads or writes",
     NeedKind.NUMBER: "Numbers",
     NeedKind.USED: "Names in this file that it used, and nothing else does",
@@ -97,7 +97,7 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
         return GivenBy.CONVENTION
-    if need.kind is NeedKind.EXCEPTION and _is_builtin_exception(need.word):
+    if need.kind is NeedKind.MESSAGE or (need.kind is NeedKind.EXCEPTION and _is_builtin_exception(need.word)):
         return None  # that other code raises it does not say that this code does
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from excise.deleters.deletion_record import KEPT_DEFINITIONS
 from excise.deleters.patches.patch_reader import removed_lines
-from excise.protocols import Codebase, Module
+from excise.protocols import Codebase, Module, StatementWords
 from excise.types import Deletion, Symbol, SymbolKind, name_in_file, path_of
 
 STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
@@ -18,9 +19,11 @@ _ALL = re.compile(r"^__all__\b[^\[(\n]*[\[(]([^\])]*)", re.MULTILINE)
 
 
 def also_importable(
-    codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion, exports: str
+    codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion, words: StatementWords
 ) -> str:
     """The section with other files of the project from which the removed names could be imported."""
+    if deletion.deleter in KEPT_DEFINITIONS or deletion.deleter == "path":
+        return ""  # the names are there
     names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
     names |= {name for each in assigned if "." not in (name := name_in_file(each))}
     own = {s.path for s in shown} | {path_of(each) for each in assigned}
@@ -31,23 +34,28 @@ def also_importable(
         if codebase.is_test(path):
             continue
         if path in own:
-            lines += _star_imports(path, module, names)
+            lines += _star_imports(path, removed.get(path, ()), names)
             continue
-        code = (line for line in _code_in(removed.get(path, ()), module) if re.match(exports, line.strip()))
+        code = (line for line in _code_in(removed.get(path, ()), module) if re.match(words.exports, line.strip()))
         text = STRING.sub(_name_in_quotes, "\n".join(code))
         if path.endswith("__init__.py"):
             text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
         calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
-        found = (name for name in sorted(names) if re.search(rf"(?<![.\w]){re.escape(name)}\b{calls}", text))
+        found = (
+            name
+            for name in sorted(names)
+            if re.search(rf"(?<![.\w]){re.escape(name)}\b{calls}", text)
+            and not words.is_other(codebase, path, name, own)
+        )
         offered = [_offered(name, text) for name in found]
         if offered:
             lines.append(f"- `{path}` offered {', '.join(offered)} as well.")
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
 
 
-def _star_imports(path: str, module: Module, names: Iterable[str]) -> list[str]:
-    """What is to be said if the file's ``__all__`` has some of the names."""
-    listed = " ".join(_ALL.findall(module.source.decode(errors="replace")))
+def _star_imports(path: str, removed: Iterable[str], names: Iterable[str]) -> list[str]:
+    """What is to be said if the removed lines of a file have some of the names as texts, as those of ``__all__`` do."""
+    listed = " ".join(removed)
     found = [f"`{name}`" for name in sorted(names) if re.search(rf"""["']{re.escape(name)}["']""", listed)]
     return [f"- `{path}` offered {', '.join(found)} as well: by its `__all__`."] if found else []
 

@@ -119,7 +119,7 @@ def write_statement(
         _registered(deletion),
         _used(deletion),
         _examples(examples, words.fence),
-        also_importable(codebase, shown, assigned, deletion, words.exports),
+        also_importable(codebase, shown, assigned, deletion, words),
         how_checked(fail_to_pass, deletion, visibility),
     )
 

@@ -43,7 +43,7 @@ def start(self, speed: int = 3) -> tuple[int, int]
 (in `Engine`)
 
 - Returns 2 values.
-- Keys of dictionaries that it reads or makes: `'gear'`.
+- Keys that it reads or makes in dictionaries, as far as tests name them: `'gear'`.
 
 ## Where it is used
 
@@ -125,7 +125,7 @@ def test_the_judge_adds_what_is_missing_and_nothing_else(task: Task) -> None:
         "- `src/app/__init__.py` offered `Relation` as well.",
         "- `Relation`: Raises `BrokenError`; the message contains `'no end in …'`.",
         "- `Engine.start`: Returns 2 values.",
-        "- `Engine.start`: Keys of dictionaries that it reads or makes: `'gear'`.",
+        "- `Engine.start`: Keys that it reads or makes in dictionaries, as far as tests name them: `'gear'`.",
     ]
     assert missing_items(task, whole) == []
     assert completed(task, whole) == (whole, ())

@@ -328,7 +328,7 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
         "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty: %s'`." in text
     )
     assert "`…`, `{name}` and `%s` stand for what is filled in" in text
-    assert "- Keys of dictionaries that it reads or makes: `'item'`." in text
+    assert "- Keys that it reads or makes in dictionaries, as far as tests name them: `'item'`." in text
     assert "cost" not in text
     assert "too low" not in text
     assert {need.label: str(need.given) for need in found.needs} == {

@@ -97,6 +97,7 @@ def test_examples_are_code(made: str, result: list[object], expected: str) -> No
          "x = [2, 1]; f(x)  # x == [1, 2]"),
         (call("Box.put", ["made", "m:Box", [], [], []], ["i", "1"], kind="method"), [["nt", "m:Box", [["i", "1"]]]],
          "x = Box(); x.put(1)  # x == Box(1)"),
+        (call("f", ["i", "1"], ["l", []]), [["i", "1"], ["l", [["i", "1"]]]], "x = []; f(1, x)  # x == [1]"),
         (call("f", ["i", "1"]), [["i", "1"]], "f(1)  # None"),
         (call("f", ["made", "m:Box", [], [], []]), [["seen", ["m:Box"]]], ""),
     ],

@@ -204,12 +204,15 @@ def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
 
 
 def _change_text(call: dict[str, Any], after: Sequence[Node]) -> str:
-    """A call without a result: what it makes of its first argument, or of the object."""
-    before, now = literal(call["args"][0]), literal(after[0]) if after else ""
-    if not now or now == before:
-        return f"{_call_text(call)}  # None"
-    named = {**call, "args": [["name", "x"], *call["args"][1:]]}
-    return f"x = {before}; {_call_text(named)}  # x == {now}"
+    """A call without a result: what it makes of the object or of the first argument that it changes.
+
+    Raises :class:`ValueError` if it may have changed something else.
+    """
+    for place, (before, now) in enumerate(zip(map(literal, call["args"]), map(literal, after), strict=False)):
+        if now != before:
+            named = {**call, "args": [*call["args"][:place], ["name", "x"], *call["args"][place + 1 :]]}
+            return f"x = {before}; {_call_text(named)}  # x == {now}"
+    return f"{_call_text(call)}  # None"
 
 
 def _call_text(call: dict[str, Any]) -> str:

@@ -26,8 +26,12 @@ MIN_PARTS = 2
 """Number of texts of the removed code in a text of a test from which on the latter is told whole."""
 MAX_WHOLE = 3
 """Maximum number of such texts of one test."""
+MAX_WHOLE_OF_OWNER = 6
+"""Maximum number of such texts, and of formats without words, of one definition: these show how parts are joined."""
 COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 """Numbers that any code has."""
+_NAME = re.compile(r"[\w-]+:?")
+"""A text that is no more than a name, as those of keys, attributes and types are."""
 _NO_TEXT = Piece("", Role.TEXT)
 _WATCHED_PLACES = {
     NeedKind.ATTRIBUTE: frozenset({"attribute", "item"}),
@@ -119,9 +123,14 @@ class _Found:
     def __init__(self) -> None:
         self.details: dict[tuple[NeedKind, str], _Detail] = {}
         self.tests: dict[tuple[NeedKind, str], dict[str, None]] = defaultdict(dict)
+        self.num_whole: dict[str, int] = defaultdict(int)
 
     def add(self, key: tuple[NeedKind, str], detail: _Detail, tests: Iterable[str]) -> None:
         """Add a detail; one that several tests need is of other code only if each of them uses it so."""
+        if key not in self.details and key[0] is NeedKind.TEXT and detail.piece is _NO_TEXT:
+            self.num_whole[detail.owner] += 1
+            if self.num_whole[detail.owner] > MAX_WHOLE_OF_OWNER:
+                return
         first = self.details.setdefault(key, detail)
         is_other, is_watched = first.is_other and detail.is_other, first.is_watched and detail.is_watched
         self.details[key] = first._replace(is_other=is_other, is_watched=is_watched)
@@ -244,7 +253,7 @@ def _whole_texts(pieces: Iterable[Piece], used: Uses) -> list[str]:
         for piece in pieces
         if piece.role is Role.TEXT and not piece.is_whole_code
     }
-    parts = [text for text in own if len(text) >= MIN_PART and any(map(str.isalnum, text))]
+    parts = [t for t in own if len(t) >= MIN_PART and any(map(str.isalnum, t)) and not _NAME.fullmatch(t)]
     found = []
     for text in sorted(used.texts - used.keys):
         within = {part for part in parts if part in text and re.search(_bounded(part), text)}

@@ -219,8 +219,9 @@ def uses_in(codebase: PythonCodebase) -> TestUses:
     return TestUses(codebase)
 
 
+@lru_cache(maxsize=16)
 def parsed(source: bytes) -> ast.Module | None:
-    """The syntax tree; ``None`` if this interpreter cannot parse the file."""
+    """The syntax tree, which is kept and must not be changed; ``None`` if this interpreter cannot parse the file."""
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, MemoryError, RecursionError):

@@ -62,6 +62,10 @@ class StatementWords(Protocol):
         """
         ...
 
+    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
+        """Whether a name of a file is known to stand for a definition that is in none of the files ``own``."""
+        ...
+
     def module_of(self, path: str) -> str:
         """The name by which a file is imported, as far as its path tells."""
         ...
