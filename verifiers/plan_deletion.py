@@ -239,8 +239,9 @@ def _plan(
         path, text = deletion.uses_left[0]
         raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
     for owner, name in deletion.uses_likely if deleter.name in {"remove", "remove_and_stub"} else ():
-        if (tests := _executing(bench, owner)) and tests <= hide:
-            raise DeletionRefused(f"{owner} uses {name}: no test runs it without that", reason=USED_ELSEWHERE)
+        tests = _executing(bench, owner)
+        if tests and (tests <= hide or (not tests.isdisjoint(hide) and _is_distinctive(bench, name))):
+            raise DeletionRefused(f"{owner} uses {name}, as tests that need it do", reason=USED_ELSEWHERE)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
@@ -252,6 +253,12 @@ def _plan(
         trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
     )
+
+
+def _is_distinctive(bench: Workbench, name: str) -> bool:
+    """Whether a name of several words is that of one definition of the sources alone."""
+    symbols = (s for s in bench.codebase.symbols().values() if s.name == name and not bench.codebase.is_test(s.path))
+    return "_" in name.strip("_") and sum(1 for _ in symbols) == 1
 
 
 def _executing(bench: Workbench, symbol: str) -> frozenset[str]:

@@ -14,6 +14,7 @@ from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.python.edits.file_plan import check_parses
+from excise.deleters.python.edits.statement_removal import end_of_comments_in
 from excise.deleters.python.remove import Remove
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -88,7 +89,7 @@ def _text_without(source: bytes, symbol: Symbol, cut: Edit) -> bytes | None:
 
 
 def _gone(source: bytes, cut: Edit) -> bytes:
-    """The code of a path, without the beginning of the ``elif`` that takes its place."""
+    """The code of a path with its comments, without the beginning of the ``elif`` that takes its place."""
     return source[cut.start : cut.end].removesuffix(b"el")
 
 
@@ -120,23 +121,26 @@ def _cut(source: bytes, arm: Node) -> Edit | None:
     if source[start : arm.start_byte].strip():
         return None
     others = arm.children_by_field_name("alternative") if arm.type == "if_statement" else []
+    indent = arm.start_byte - start
     if others:  # the next arm takes its place
-        return Edit(arm.start_byte, others[0].start_byte + len(b"el"))
-    end = source.find(b"\n", arm.end_byte)
-    end = len(source) if end < 0 else end + 1
-    if source[arm.end_byte : end].strip() and not source[arm.end_byte : end].strip().startswith(b"#"):
+        first = _with_comments_above(source, start, indent)
+        return Edit(first, others[0].start_byte + len(b"el"), source[start : arm.start_byte])
+    end = end_of_comments_in(source, arm.end_byte, indent)
+    line_end = source.find(b"\n", arm.end_byte)
+    behind = source[arm.end_byte : len(source) if line_end < 0 else line_end].strip()
+    if behind and not behind.startswith(b"#"):
         return None
-    return Edit(_with_lines_above(source, start, arm.start_byte - start), end)
+    first = _with_comments_above(source, start, indent)
+    above = source.rfind(b"\n", 0, first - 1) + 1 if first else 0
+    return Edit(above if not source[above:first].strip() else first, end)
 
 
-def _with_lines_above(source: bytes, start: int, indent: int) -> int:
-    """The start of the comment lines directly above that have the same indentation, and of one blank line."""
+def _with_comments_above(source: bytes, start: int, indent: int) -> int:
+    """The start of the comment lines directly above: those of the same indentation, and code that was commented out."""
     while start:
         above = source.rfind(b"\n", 0, start - 1) + 1
         line = source[above:start]
-        if not line.strip():
-            return above
-        if not line.strip().startswith(b"#") or len(line) - len(line.lstrip()) != indent:
+        if not line.strip().startswith(b"#") or len(line) - len(line.lstrip()) not in {0, indent}:
             return start
         start = above
     return start

@@ -37,6 +37,7 @@ from excise.deleters.python.references.entry_points import (
     without_entry_points,
 )
 from excise.deleters.python.references.hide_tests import TestHider
+from excise.deleters.python.references.leftovers import leftovers
 from excise.deleters.python.references.mentions import documents_without, gone_names, remove_mentions
 from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
@@ -143,7 +144,11 @@ class Removal:
                 *self._files(),
             ],
             uses=uses,
-            uses_left=[*self._uses_left_text(), *_findings(self.codebase, changed)],
+            uses_left=[
+                *self._uses_left_text(),
+                *leftovers(self.remover, self.wanted),
+                *_findings(self.codebase, changed),
+            ],
             uses_likely=[(f"{u.path}::{u.ref.owner}", u.lost.name) for u in possible_uses(self.remover)],
         )
 

@@ -88,10 +88,13 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         + "".join(f"        out.append({n})\n" for n in range(20))
         + "        return gone(b)\n    return 1\n",
         "    gone = a\n    if gone:\n        return gone(b)\n    return 1\n",
+        "    c, d = False, []\n    for x in a:\n        if c:\n            if x.ends:\n                yield gone(d)\n"
+        "                c = False\n            else:\n                d.append(x)\n            continue\n"
+        "        c = x.begins\n    return d\n",
         "    @out\n    def view():\n        return gone(a)\n\n    return view\n",
         "    def view():\n        return gone(a)\n\n    return b\n",
     ],
-    ids=["whole", "value", "binds", "handler", "binds-under-and", "long", "another", "returned", "undecorated"],
+    ids=["whole", "value", "binds", "handler", "under-and", "long", "another", "state", "returned", "undecorated"],
 )
 def test_what_the_function_depends_on_stays(body: str) -> None:
     assert left(body) == body

@@ -50,6 +50,15 @@ def test_the_next_arm_takes_the_place_of_the_first() -> None:
     assert found == ("form == 'a'", method(f"        {rest}"), 4)
 
 
+def test_comments_above_and_inside_go_too() -> None:
+    rest = "if form == 'b':\n            text = 'b'\n        else:\n            text = 'z'\n"
+    above = "        # a comes first\n#   if form == 'c': text = 'c'\n"
+    found = path(run(f"{above}        if form == 'a':\n{BODY}            # and no more\n        el{rest}"))
+    assert found == ("form == 'a'", method(f"        {rest}"), 4)
+    found = path(run(f"{above}        if form == 'a':\n{BODY}            # and no more\n        # for all\n"))
+    assert found == ("form == 'a'", method("        # for all\n"), 4)
+
+
 def test_a_condition_that_nothing_else_follows_goes_as_a_statement() -> None:
     found = path(run(f"        if form and \\\n                rows:\n{BODY}"))
     assert found is not None

@@ -130,6 +130,8 @@ class StatementRemover:
         heading = self._heading_above(statement)
         if heading is not None and self._is_whole_section(statement, body):
             lead_row = min(lead_row, heading)
+        column = start - self.line_starts[first]
+        last = self._row(end_of_comments_in(self.source, end, column) - 1)
         at_head = index == 0 and block.type != "module"
         at_tail = index == len(body) - 1 and block.type != "module"
         self.gaps.append((lead_row, last + 1, at_head, at_tail))
@@ -249,6 +251,18 @@ def _assignment_above(statement: Node) -> Node | None:
     if above is None or above.type != "expression_statement" or above.end_point[0] + 1 != statement.start_point[0]:
         return None
     return above if [n.type for n in above.named_children] == ["assignment"] else None
+
+
+def end_of_comments_in(source: bytes, end: int, indent: int) -> int:
+    """One past the line of byte ``end``, and past the comment lines directly below it that are indented more."""
+    while True:
+        line_end = source.find(b"\n", end)
+        if line_end < 0:
+            return len(source)
+        end = line_end + 1
+        below = source[end : (source.find(b"\n", end) + 1) or len(source)]
+        if not below.lstrip().startswith(b"#") or len(below) - len(below.lstrip()) <= indent:
+            return end
 
 
 def _blocks(statement: Node) -> list[Node]:

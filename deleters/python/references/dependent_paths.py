@@ -227,6 +227,8 @@ def _removal_of(plan: FilePlan, ref: Reference) -> _Removal | None:
     for start, end, replacement, inside in _candidates(plan, node):
         is_small = plan.source.count(b"\n", start, end) < MAX_LINES
         around = _function_around(inside)
+        if _ends_its_condition((start, end), inside):
+            return None
         if is_small and around is not None and not _binds_what_stays(around, (start, end), inside):
             return _Removal(start, end, replacement, around)
     return None
@@ -414,6 +416,18 @@ def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
     known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
     used = {_name(n) for n in rest if n.type == "identifier"}
     return bool((bound & used) - known)
+
+
+def _ends_its_condition(span: tuple[int, int], inside: Node) -> bool:
+    """Whether the removed part gives a name that a condition around it has a new value: the rest would never leave."""
+    bound, around = set(_bound_names(inside)), inside.parent
+    conditions: list[Node] = []
+    while around is not None and around.type not in DEFINITIONS:
+        condition = around.child_by_field_name("condition")
+        if condition is not None and not span[0] <= condition.start_byte < span[1]:
+            conditions.append(condition)
+        around = around.parent
+    return any(_name(n) in bound for each in conditions for n in descendants(each) if n.type == "identifier")
 
 
 _BINDING = frozenset({

@@ -109,6 +109,8 @@ def _remove_element(plan: FilePlan, element: Node) -> None:
     while container is not None and container.type in _DISPLAYS:
         plan.remove_element(container, element)
         around = container.parent
+        if around is not None and around.type == "call" and (around.text or b"").startswith(b"dict("):
+            around = around.parent
         if not plan.is_emptied(container) or around is None or around.type not in {"pair", "keyword_argument"}:
             return
         element, container = around, around.parent

@@ -186,6 +186,10 @@ def used_names(source: bytes) -> frozenset[str]:
     return frozenset(used)
 
 
+_NAMED_TYPES = frozenset({b"TypeVar", b"ParamSpec", b"TypeVarTuple", b"NewType"})
+"""Functions whose first argument is the name that their result is bound to."""
+
+
 def _is_annotation(string: Node, source: bytes) -> bool:
     """Whether a string is, or is a part of, an annotation or an argument of a function of ``typing``."""
     node = string.parent
@@ -195,7 +199,9 @@ def _is_annotation(string: Node, source: bytes) -> bool:
         head = node.child_by_field_name("function" if node.type == "call" else "value")
         text = source[head.start_byte : head.end_byte].rpartition(b".")[2] if head is not None else b""
         if node.type == "call" and text in _TYPING_CALLS:
-            return True
+            arguments = node.child_by_field_name("arguments")
+            first = arguments.named_children[:1] if arguments is not None else []
+            return text not in _NAMED_TYPES or string not in first  # its own name
         if node.type == "subscript" and text[:1].isupper():
             return True
         node = node.parent
@@ -266,9 +272,10 @@ def is_constant(assignment: Node, target: str = "identifier") -> bool:
 
 
 _MAKERS = frozenset(
-    b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted range "
-    b"timedelta Decimal Fraction namedtuple TypeVar escape zip str int float bytes chr ord len items keys values union "
-    b"Struct attrgetter itemgetter methodcaller partial MappingProxyType dedent replace count defaultdict OrderedDict "
-    b"deque Counter Lock RLock Event WeakKeyDictionary WeakValueDictionary".split()
+    b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted "
+    b"range timedelta Decimal Fraction namedtuple TypeVar ParamSpec TypeVarTuple NewType escape zip str "
+    b"int float bytes chr ord len items keys values union Struct attrgetter itemgetter methodcaller "
+    b"partial MappingProxyType dedent replace count defaultdict OrderedDict deque Counter Lock RLock Event "
+    b"WeakKeyDictionary WeakValueDictionary".split()
 )
 """Functions and methods that make data of data, and do nothing else."""

@@ -1,0 +1,87 @@
+"""What a removal would leave that no developer would leave: such code is a stub instead."""
+
+from __future__ import annotations
+
+import pytest
+from tests.deleters.planned_deletions import delete_symbol
+
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+TEST = "from m import *\n\n\ndef test_m():\n    assert use()\n"
+
+
+def left(source: str, symbol: str) -> tuple[str, ...]:
+    codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": TEST})
+    return tuple(text for _, text in delete_symbol(codebase, f"m.py::{symbol}", ("test_m.py::test_m",)).uses_left)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ('TABLE = {"a": gone}', ("TABLE would be left without entries",)),
+        ("TABLE = [gone]", ("TABLE would be left without entries",)),
+        ('TABLE = {"a": gone, "b": 1}', ()),
+    ],
+)
+def test_tables_keep_an_entry(table: str, expected: tuple[str, ...]) -> None:
+    assert (
+        left(f"def gone(x):\n    return x + 1\n\n\n{table}\n\n\ndef other():\n    return TABLE\n", "gone") == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "expected"),
+    [
+        ("list", "insert", ("Rows.insert would be list.insert, which does something else",)),
+        ("collections.OrderedDict", "move_to_end",
+         ("Rows.move_to_end would be OrderedDict.move_to_end, which does something else",)),
+        ("list", "put", ()),
+        ("list", "__repr__", ()),
+        ("Exception", "with_traceback",
+         ("Rows.with_traceback would be Exception.with_traceback, which does something else",)),
+        ("Other", "insert", ()),
+    ],
+)  # fmt: skip
+def test_no_method_of_python_takes_the_place_of_a_removed_one(
+    base: str, method: str, expected: tuple[str, ...]
+) -> None:
+    source = (
+        "import collections\n\n\nclass Other:\n    pass\n\n\n"
+        f"class Rows({base}):\n    def __init__(self):\n        self.a = []\n\n"
+        f"    def {method}(self, *args):\n        return self.a\n"
+    )
+    assert left(source, f"Rows.{method}") == expected
+
+
+def test_the_type_variable_of_a_removed_method_goes() -> None:
+    source = (
+        "from typing import Generic, TypeVar\n\n_T = TypeVar('_T')\n_S = TypeVar('_S', bound='Box')\n\n\n"
+        "class Box(Generic[_S]):\n    def gone(self, x: _T) -> _T:\n        return x\n\n"
+        "    def stays(self):\n        return 1\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": TEST})
+    deletion = delete_symbol(codebase, "m.py::Box.gone", ("test_m.py::test_m",))
+    assert "-_T = TypeVar('_T')" in deletion.source_patch
+    assert "-_S" not in deletion.source_patch
+
+
+def test_comments_in_a_removed_body_go_to_its_end() -> None:
+    source = (
+        "def gone(x):\n    return x + 1\n    # return x + 2\n        # or three\n# of the next one\n"
+        "def stays(x):\n    return x\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": TEST})
+    patch = delete_symbol(codebase, "m.py::gone", ("test_m.py::test_m",)).source_patch
+    assert "-    # return x + 2\n-        # or three\n" in patch
+    assert "-# of the next one" not in patch
+
+
+def test_an_emptied_dict_of_entry_points_goes_as_a_whole() -> None:
+    files = {
+        "m.py": "def gone():\n    return 1\n",
+        "setup.py": "from setuptools import setup\n\nsetup(\n    name='m',\n    entry_points=dict(\n"
+        "        console_scripts=['m = m:gone'],\n    ),\n)\n",
+        "test_m.py": TEST,
+    }
+    deletion = delete_symbol(PythonCodebase.from_texts(files), "m.py::gone", ("test_m.py::test_m",))
+    assert "-    entry_points=dict(\n-        console_scripts=['m = m:gone'],\n-    ),\n" in deletion.source_patch
