@@ -103,7 +103,7 @@ def test_what_the_function_depends_on_stays(body: str) -> None:
 def test_a_function_that_its_decorator_registers_is_told_whole() -> None:
     source = f"{HEAD}def stays(app):\n    @app.route('/')\n    def view():\n        return gone(1)\n\n    return app\n"
     deletion = removed({"m.py": source})
-    assert deletion.uses == (("m.py", "in stays: @app.route('/')\ndef view():\n    return gone(1)"),)
+    assert deletion.uses == (("m.py", "in stays:\n@app.route('/')\ndef view():\n    return gone(1)"),)
     assert deletion.uses_left == ()
 
 
@@ -186,11 +186,11 @@ def test_the_statement_says_where_it_was_used() -> None:
     tests = ("test_m.py::test_gone",)
     deletion = removed(files, tests=tests)
     assert deletion.uses == (
-        ("n.py", "in stays: if a > 2: return gone(a)"), ("n.py", "in stays: gone(\n1)"),
+        ("n.py", "in stays:\nif a > 2:\n    return gone(a)"), ("n.py", "in stays:\ngone(\n    1)"),
     )  # fmt: skip
     text = write_statement(PythonCodebase.from_texts(files), deletion, REPO, tests).text
     assert "## Where it was used" in text
-    assert "in stays: if a > 2: return gone(a)" in text
+    assert "in stays:\nif a > 2:\n    return gone(a)\nin stays:\n" in text
     assert "-        return gone(a)\n" in deletion.source_patch
 
 

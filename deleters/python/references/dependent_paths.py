@@ -25,6 +25,8 @@ from excise.extractors.python.analysis.parsed_file import Reference
 
 MAX_LINES = 20
 """Lines of a branch above which it stays: it does more than to use the removed code."""
+MAX_STEP = 600
+"""Number of characters above which not all that was removed is shown, but one statement."""
 MAX_SHOWN = 300
 """Length of a statement above which its first line stands for it."""
 _CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "case_clause"})
@@ -125,8 +127,9 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
                 taken.append(removal)
         if not taken or not _try_all(plan, [*taken, *_without_use(plan, taken)]):
             continue
-        gone = [ref for ref in left if _is_within(ref, taken) and not remover.codebase.is_test(path)]
-        found += [(path, text) for text in dict.fromkeys(_described(plan, ref) for ref in gone)]
+        if not remover.codebase.is_test(path):
+            steps = [(ref, each) for ref in left for each in taken if _is_within(ref, [each])]
+            found += [(path, text) for text in dict.fromkeys(_described(plan, *step) for step in steps)]
     return found
 
 
@@ -192,8 +195,12 @@ def _try_all(plan: FilePlan, removals: Sequence[_Removal]) -> bool:
     return True
 
 
-def _described(plan: FilePlan, ref: Reference) -> str:
-    """Where a use was and what it was: ``in FUNCTION: first line of the statement``, after the head of its branch."""
+def _described(plan: FilePlan, ref: Reference, removal: _Removal) -> str:
+    """Where a use was and what went with it: all that was removed, or the statement after the head of its branch."""
+    step = _lost_step(plan, removal)
+    if step:
+        separator = "\n" if "\n" in step else " "
+        return f"in {ref.owner}:{separator}{step}" if ref.owner else step
     node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
     statement = _statement_around(node)
     decorated = _decorated_inside(_function_around(node))
@@ -212,6 +219,18 @@ def _described(plan: FilePlan, ref: Reference) -> str:
         head = plan.source[condition.start_byte : condition.end_byte].decode(errors="replace").partition("\n")[0]
         shown = f"if {head}: {shown}"
     return f"in {ref.owner}: {shown}" if ref.owner else shown
+
+
+def _lost_step(plan: FilePlan, removal: _Removal) -> str:
+    """The lines that a removal takes; empty if it takes or leaves a part of a line, or is long."""
+    start = _line_start(plan, removal.start)
+    if removal.replacement or plan.source[start : removal.start].strip():
+        return ""
+    lines = plan.source[start : removal.end].decode(errors="replace")
+    if removal.replacement is not None and not lines.endswith("\n"):
+        lines = lines.removesuffix("el").rstrip(" \t")
+    text = textwrap.dedent(lines).strip("\n")
+    return text if len(text) <= MAX_STEP else ""
 
 
 # ------------------------------------------------------------------------------------- what goes
