@@ -104,6 +104,14 @@ def test_one_run_of_a_method_is_run_alone(bench: Workbench) -> None:
     assert {test: status.value for test, status in statuses.items()} == dict.fromkeys(wanted, "PASSED")
 
 
+def test_a_run_of_some_tests_compiles_their_files_alone(bench: Workbench) -> None:
+    wanted = f"{TESTS}/AmountTest.java::AmountTest::parseReadsUnits[2]"
+    broken = {f"{TESTS}/LedgerTest.java": b"no Java"}
+    assert {status.value for status in bench.run(broken, ids=[wanted]).statuses().values()} == {"PASSED"}
+    unknown = f"{TESTS}/AmountTest.java::AmountTest::isInherited"
+    assert "PASSED" not in {status.value for status in bench.run(broken, ids=[wanted, unknown]).statuses().values()}
+
+
 def built(sources: Path, work: Path) -> Path:
     """A jar of the untouched project without debug information, as a local repository of Maven has it."""
     files = [str(path) for path in (sources / "src/main/java").rglob("*.java")]

@@ -110,15 +110,17 @@ def prepare():
 
 
 def compile_steps(project, steps, timeout_s=900):
-    """Compile (files, folder of the classes, class path) one after the other, in one virtual machine.
+    """Compile (files, folder of the classes, class path, folders of further sources) in turn, in one virtual machine.
 
-    Returns (number of the step that failed, from 0; what the compiler says), or (-1, "").
+    What a file needs of the further sources is compiled with it. Returns (number of the step that failed, from 0; what
+    the compiler says), or (-1, "").
     """
     listings = []
-    for number, (files, into, path) in enumerate(steps):
+    for number, (files, into, path, more) in enumerate(steps):
         if files:
-            fixed = ["-g", "-nowarn", "-proc:none", "-implicit:none", "-Xmaxerrs", "10000"]
-            options = [*fixed, "-sourcepath", WORK + "/none", *project.options, "-cp", ":".join(path), "-d", into]
+            fixed = ["-g", "-nowarn", "-proc:none", "-implicit:" + ("class" if more else "none"), "-Xmaxerrs", "10000"]
+            folders = ":".join(more) or WORK + "/none"
+            options = [*fixed, "-sourcepath", folders, *project.options, "-cp", ":".join(path), "-d", into]
             listings.append((number, "%s/step-%d" % (WORK, number)))
             with open(listings[-1][1], "w") as listing:
                 listing.writelines(_quoted(word) for word in [*options, *files])
@@ -169,10 +171,11 @@ def messages_by_file(output):
 def build(project, tests=None):
     """Compile sources, then tests against them; return (what failed: "sources" or "tests", output), or ("", "").
 
-    Sources are compiled without the tests, so that they cannot name them.
+    Sources are compiled without the tests, so that they cannot name them. ``tests``: paths of the test files that are
+    needed, with what these need of others; all if ``None``.
     """
     main, found = project.sources()
-    steps = [main_step(main), tests_step(found if tests is None else tests)]
+    steps = [main_step(main), tests_step(found, ()) if tests is None else tests_step(tests, project.test_roots)]
     failed, output = compile_steps(project, steps)
     if failed >= 0:
         return ("sources", "tests")[failed], output
@@ -183,12 +186,12 @@ def build(project, tests=None):
 
 def main_step(files):
     """How sources are compiled: without the tests."""
-    return files, WORK + "/main", libraries()
+    return files, WORK + "/main", libraries(), ()
 
 
-def tests_step(files):
-    """How tests are compiled: against the classes of the sources."""
-    return files, WORK + "/tests", [*libraries(), WORK + "/main"]
+def tests_step(files, more):
+    """How tests are compiled: against the classes of the sources, and with what is needed of the folders ``more``."""
+    return files, WORK + "/tests", [*libraries(), WORK + "/main"], more
 
 
 def paths_of_types(project, files):

@@ -58,7 +58,7 @@ def check(request):
         _, tests = project.sources()
         if not tests:
             return found, "no test compiles"
-        _, output = building.compile_steps(project, [building.tests_step(tests)])
+        _, output = building.compile_steps(project, [building.tests_step(tests, ())])
         if not output:
             found["left_out"] = sorted(left_out)
             found["reasons"] = reasons
