@@ -2,7 +2,8 @@
 
 They are calls that the tests do not make. Where none of these reaches what a test reaches (a path through the code, a
 word that it looks for), a call of a test is shown, but never more than one of three. Calls made of words that the tests
-use are preferred: values are varied at random, and a reader wonders about ``'ction web service'``.
+use are preferred: values are varied at random, and a reader wonders about ``'ction web service'``. An exception that
+neither the statement names nor a call of the tests raises comes of such values, and is no example.
 """
 
 from __future__ import annotations
@@ -92,7 +93,11 @@ def examples_of(
 
 def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str]) -> Examples:
     """The examples of one function: each reaches something that the tests reach, as long as there is something left."""
-    made = sorted(made, key=lambda each: each.strangeness)
+    expected = {each.outcome for each in tested}
+    made = sorted(
+        (each for each in made if not each.raises or each.outcome in expected or _is_named(each, exceptions)),
+        key=lambda each: each.strangeness,
+    )
     paths = _covering(made)
     covered = frozenset[str]().union(*(each.reached for each in paths))
     paths += _covering(tested, covered)[: len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN)]
@@ -102,11 +107,16 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     shown = [*paths, *(each for each in more if each.outcome != _NOTHING or each is silent)][:MAX_EXAMPLES]
     named: dict[str, str] = {}
     for each in made:
-        if each.raises and not exceptions.isdisjoint(re.findall(r"\w+", each.outcome)):
+        if each.raises and _is_named(each, exceptions):
             named.setdefault(each.outcome, each.line)
     known = {each.outcome for each in shown}
     others = [line for outcome, line in named.items() if outcome not in known]
     return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results))
+
+
+def _is_named(example: Example, exceptions: frozenset[str]) -> bool:
+    """Whether the exception that a call raises is one of ``exceptions``."""
+    return not exceptions.isdisjoint(re.findall(r"\w+", example.outcome))
 
 
 def _words(call: str) -> set[str]:
