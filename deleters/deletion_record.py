@@ -42,6 +42,8 @@ class EditedFiles:
     """(path, function and name) of uses of the code in functions that stay, which were left."""
     uses_likely: Iterable[tuple[str, str]] = ()
     """(id of a function that stays, name) of attributes of unknown objects with names of removed methods."""
+    uses_distinctive: Iterable[tuple[str, str]] = ()
+    """Those of them whose names nothing else has."""
 
 
 def build_deletion(
@@ -82,6 +84,7 @@ def build_deletion(
         uses=tuple(files.uses),
         uses_left=tuple(dict.fromkeys(files.uses_left)),
         uses_likely=tuple(dict.fromkeys(files.uses_likely)),
+        uses_distinctive=tuple(dict.fromkeys(files.uses_distinctive)),
     )
 
 

@@ -238,10 +238,13 @@ def _plan(
     if deleter.name in {"remove", "path"} and deletion.uses_left:
         path, text = deletion.uses_left[0]
         raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
-    for owner, name in deletion.uses_likely if deleter.name in {"remove", "remove_and_stub"} else ():
-        tests = _executing(bench, owner)
-        if tests and (tests <= hide or (not tests.isdisjoint(hide) and _is_distinctive(bench, name))):
-            raise DeletionRefused(f"{owner} uses {name}, as tests that need it do", reason=USED_ELSEWHERE)
+    is_removal = deleter.name in {"remove", "remove_and_stub"}
+    for owner, name in deletion.uses_likely if is_removal else ():
+        if (tests := _executing(bench, owner)) and tests <= hide:
+            raise DeletionRefused(f"{owner} uses {name}: no test runs it without that", reason=USED_ELSEWHERE)
+    for owner, name in deletion.uses_distinctive if is_removal else ():
+        if not _executing(bench, owner).isdisjoint(hide):
+            raise DeletionRefused(f"{owner} uses {name}, and a test that needs it runs that", reason=USED_ELSEWHERE)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
@@ -253,12 +256,6 @@ def _plan(
         trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
     )
-
-
-def _is_distinctive(bench: Workbench, name: str) -> bool:
-    """Whether a name of several words is that of one definition of the sources alone."""
-    symbols = (s for s in bench.codebase.symbols().values() if s.name == name and not bench.codebase.is_test(s.path))
-    return "_" in name.strip("_") and sum(1 for _ in symbols) == 1
 
 
 def _executing(bench: Workbench, symbol: str) -> frozenset[str]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
-from excise.protocols import Codebase, Module
+from excise.deleters.words_of_definitions import WordsOfDefinitions
+from excise.protocols import Module
 from excise.types import Symbol, SymbolKind
 
 MAX_LINES = 60
 """Maximum number of lines of a type that is shown whole."""
 
 
-class GoWords:
+class GoWords(WordsOfDefinitions):
     """The words of Go."""
 
     fence = "go"
@@ -28,14 +29,6 @@ class GoWords:
             return ""
         text = module.source[symbol.start : symbol.end].decode("utf-8", "replace")
         return text if text.startswith("type") else "type " + text.replace("\n\t", "\n")
-
-    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
-        """None."""
-        return {}
-
-    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
-        """Never known."""
-        return False
 
     def module_of(self, path: str) -> str:
         """The folder of a package."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from excise.deleters.java.bodies import PLACEHOLDER
+from excise.deleters.words_of_definitions import WordsOfDefinitions
 from excise.extractors.java.analysis.grammar import parse_tree, text
 from excise.extractors.java.analysis.parsed_file import JavaModule
-from excise.protocols import Codebase, Module
+from excise.protocols import Module
 from excise.types import Symbol, SymbolKind
 
 _VALUE = re.compile(r"(?s)\s*=\s*(?=.*(?:\{|->|\bnew\b)).*;$")
 """The value of a field that is more than data."""
 
 
-class JavaWords:
+class JavaWords(WordsOfDefinitions):
     """The words of Java."""
 
     fence = "java"
@@ -42,14 +43,6 @@ class JavaWords:
                 text = module.source[member.start : member.end].decode("utf-8", "replace").rstrip()
                 parts.append(textwrap.indent(textwrap.dedent(_without_code(text)), "    "))
         return "\n".join([f"{symbol.signature} {{", *parts, "}"]) if parts else ""
-
-    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
-        """None."""
-        return {}
-
-    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
-        """Never known."""
-        return False
 
     def module_of(self, path: str) -> str:
         """The name of the type that the file is named after, with its package as far as the path tells."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
-from excise.protocols import Codebase, Module
+from excise.deleters.words_of_definitions import WordsOfDefinitions
+from excise.protocols import Module
 from excise.types import Symbol
 
 
-class JavaScriptWords:
+class JavaScriptWords(WordsOfDefinitions):
     """The words of JavaScript."""
 
     fence = "js"
@@ -20,14 +21,6 @@ class JavaScriptWords:
     def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
         """Its signature says all."""
         return ""
-
-    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
-        """None."""
-        return {}
-
-    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
-        """Never known."""
-        return False
 
     def module_of(self, path: str) -> str:
         """The path by which a file is required from the main folder."""

@@ -37,7 +37,7 @@ from excise.deleters.python.references.entry_points import (
     without_entry_points,
 )
 from excise.deleters.python.references.hide_tests import TestHider
-from excise.deleters.python.references.leftovers import leftovers
+from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import documents_without, gone_names, remove_mentions
 from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
@@ -130,6 +130,7 @@ class Removal:
             entry_points += [(path, line) for line in entry_lines(before, after)]
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
+        possible = list(possible_uses(self.remover))
         return EditedFiles(
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
@@ -146,10 +147,15 @@ class Removal:
             uses=uses,
             uses_left=[
                 *self._uses_left_text(),
-                *leftovers(self.remover, self.wanted),
+                *((each.path, each.text) for each in self.leftovers()),
                 *_findings(self.codebase, changed),
             ],
-            uses_likely=[(f"{u.path}::{u.ref.owner}", u.lost.name) for u in possible_uses(self.remover)],
+            uses_likely=[(f"{u.path}::{u.ref.owner}", u.lost.name) for u in possible],
+            uses_distinctive=[
+                (f"{u.path}::{u.ref.owner}", u.lost.name)
+                for u in possible
+                if self.remover.uses.is_distinctive(u.lost.name)
+            ],
         )
 
     def _files(self) -> Iterator[tuple[str, str]]:
@@ -168,6 +174,10 @@ class Removal:
             plan, ref = self.remover.plans.get(use.path), use.ref
             if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
                 yield use
+
+    def leftovers(self) -> list[Leftover]:
+        """What else no developer would leave; after :meth:`run`."""
+        return list(leftovers(self.remover, self.wanted))
 
     def _empty_bodies(self) -> None:
         for path, edits in empty_body_edits(self.codebase, self.emptied, "raise", keep_docstring=True).items():

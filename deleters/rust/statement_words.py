@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from tree_sitter import Node
 
 from excise.deleters.rust.bodies import PLACEHOLDER
+from excise.deleters.words_of_definitions import WordsOfDefinitions
 from excise.extractors.rust.analysis.grammar import attributes_of, parse_tree, text
-from excise.protocols import Codebase, Module
+from excise.protocols import Module
 from excise.types import Symbol
 
 
-class RustWords:
+class RustWords(WordsOfDefinitions):
     """The words of Rust."""
 
     fence = "rust"
@@ -35,14 +36,6 @@ class RustWords:
             return _in_block(found, module.source, symbol)
         marks = [f"#[{each}]" for each in attributes_of(found, module.source)]
         return "\n".join([*marks, _without_bodies(found, module.source)])
-
-    def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
-        """None."""
-        return {}
-
-    def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
-        """Never known."""
-        return False
 
     def module_of(self, path: str) -> str:
         """The path of a module in its crate."""

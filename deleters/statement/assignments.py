@@ -14,6 +14,8 @@ from excise.types import Deletion, Symbol, SymbolKind, Visibility, joined
 
 MAX_ASSIGNMENT = 2000
 """Maximum number of characters of an assignment that a statement shows."""
+MAX_ASSIGNMENTS = 60
+"""Maximum number of them of one file or class."""
 _COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
 """What makes an assignment more than data: a statement does not show such code."""
 
@@ -23,26 +25,35 @@ def assigned_names(
 ) -> dict[str, str]:
     """Ids of removed names that are bound by assignments, to the statements.
 
-    Of what went with a whole file or class, those which a signature names, and the public ones of a file.
+    Of what went with a whole file or class, those which a signature names, and public ones of a file: at most
+    :data:`MAX_ASSIGNMENTS`.
     """
     symbols = codebase.symbols()
     gone = set(deletion.removed)
     found = {name: text for name, text in deletion.text if name in gone and name not in symbols}
-    named = {word for symbol in shown for word in re.findall(r"\w+", symbol.signature)}
+    named = {word for symbol in shown for word in _used_in(symbol.signature)}
     for holder in (symbol for symbol in shown if symbol.symbol_id in gone and not symbol.is_callable):
         is_file = holder.kind is SymbolKind.MODULE
-        for name, text in words.assignments(codebase.modules[holder.path], holder).items():
-            is_public = is_file and "." not in name and not name.startswith("_")
-            if is_public or name.rpartition(".")[2] in named:
-                found.setdefault(joined(holder.path, name), text)
+        own = words.assignments(codebase.modules[holder.path], holder)
+        public = {n: text for n, text in own.items() if is_file and "." not in n and not n.startswith("_")}
+        wanted = {n: text for n, text in own.items() if n.rpartition(".")[2] in named} | public
+        for name, text in list(wanted.items())[:MAX_ASSIGNMENTS]:
+            found.setdefault(joined(holder.path, name), text)
     return found
+
+
+def _used_in(signature: str) -> set[str]:
+    """The names in defaults and annotations of a signature; not those of its parameters."""
+    defaults = set(re.findall(r"=\s*([A-Za-z_][\w.]*)", signature))
+    parameters = set(re.findall(r"[(,]\s*\*{0,2}(\w+)", signature))
+    return {name.rpartition(".")[2] for name in defaults} | set(re.findall(r"\w+", signature)) - parameters
 
 
 def assignments(texts: Mapping[str, str], module: Module, visibility: Visibility, fence: str) -> Iterable[str]:
     """The entries of names that assignments bind, by their class and their docstring: the statements that are data."""
     entries: dict[tuple[str, str], list[str]] = defaultdict(list)
     source = module.source.decode(errors="replace")
-    for name, text in sorted(texts.items(), key=lambda item: source.find(item[1])):
+    for name, text in sorted(texts.items(), key=lambda item: _position(source, item[1])):
         docstring = assignment_docstring(source, text)
         quote = "" if visibility is Visibility.SIGNATURE else quoted(docstring)
         if visibility is not Visibility.BEHAVIOUR and is_plain_data(text):
@@ -54,6 +65,12 @@ def assignments(texts: Mapping[str, str], module: Module, visibility: Visibility
     for (owner, quote), statements in entries.items():
         block = "\n".join(dict.fromkeys(statements))
         yield f"\n```{fence}\n{block}\n```" + (f"\n(in `{owner}`)" if owner else "") + quote
+
+
+def _position(source: str, assignment: str) -> int:
+    """Where a line begins with an assignment; -1 if none does."""
+    found = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}", source)
+    return found.start() if found is not None else -1
 
 
 def is_plain_data(text: str) -> bool:

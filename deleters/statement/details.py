@@ -46,7 +46,7 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
 _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 """A docstring among code, or another text in triple quotes."""
-HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w.]*[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*[a-zA-Z(]")
+HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*[a-zA-Z(]")
 """A line of details in which something stands for what is filled in."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {

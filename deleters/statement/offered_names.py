@@ -34,7 +34,7 @@ def also_importable(
         if codebase.is_test(path):
             continue
         if path in own:
-            lines += _star_imports(path, removed.get(path, ()), names)
+            lines += _star_imports(path, module, removed.get(path, ()), names)
             continue
         code = (line for line in _code_in(removed.get(path, ()), module) if re.match(words.exports, line.strip()))
         text = STRING.sub(_name_in_quotes, "\n".join(code))
@@ -53,10 +53,11 @@ def also_importable(
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
 
 
-def _star_imports(path: str, removed: Iterable[str], names: Iterable[str]) -> list[str]:
-    """What is to be said if the removed lines of a file have some of the names as texts, as those of ``__all__`` do."""
-    listed = " ".join(removed)
-    found = [f"`{name}`" for name in sorted(names) if re.search(rf"""["']{re.escape(name)}["']""", listed)]
+def _star_imports(path: str, module: Module, removed: Iterable[str], names: Iterable[str]) -> list[str]:
+    """What is to be said if the file's ``__all__`` has lost some of the names."""
+    listed, gone = " ".join(_ALL.findall(module.source.decode(errors="replace"))), " ".join(removed)
+    quoted = ((name, rf"""["']{re.escape(name)}["']""") for name in sorted(names))
+    found = [f"`{name}`" for name, pattern in quoted if re.search(pattern, listed) and re.search(pattern, gone)]
     return [f"- `{path}` offered {', '.join(found)} as well: by its `__all__`."] if found else []
 
 

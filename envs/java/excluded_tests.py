@@ -41,7 +41,8 @@ def _patterns(manifest: str) -> Iterator[str]:
             for exclude in plugin.findall("configuration/excludes/exclude"):
                 pattern = (exclude.text or "").strip().removesuffix(".class").removesuffix(".java")
                 if pattern and len(pattern) <= MAX_PATTERN and not set(pattern) & set("%#!,$["):
-                    yield pattern + ("**" if pattern.endswith("/") else ".java")
+                    every = pattern.endswith(("/", "**"))
+                    yield pattern.removesuffix("**") + "**" if every else f"{pattern}.java"
 
 
 def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from excise.envs.java.excluded_tests import excluded_tests
 from excise.errors import EnvironmentFailure
@@ -124,35 +124,47 @@ def _module(root: Path, files: Sequence[str]) -> tuple[str, list[str], list[str]
     """The module to work on, which is the main folder if this has sources, else the one with the most tests.
 
     Returns its folder with a trailing slash (empty: the main folder), its folders of sources and of tests, and what was
-    found. All are empty if no manifest and no usual folder tells of sources.
+    found. All are empty if no manifest and no usual folder tells of sources with tests.
     """
-    folders = {""} | {f"{folder}/" for path in files for folder in map(str, Path(path).parents) if folder != "."}
+    folders = {folder for path in files for folder in _folders_around(path)}
     found: dict[str, tuple[list[str], list[str], str]] = {}
-    for base in sorted(folders):
-        roots, test_roots, evidence = _folders(_text(root / base / "pom.xml"), files, base)
-        if roots:
-            found[base] = roots, test_roots, evidence
+    for base in ("", *(f"{folder}/" for folder in sorted(folders))):
+        manifest = _text(root / base / "pom.xml")
+        if manifest or f"{base}src/main/java" in folders:
+            roots, test_roots, evidence = _declared_or_usual(manifest, folders, base)
+            if roots:
+                found[base] = roots, test_roots, evidence
     if not found or "" in found:
-        return ("", *found[""]) if found else ("", [], [], "no usual folders")
-    counts = {base: sum(_is_below(path, top) for path in files for top in found[base][1]) for base in found}
-    best = max(found, key=lambda base: counts[base])
-    if not counts[best]:
-        return "", [], [], "no module has tests"
+        return ("", *found[""]) if found else ("", [], [], "")
+    owners = {top: base for base, (_, test_roots, _) in found.items() for top in test_roots}
+    counts = Counter(owners[folder] for path in files for folder in _folders_around(path) if folder in owners)
+    if not counts:
+        return "", [], [], ""
+    best = max(sorted(counts), key=lambda base: counts[base])
     roots, test_roots, _ = found[best]
     return best, roots, test_roots, f"{best}: of {len(found)} modules, the one with the most tests"
 
 
-def _folders(manifest: str, files: Sequence[str], base: str) -> tuple[list[str], list[str], str]:
-    """(folders of sources, folders of tests, what was found) of a module: those of its manifest, or the usual ones."""
-    evidence, found = "src/main/java: the usual folders", []
+def _folders_around(path: str) -> list[str]:
+    """The folders that a file is in, from the innermost."""
+    return [str(folder) for folder in PurePosixPath(path).parents][:-1]
+
+
+def _declared_or_usual(manifest: str, folders: Collection[str], base: str) -> tuple[list[str], list[str], str]:
+    """(folders of sources, folders of tests, what was found) of a module: those of its manifest, or the usual ones.
+
+    ``folders`` are those with files of Java in or below them.
+    """
+    found: list[list[str]] = []
+    evidence = ["src/main/java: the usual folders"]
     for kind, element in (("main", "sourceDirectory"), ("test", "testSourceDirectory")):
         folder = f"{base}src/{kind}/java"
         declared = re.search(rf"<{element}>\s*(?:\$\{{(?:project\.)?basedir\}}/)?([\w./-]+)", manifest)
-        if declared and any(_is_below(path, base + declared[1].rstrip("/")) for path in files):
+        if declared and base + declared[1].rstrip("/") in folders:
             folder = base + declared[1].rstrip("/")
-            evidence = f"{base}pom.xml: {'sources' if kind == 'main' else 'tests'} in {folder}"
-        found.append([folder] if any(_is_below(path, folder) for path in files) else [])
-    return found[0], found[1], evidence
+            evidence.append(f"{base}pom.xml: {'sources' if kind == 'main' else 'tests'} in {folder}")
+        found.append([folder] if folder in folders else [])
+    return found[0], found[1], "; ".join(evidence[1:] or evidence)
 
 
 def _by_packages(root: Path, files: Iterable[str]) -> tuple[list[str], list[str]]:

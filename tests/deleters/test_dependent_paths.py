@@ -64,13 +64,21 @@ def left(body: str, head: str = HEAD) -> str:
         ("    from c import d, e\n    import f\n    if b:\n        gone(e, f)\n    return d\n",
          "    from c import d\n    return d\n"),
         ("    c = out.get(a)\n    if b:\n        gone(c)\n    return a.c\n", "    return a.c\n"),
+        ("    if a.on:\n        if a.b:\n            a.c = gone(b)\n            a.n = 1\n"
+         "        a.go()\n    return a\n",
+         "    if a.on:\n        a.go()\n    return a\n"),
+        ("    if a is not None:\n        if b:\n            a = gone(a)\n        out.append(a)\n    return out\n",
+         "    if a is not None:\n        out.append(a)\n    return out\n"),
+        ("    while a:\n        x = a.pop()\n        if x:\n            break\n        if gone(x):\n            break\n"
+         "    return b\n",
+         "    while a:\n        x = a.pop()\n        if x:\n            break\n    return b\n"),
         ("    @out('/')\n    def view(c=1):\n        d = gone(c)\n        return d\n\n    @out('/a')\n    def d():\n"
          "        return a\n\n    return d\n",
          "    @out('/a')\n    def d():\n        return a\n\n    return d\n"),
     ],
     ids=["if", "if-elif", "elif", "if-else", "else", "call", "loop", "call-in-if", "or", "case", "unused", "advances",
          "chain", "flag", "attempt", "as", "imports", "lookup",
-         "decorated"],
+         "attribute", "no-loop", "another-way-out", "decorated"],
 )  # fmt: skip
 def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
     assert left(body) == expected
@@ -91,10 +99,23 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    c, d = False, []\n    for x in a:\n        if c:\n            if x.ends:\n                yield gone(d)\n"
         "                c = False\n            else:\n                d.append(x)\n            continue\n"
         "        c = x.begins\n    return d\n",
+        "    while True:\n        x = next(a)\n        if gone(x):\n            break\n        out(x)\n    return b\n",
         "    @out\n    def view():\n        return gone(a)\n\n    return view\n",
         "    def view():\n        return gone(a)\n\n    return b\n",
     ],
-    ids=["whole", "value", "binds", "handler", "under-and", "long", "another", "state", "returned", "undecorated"],
+    ids=[
+        "whole",
+        "value",
+        "binds",
+        "handler",
+        "under-and",
+        "long",
+        "another",
+        "state",
+        "endless",
+        "returned",
+        "undecorated",
+    ],
 )
 def test_what_the_function_depends_on_stays(body: str) -> None:
     assert left(body) == body
@@ -192,6 +213,24 @@ def test_the_statement_says_where_it_was_used() -> None:
     assert "## Where it was used" in text
     assert "in stays:\nif a > 2:\n    return gone(a)\nin stays:\n" in text
     assert "-        return gone(a)\n" in deletion.source_patch
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "expected"),
+    [
+        ("close_all", "", True),
+        ("close", "", False),
+        ("read_text", "", False),
+        ("close_all", "class Other:\n    def close_all(self):\n        pass\n\n\n", False),
+        ("close_all", "def sets(it):\n    it.close_all = 1\n\n\n", False),
+    ],
+)
+def test_names_that_nothing_else_has_are_distinctive(name: str, more: str, expected: bool) -> None:
+    source = (
+        f"class Box:\n    def {name}(self):\n        return 1\n\n\n{more}def stays(app):\n    return app.box.{name}()\n"
+    )
+    deletion = removed({"m.py": source}, f"m.py::Box.{name}")
+    assert (("m.py::stays", name) in deletion.uses_distinctive) is expected
 
 
 def test_tests_that_name_removed_code_are_hidden() -> None:

@@ -21,6 +21,9 @@ def left(source: str, symbol: str) -> tuple[str, ...]:
         ('TABLE = {"a": gone}', ("TABLE would be left without entries",)),
         ("TABLE = [gone]", ("TABLE would be left without entries",)),
         ('TABLE = {"a": gone, "b": 1}', ()),
+        ("BASE = [1]\nTABLE = BASE + [gone]", ()),
+        ("TABLE = []\nTABLE += [gone]", ()),
+        ('__all__ = ["gone"]', ()),
     ],
 )
 def test_tables_keep_an_entry(table: str, expected: tuple[str, ...]) -> None:
@@ -40,13 +43,17 @@ def test_tables_keep_an_entry(table: str, expected: tuple[str, ...]) -> None:
         ("Exception", "with_traceback",
          ("Rows.with_traceback would be Exception.with_traceback, which does something else",)),
         ("Other", "insert", ()),
+        ("Counter", "update", ()),
+        ("Table", "update", ("Rows.update would be dict.update, which does something else",)),
+        ("Table", "items", ()),
     ],
 )  # fmt: skip
 def test_no_method_of_python_takes_the_place_of_a_removed_one(
     base: str, method: str, expected: tuple[str, ...]
 ) -> None:
     source = (
-        "import collections\n\n\nclass Other:\n    pass\n\n\n"
+        "import collections\n\n\nclass Other:\n    pass\n\n\nclass Counter:\n    pass\n\n\n"
+        "class Table(dict):\n    def items(self):\n        return ()\n\n\n"
         f"class Rows({base}):\n    def __init__(self):\n        self.a = []\n\n"
         f"    def {method}(self, *args):\n        return self.a\n"
     )

@@ -84,6 +84,19 @@ def test_names_in_lists_of_the_same_file_are_said() -> None:
     assert "imports and exports" not in text
 
 
+def test_only_what_is_gone_was_offered() -> None:
+    files = {
+        "pkg/__init__.py": "from pkg.core import run\n",
+        "pkg/core.py": "def run():\n    return 1\n",
+        "pkg/temp.py": '"""Runs."""\n\n\ndef run(x):\n    """Run it."""\n    return getattr(x, "run")\n',
+        "test_m.py": "from pkg.temp import run\n\n\ndef test_m():\n    assert run(1)\n",
+    }
+    codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::test_m",)
+    for symbol, deleter in (("pkg/temp.py::run", "remove"), ("pkg/temp.py", "remove"), ("pkg/core.py::run", "stub")):
+        text = write_statement(codebase, delete_symbol(codebase, symbol, tests, deleter), REPO, tests).text
+        assert "Also importable" not in text
+
+
 def test_everything_that_went_with_the_code_is_said() -> None:
     codebase = PythonCodebase.from_texts(OFFERED)
     tests = ("test_m.py::test_m",)

@@ -191,6 +191,8 @@ PLUGIN = (
     ("patterns", "expected"),
     [
         (["**/*PerformanceTest.java"], ["src/test/java/a/b/FastPerformanceTest.java"]),
+        (["**/a/**"], ["src/test/java/a/BoxTest.java", "src/test/java/a/b/FastPerformanceTest.java",
+                       "src/test/java/a/b/OtherTest.java"]),
         (["a/b/**"], ["src/test/java/a/b/FastPerformanceTest.java", "src/test/java/a/b/OtherTest.java"]),
         (["a/"], ["src/test/java/a/BoxTest.java", "src/test/java/a/b/FastPerformanceTest.java",
                   "src/test/java/a/b/OtherTest.java"]),
@@ -221,3 +223,17 @@ def test_tests_that_the_build_excludes_are_not_run(patterns: list[str], expected
 )  # fmt: skip
 def test_other_manifests_exclude_nothing(manifest: str) -> None:
     assert excluded_tests([manifest], ["src/test/java"], ["src/test/java/a/BoxTest.java"]) == []
+
+
+def test_a_module_does_not_run_what_its_parent_excludes(tmp_path: Path) -> None:
+    excludes = PLUGIN.format(name="maven-surefire-plugin", excludes="<exclude>**/BoxTest.java</exclude>")
+    files = {
+        "pom.xml": SUREFIRE.format(wrapped=f"<pluginManagement>{excludes}</pluginManagement>"),
+        "core/pom.xml": "<project/>",
+        "core/src/main/java/a/Box.java": CLASS,
+        "core/src/test/java/a/BoxTest.java": TEST,
+        "core/src/test/java/a/LidTest.java": TEST,
+    }
+    layout = read_layout(written(tmp_path, files))
+    assert layout.not_run == ("core/src/test/java/a/BoxTest.java",)
+    assert any("does not run the tests of" in line for line in layout.evidence)

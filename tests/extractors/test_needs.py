@@ -150,6 +150,22 @@ def test_a_format_without_words_is_a_need_where_a_test_shows_a_text_of_its_form(
     assert not {need.label for need in needs} & {"text {x}-{y}", "text {x}", "text {x}/{y}"}
 
 
+def test_few_texts_of_tests_are_told_whole_and_the_parts_of_the_others() -> None:
+    source = "def f(x, y):\n    a = 'alpha beta ' + x\n    b = ' - gamma delta ' + y\n    c = a + b\n    return c\n"
+    tests = "".join(
+        f"def test_{n}():\n    assert bank.f('{n}', '{n}') == 'alpha beta {n} - gamma delta {n}'\n\n\n"
+        for n in range(9)
+    )
+    files = {"bank.py": source, "tests/test_bank.py": f"import bank\n\n\n{tests}"}
+    names = [f"tests/test_bank.py::test_{n}" for n in range(9)]
+    needs = Python().find_needs(PythonCodebase.from_texts(files), ("bank.py::f",), names)
+    whole = [need for need in needs if need.word.startswith("alpha beta ") and "gamma" in need.word]
+    assert len(whole) == 6
+    parts = {need.word: need.tests for need in needs if need not in whole}
+    assert {"alpha beta", "- gamma delta"} <= parts.keys()
+    assert set(parts["alpha beta"]) == set(names) - {test for need in whole for test in need.tests}
+
+
 @pytest.mark.parametrize("call", ["re.match(WANTED, bank.f(''))", "case.assertRegex(bank.f(''), WANTED)"])
 def test_regular_expressions_of_tests_give_the_texts_that_they_stand_for(call: str) -> None:
     source = "def f(x):\n    a = '<Bank names=[], '\n    b = 'open=0'\n    c = ' at [ab]>'\n    return a + b + c\n"

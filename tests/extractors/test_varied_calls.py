@@ -98,6 +98,7 @@ def test_examples_are_code(made: str, result: list[object], expected: str) -> No
         (call("Box.put", ["made", "m:Box", [], [], []], ["i", "1"], kind="method"), [["nt", "m:Box", [["i", "1"]]]],
          "x = Box(); x.put(1)  # x == Box(1)"),
         (call("f", ["i", "1"], ["l", []]), [["i", "1"], ["l", [["i", "1"]]]], "x = []; f(1, x)  # x == [1]"),
+        (call("f", ["l", []], ["l", []]), [["l", [["i", "1"]]], ["l", [["i", "1"]]]], ""),
         (call("f", ["i", "1"]), [["i", "1"]], "f(1)  # None"),
         (call("f", ["made", "m:Box", [], [], []]), [["seen", ["m:Box"]]], ""),
     ],

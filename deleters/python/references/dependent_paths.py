@@ -17,6 +17,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
+from excise.deleters.python.references.loop_ends import ends_a_loop
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
@@ -223,12 +224,13 @@ def _described(plan: FilePlan, ref: Reference, removal: _Removal) -> str:
 
 def _lost_step(plan: FilePlan, removal: _Removal) -> str:
     """The lines that a removal takes; empty if it takes or leaves a part of a line, or is long."""
-    start = _line_start(plan, removal.start)
-    if removal.replacement or plan.source[start : removal.start].strip():
+    source, start, end = plan.source, _line_start(plan, removal.start), removal.end
+    if source[end - len(b"el") : end + len(b"if")] == b"elif":  # the next arm takes its place
+        end = _line_start(plan, end)
+    is_whole = source[:end].endswith(b"\n") or source[end : end + 1] in {b"", b"\n", b"\r"}
+    if removal.replacement or source[start : removal.start].strip() or not is_whole:
         return ""
-    lines = plan.source[start : removal.end].decode(errors="replace")
-    if removal.replacement is not None and not lines.endswith("\n"):
-        lines = lines.removesuffix("el").rstrip(" \t")
+    lines = source[start:end].decode(errors="replace").replace("\r\n", "\n")
     text = textwrap.dedent(lines).strip("\n")
     return text if len(text) <= MAX_STEP else ""
 
@@ -246,7 +248,7 @@ def _removal_of(plan: FilePlan, ref: Reference) -> _Removal | None:
     for start, end, replacement, inside in _candidates(plan, node):
         is_small = plan.source.count(b"\n", start, end) < MAX_LINES
         around = _function_around(inside)
-        if _ends_its_condition((start, end), inside):
+        if ends_a_loop((start, end), inside):
             return None
         if is_small and around is not None and not _binds_what_stays(around, (start, end), inside):
             return _Removal(start, end, replacement, around)
@@ -435,18 +437,6 @@ def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
     known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
     used = {_name(n) for n in rest if n.type == "identifier"}
     return bool((bound & used) - known)
-
-
-def _ends_its_condition(span: tuple[int, int], inside: Node) -> bool:
-    """Whether the removed part gives a name that a condition around it has a new value: the rest would never leave."""
-    bound, around = set(_bound_names(inside)), inside.parent
-    conditions: list[Node] = []
-    while around is not None and around.type not in DEFINITIONS:
-        condition = around.child_by_field_name("condition")
-        if condition is not None and not span[0] <= condition.start_byte < span[1]:
-            conditions.append(condition)
-        around = around.parent
-    return any(_name(n) in bound for each in conditions for n in descendants(each) if n.type == "identifier")
 
 
 _BINDING = frozenset({

@@ -163,6 +163,16 @@ class UseIndex:
             if last == lost.name and not head.startswith("<") and len(self.resolver.prefixes(path, ref)) < 2:
                 yield path, ref
 
+    def is_distinctive(self, name: str) -> bool:
+        """Whether a name of several words is that of one method alone, and of no attribute of common objects."""
+        symbols = self.codebase.symbols().values()
+        methods = [s for s in symbols if s.name.partition("#")[0] == name and not self.codebase.is_test(s.path)]
+        if "_" not in name.strip("_") or name in _COMMON or len({s.qualname.partition("#")[0] for s in methods}) != 1:
+            return False
+        return not any(
+            ref.is_assigned and ref.chain.rpartition(".")[2] == name for _, ref in self._later_references.get(name, ())
+        )
+
     def _passes_through(self, path: str, ref: Reference, lost: LostBinding) -> bool:
         parts = ref.chain.split(".")
         inside = "." not in lost.qualname and bool(lost.qualname)

@@ -186,7 +186,7 @@ def used_names(source: bytes) -> frozenset[str]:
     return frozenset(used)
 
 
-_NAMED_TYPES = frozenset({b"TypeVar", b"ParamSpec", b"TypeVarTuple", b"NewType"})
+_NAMED_TYPES = frozenset({b"TypeVar", b"NewType"})
 """Functions whose first argument is the name that their result is bound to."""
 
 

@@ -204,15 +204,19 @@ def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
 
 
 def _change_text(call: dict[str, Any], after: Sequence[Node]) -> str:
-    """A call without a result: what it makes of the object or of the first argument that it changes.
+    """A call without a result: what it makes of the object or of the argument that it changes.
 
-    Raises :class:`ValueError` if it may have changed something else.
+    Raises :class:`ValueError` if it changes, or may have changed, several.
     """
-    for place, (before, now) in enumerate(zip(map(literal, call["args"]), map(literal, after), strict=False)):
-        if now != before:
-            named = {**call, "args": [*call["args"][:place], ["name", "x"], *call["args"][place + 1 :]]}
-            return f"x = {before}; {_call_text(named)}  # x == {now}"
-    return f"{_call_text(call)}  # None"
+    pairs = enumerate(zip(map(literal, call["args"]), map(literal, after), strict=False))
+    changed = [(place, before, now) for place, (before, now) in pairs if before != now]
+    if not changed:
+        return f"{_call_text(call)}  # None"
+    if len(changed) > 1:
+        raise ValueError("several")
+    place, before, now = changed[0]
+    named = {**call, "args": [*call["args"][:place], ["name", "x"], *call["args"][place + 1 :]]}
+    return f"x = {before}; {_call_text(named)}  # x == {now}"
 
 
 def _call_text(call: dict[str, Any]) -> str:

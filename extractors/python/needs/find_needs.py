@@ -27,7 +27,7 @@ MIN_PARTS = 2
 MAX_WHOLE = 3
 """Maximum number of such texts of one test."""
 MAX_WHOLE_OF_OWNER = 6
-"""Maximum number of such texts, and of formats without words, of one definition: these show how parts are joined."""
+"""Maximum number of such texts of one definition: these show how its parts are joined."""
 COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 """Numbers that any code has."""
 _NAME = re.compile(r"[\w-]+:?")
@@ -56,7 +56,7 @@ def find_needs(
     """
     supplied = words_of(codebase, removed)
     defined = {name for words in supplied for name in (words.symbol.name.partition("#")[0],) if name}
-    found = _Found()
+    found, told = _Found(), defaultdict[str, set[str]](set)
     by_function: dict[str, list[str]] = defaultdict(list)
     for test in tests:
         by_function[test.partition("[")[0]].append(test)
@@ -64,13 +64,14 @@ def find_needs(
         used = uses.of(function)
         seen = _seen(cases, watched) if watched is not None else None
         for words in supplied:
-            syntactic = list(_needed(words, used, defined))
+            known_texts = told[words.symbol.symbol_id]
+            syntactic = list(_needed(words, used, defined, known_texts))
             known = {(kind, word) for kind, word, _, _ in syntactic}
             for kind, word, piece, is_answer in syntactic:
                 places = uses.places_of(function, word) if watched is not None and watched.foreign else ()
                 is_other = watched is not None and _is_foreign(kind, places, watched.foreign)
                 found.add((kind, word), _Detail(words.symbol.symbol_id, piece, is_answer, is_other), cases)
-            for kind, word, piece, is_answer in _needed(words, seen, defined) if seen is not None else ():
+            for kind, word, piece, is_answer in _needed(words, seen, defined, known_texts) if seen is not None else ():
                 if not _is_known(kind, word, known):
                     detail = _Detail(words.symbol.symbol_id, piece, is_answer, is_watched=True)
                     found.add((kind, word), detail, cases)
@@ -123,14 +124,9 @@ class _Found:
     def __init__(self) -> None:
         self.details: dict[tuple[NeedKind, str], _Detail] = {}
         self.tests: dict[tuple[NeedKind, str], dict[str, None]] = defaultdict(dict)
-        self.num_whole: dict[str, int] = defaultdict(int)
 
     def add(self, key: tuple[NeedKind, str], detail: _Detail, tests: Iterable[str]) -> None:
         """Add a detail; one that several tests need is of other code only if each of them uses it so."""
-        if key not in self.details and key[0] is NeedKind.TEXT and detail.piece is _NO_TEXT:
-            self.num_whole[detail.owner] += 1
-            if self.num_whole[detail.owner] > MAX_WHOLE_OF_OWNER:
-                return
         first = self.details.setdefault(key, detail)
         is_other, is_watched = first.is_other and detail.is_other, first.is_watched and detail.is_watched
         self.details[key] = first._replace(is_other=is_other, is_watched=is_watched)
@@ -183,8 +179,11 @@ def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) 
             yield name
 
 
-def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
-    """(kind, word, text with it, whether it is the answer) of each detail of one definition that a test needs."""
+def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
+    """(kind, word, text with it, whether it is the answer) of each detail of one definition that a test needs.
+
+    ``told`` are the whole texts of tests that its details have so far; those that are new are added.
+    """
     mentioned = used.attributes | used.names | used.texts
     name = words.symbol.name.partition("#")[0]
     yield from ((NeedKind.NAME, word, _NO_TEXT, False) for word in (words.names & mentioned) - defined)
@@ -209,7 +208,7 @@ def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedK
         last = target.rpartition(".")[2]
         if last in words.identifiers and last not in defined:
             yield NeedKind.REPLACED, target, _NO_TEXT, False
-    yield from _needed_texts(words, used)
+    yield from _needed_texts(words, used, told)
 
 
 def _most_telling(exits: Collection[str]) -> list[str]:
@@ -223,12 +222,16 @@ def _attributes(words: Words, used: Uses) -> set[str]:
     return named | (words.fields & used.own) | (words.elsewhere & used.settled)
 
 
-def _needed_texts(words: Words, used: Uses) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
+def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
     whole = {piece.text for piece in words.pieces if piece.is_whole_code}
     best: dict[str, Piece] = {}
     for piece in sorted(words.pieces, key=lambda piece: (_RANK[piece.role], -len(piece.template), astuple(piece))):
         best.setdefault(piece.text, piece)
-    wholes = _whole_texts(best.values(), used)
+    wholes = []
+    for text in _whole_texts(best.values(), used):
+        if text in told or len(told) < MAX_WHOLE_OF_OWNER:
+            told.add(text)
+            wholes.append(text)
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in wholes)
     if words.symbol.loc > MIN_SHOWN_LOC:
         shown = sorted(each.template for each in words.formats if _is_filled_in(each, used))
@@ -264,8 +267,11 @@ def _whole_texts(pieces: Iterable[Piece], used: Uses) -> list[str]:
 
 
 def _is_filled_in(written: Format, used: Uses) -> bool:
-    """Whether a line of a test's text has the separators of a format, in order."""
-    return any(_has_in_order(line, written.separators) for text in used.texts - used.keys for line in text.splitlines())
+    """Whether a text of a test, or a line of one, has the separators of a format, in order."""
+    has_lines = any("\n" in separator for separator in written.separators)
+    texts = used.texts - used.keys
+    lines = texts if has_lines else {line for text in texts for line in text.splitlines()}
+    return any(_has_in_order(line, written.separators) for line in lines)
 
 
 def _has_in_order(line: str, parts: Iterable[str]) -> bool:

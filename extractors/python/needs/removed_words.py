@@ -122,6 +122,8 @@ class _Reader:
     def __init__(self, symbols: Sequence[Symbol]) -> None:
         self.classes = {(s.path, s.qualname) for s in symbols if s.kind is SymbolKind.CLASS}
         self.by_line = {(s.start_line, s.end_line): Words(s) for s in symbols if s.kind is not SymbolKind.MODULE}
+        self.within: set[int] = set()
+        """Identities of the nodes that are parts of a text."""
         self.module = next((Words(s) for s in symbols if s.kind is SymbolKind.MODULE), None)
 
     def read(self, tree: ast.Module) -> list[Words]:
@@ -141,11 +143,20 @@ class _Reader:
                 self._visit(child, own, child)
             else:
                 if words is not None:
+                    if id(child) not in self.within:
+                        self._note_formats(child, words)
                     _note(child, words, scope)
                     _note_exits(child, words)
                     if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
                         words.elsewhere.add(child.attr)
                 self._visit(child, words, scope)
+
+    def _note_formats(self, node: ast.AST, words: Words) -> None:
+        """Note the formats of a text that is no part of another one."""
+        if isinstance(node, ast.JoinedStr | ast.BinOp | ast.Constant):
+            words.formats.update(_formats_of(node))
+            if not isinstance(node, ast.Constant):
+                self.within.update(id(part) for part in ast.walk(node) if part is not node)
 
     def _is_elsewhere(self, node: ast.Attribute, symbol: Symbol) -> bool:
         """Whether an attribute is set on something else than an object of a class that is removed with its method."""
@@ -201,7 +212,6 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             words.pieces.update(Piece(text, Role.KEY) for key in keys for text in texts_of(key))
         case ast.Constant() | ast.JoinedStr() | ast.BinOp():
             words.pieces.update(pieces_of(node, Role.TEXT))
-            words.formats.update(_formats_of(node))
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Return(value=ast.expr() as value):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             stored = isinstance(node, ast.Return) or not isinstance(scope, Function)
@@ -282,21 +292,31 @@ def pieces_of(node: ast.AST, role: Role, exception: str = "") -> Iterator[Piece]
 
 
 def _formats_of(node: ast.AST) -> Iterator[Format]:
-    """How a text puts several values together with nothing but punctuation and blanks between them."""
+    """How a text puts several values together with nothing but punctuation, or several blanks, between them."""
     parts = _parts_of(node) or []
     separators = [text for text, is_literal in parts if is_literal and text]
-    if separators and len(parts) - len(separators) > 1 and not any(map(str.isalnum, "".join(separators))):
+    joined = "".join(separators)
+    is_telling = bool(joined.strip(" ")) or len(separators) > 1
+    if is_telling and len(parts) - len(separators) > 1 and not any(map(str.isalnum, joined)):
         yield Format("".join(text for text, _ in parts), tuple(separators))
 
 
 def _parts_of(node: ast.AST) -> list[tuple[str, bool]] | None:
     """A text as (text, whether it stands for itself) of its parts; ``None`` for an expression that is no text."""
     if isinstance(node, ast.JoinedStr):
-        return [part for value in node.values for part in _parts_of(value) or [(_filled_in(value), False)]]
+        return [
+            (str(value.value), True) if isinstance(value, ast.Constant) else (_filled_in(value), False)
+            for value in node.values
+        ]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        sides = [_parts_of(side) for side in (node.left, node.right)]
+        operands: list[ast.expr] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add):
+            operands.append(left.right)
+            left = left.left
+        sides = [None if isinstance(each, ast.BinOp) else _parts_of(each) for each in (left, *reversed(operands))]
         found = [part for side in sides for part in side or [(FILLED_IN, False)]]
-        return None if sides == [None, None] else found
+        return None if all(side is None for side in sides) else found
     text = next(iter(texts_of(node)), None)
     if text is None:
         return None

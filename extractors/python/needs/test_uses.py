@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -36,7 +36,7 @@ _MATCHING = frozenset({"match", "fullmatch", "search", "compile", "findall", "fi
 """Functions of ``re`` whose first argument is a regular expression."""
 _REGEX_ASSERTIONS = frozenset({"assertRegex", "assertNotRegex", "assertRegexpMatches"})
 """Assertions whose second argument is one."""
-_METACHARACTERS = re.compile(r"\\[dDwWsSbBAZ]|(?<!\\)\[[^\]]*\]|(?<!\\)\(\?[^)]*\)|(?<!\\)[.*+?^$(){}|]+")
+_METACHARACTERS = re.compile(r"\\[a-zA-Z0-9]|(?<!\\)\[[^\[\]]*\]|(?<!\\)\(\?[^()]*\)|(?<!\\)[.*+?^$(){}|]+")
 
 
 class Place(NamedTuple):
@@ -289,12 +289,13 @@ def _places(node: ast.AST, path: str) -> Iterator[tuple[str, Place]]:
 def uses_of(node: ast.AST) -> Uses:
     """What a definition mentions; of a class, only the code outside its methods."""
     found = Uses()
-    expressions: set[str] = set()
+    expressions: set[int] = set()
     for part in _walk(node):
-        _note(part, found)
-        expressions.update(_matched(part))
-    found.texts -= expressions
-    found.texts.update(part for expression in expressions for part in literal_parts(expression))
+        if id(part) in expressions:
+            found.texts.update(text for expression in texts_of(part) for text in literal_parts(expression))
+        else:
+            _note(part, found)
+            expressions.update(map(id, _expressions(part)))
     return found
 
 
@@ -356,12 +357,13 @@ def _note_call(node: ast.Call, found: Uses) -> None:
         found.replaced.update(_replaced(function, node))
 
 
-def _matched(node: ast.AST) -> Iterator[str]:
-    """The regular expression of a call that matches a text with one."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        is_assertion = node.func.attr in _REGEX_ASSERTIONS
-        if is_assertion or (node.func.attr in _MATCHING and last_name(node.func.value) in {"re", "regex"}):
-            yield from (text for arg in node.args[is_assertion : is_assertion + 1] for text in texts_of(arg))
+def _expressions(node: ast.AST) -> Sequence[ast.expr]:
+    """The argument of a call that is a regular expression, if there is one."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ()
+    if node.func.attr in _REGEX_ASSERTIONS:
+        return node.args[1:2]
+    return node.args[:1] if node.func.attr in _MATCHING and last_name(node.func.value) in {"re", "regex"} else ()
 
 
 def _replaced(function: str, node: ast.Call) -> Iterator[str]:

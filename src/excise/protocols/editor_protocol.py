@@ -58,7 +58,7 @@ class StatementWords(Protocol):
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:
         """Names in the file that statements of a file or class bind (``A.LIMIT``), to these statements.
 
-        Definitions and imports are none. Empty in languages where such names are symbols.
+        Names of definitions and imports are left out. Empty in languages where such names are symbols.
         """
         ...
 

@@ -197,3 +197,5 @@ class Deletion:
     uses_likely: tuple[tuple[str, str], ...] = ()
     """(id of a function that stays, name) of each attribute of an unknown object that has the name of a removed method:
     a use, if no test executes the function without the code."""
+    uses_distinctive: tuple[tuple[str, str], ...] = ()
+    """Those of them whose names nothing else has: a use, if a test executes the function with the code."""
