@@ -19,7 +19,7 @@ def left(source: str, symbol: str) -> tuple[str, ...]:
     ("table", "expected"),
     [
         ('TABLE = {"a": gone}', ("TABLE would be left without entries",)),
-        ("TABLE = [gone]", ("TABLE would be left without entries",)),
+        ("TABLE = [gone]", ()),
         ('TABLE = {"a": gone, "b": 1}', ()),
         ("BASE = [1]\nTABLE = BASE + [gone]", ()),
         ("TABLE = []\nTABLE += [gone]", ()),

@@ -13,8 +13,6 @@ from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
-_TABLES = frozenset({"list", "tuple", "set", "dictionary"})
-
 
 class Leftover(NamedTuple):
     """What a removal would leave."""
@@ -34,13 +32,13 @@ def leftovers(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[
 
 
 def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
-    """Tables with a name that lose all their entries, while the names stay."""
+    """Dictionaries with a name that lose all their entries, while the names stay; a list of handlers may be empty."""
     for path, plan in sorted(remover.plans.items()):
         if not plan.elements or plan.deleted or path == SETUP or remover.codebase.is_test(path):
             continue
         for node in descendants(plan.root):
             span, assignment = (node.start_byte, node.end_byte), node.parent
-            if node.type not in _TABLES or span not in plan.elements or not plan.is_emptied(node):
+            if node.type != "dictionary" or span not in plan.elements or not plan.is_emptied(node):
                 continue
             if assignment is None or assignment.type != "assignment" or plan.is_removed(*span):
                 continue
