@@ -60,6 +60,26 @@ def test_no_method_of_python_takes_the_place_of_a_removed_one(
     assert left(source, f"Rows.{method}") == expected
 
 
+@pytest.mark.parametrize(
+    ("initial", "other", "read", "is_left"),
+    [
+        ("False", "", "if self.muted:\n            return 0", True),
+        ("False", "", "pass", False),
+        ("False", "self.muted = None", "if self.muted:\n            return 0", False),
+        ("x", "", "if self.muted:\n            return 0", False),
+        ("[]", "", "return self.muted", True),
+    ],
+)
+def test_an_attribute_that_nothing_would_change_any_more(initial: str, other: str, read: str, is_left: bool) -> None:
+    source = (
+        f"class Signal:\n    def __init__(self, x):\n        self.muted = {initial}\n\n"
+        f"    def mute(self):\n        self.muted = [True]\n\n    def other(self):\n        {other or 'pass'}\n\n"
+        f"    def send(self):\n        {read}\n        return 1\n"
+    )
+    expected = ("nothing would change the attribute muted any more",) if is_left else ()
+    assert left(source, "Signal.mute") == expected
+
+
 def test_the_type_variable_of_a_removed_method_goes() -> None:
     source = (
         "from typing import Generic, TypeVar\n\n_T = TypeVar('_T')\n_S = TypeVar('_S', bound='Box')\n\n\n"

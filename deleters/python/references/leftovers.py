@@ -11,7 +11,10 @@ from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.entry_points import SETUP
 from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
+
+_CONSTANTS = frozenset({"true", "false", "none", "integer", "float", "string"})
 
 
 class Leftover(NamedTuple):
@@ -28,7 +31,16 @@ class Leftover(NamedTuple):
 def leftovers(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Leftover]:
     """What would be left in sources, after all edits are planned."""
     yield from _emptied_tables(remover)
-    yield from _inherited_instead(remover, removed)
+    methods = [s for s in removed if s.kind is SymbolKind.METHOD and _stays_around(remover, s)]
+    yield from _inherited_instead(remover, methods)
+    yield from _constant_attributes(remover, methods)
+
+
+def _stays_around(remover: DependentRemover, method: Symbol) -> bool:
+    """Whether the class of a method of the sources stays."""
+    klass, plan = remover.codebase.symbols().get(method.holder_id), remover.plans.get(method.path)
+    is_gone = klass is None or (plan is not None and plan.is_removed(klass.start, klass.end))
+    return not is_gone and not remover.codebase.is_test(method.path)
 
 
 def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
@@ -48,17 +60,11 @@ def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
                 yield Leftover(path, text, "")
 
 
-def _inherited_instead(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Leftover]:
+def _inherited_instead(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
     """Removed methods for which those of Python's own containers and exceptions would be called without a word."""
-    for symbol in removed:
-        klass = remover.codebase.symbols().get(symbol.holder_id)
-        if symbol.kind is not SymbolKind.METHOD or klass is None or remover.codebase.is_test(symbol.path):
-            continue
-        plan = remover.plans.get(symbol.path)
-        if plan is not None and plan.is_removed(klass.start, klass.end):
-            continue
-        name = symbol.name.partition("#")[0]
-        found = _foreign_method(remover, Entity(klass.path, klass.qualname), name)
+    for symbol in methods:
+        klass = Entity(symbol.path, symbol.qualname.rpartition(".")[0])
+        found = _foreign_method(remover, klass, symbol.name.partition("#")[0])
         if found:
             yield Leftover(
                 symbol.path, f"{symbol.qualname} would be {found}, which does something else", symbol.symbol_id
@@ -84,3 +90,30 @@ def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:
             if isinstance(kind, type) and not is_own and hasattr(kind, name) and not hasattr(object, name):
                 return f"{last}.{name}"
     return ""
+
+
+def _constant_attributes(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
+    """Removed methods that alone gave attributes other values than one constant, while code that stays reads these."""
+    for symbol in methods:
+        references = remover.codebase.modules[symbol.path].references
+        inside = (ref for ref in references if ref.is_assigned and symbol.start <= ref.start < symbol.end)
+        names = {ref.chain.removeprefix("<self>.") for ref in inside if ref.chain.startswith("<self>.")}
+        for name in sorted(names):
+            left = [
+                (path, ref)
+                for path, ref in remover.uses.attributes_named(name)
+                if not remover.codebase.is_test(path) and not remover.plan(path).is_removed(ref.start, ref.end)
+            ]
+            values = {_constant(remover, path, ref) for path, ref in left if ref.is_assigned}
+            if len(values) == 1 and None not in values and not all(ref.is_assigned for _, ref in left):
+                yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
+
+
+def _constant(remover: DependentRemover, path: str, ref: Reference) -> bytes | None:
+    """The constant that an assignment gives an attribute; ``None`` for any other value."""
+    node = remover.plan(path).node_at(ref.start, ref.end)
+    while node.parent is not None and node.parent.start_byte == node.start_byte and node.type != "assignment":
+        node = node.parent
+    value = node.child_by_field_name("right") if node.type == "assignment" else None
+    is_empty = value is not None and value.type in {"dictionary", "list"} and not value.named_children
+    return value.text if value is not None and (value.type in _CONSTANTS or is_empty) else None

@@ -169,9 +169,14 @@ class UseIndex:
         methods = [s for s in symbols if s.name.partition("#")[0] == name and not self.codebase.is_test(s.path)]
         if "_" not in name.strip("_") or name in _COMMON or len({s.qualname.partition("#")[0] for s in methods}) != 1:
             return False
-        return not any(
-            ref.is_assigned and ref.chain.rpartition(".")[2] == name for _, ref in self._later_references.get(name, ())
-        )
+        return not any(ref.is_assigned for _, ref in self.attributes_named(name))
+
+    def attributes_named(self, name: str) -> Iterator[tuple[str, Reference]]:
+        """Attributes of any object with this name inside function bodies: read, assigned and deleted ones."""
+        for path, ref in self._later_references.get(name, ()):
+            head, _, last = ref.chain.rpartition(".")
+            if last == name and (head or ref.chain.startswith(".")):
+                yield path, ref
 
     def _passes_through(self, path: str, ref: Reference, lost: LostBinding) -> bool:
         parts = ref.chain.split(".")
