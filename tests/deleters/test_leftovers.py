@@ -80,6 +80,13 @@ def test_an_attribute_that_nothing_would_change_any_more(initial: str, other: st
     assert left(source, "Signal.mute") == expected
 
 
+def test_files_with_syntax_errors_do_not_matter_to_attributes() -> None:
+    source = "class A:\n    def __init__(self):\n        self.on = 0\n\n    def gone(self):\n        self.on = 1\n"
+    broken = "def f(a):\n    a.on = 3\n    return a.on +\n"
+    codebase = PythonCodebase.from_texts({"m.py": source, "broken.py": broken, "test_m.py": TEST})
+    assert delete_symbol(codebase, "m.py::A.gone", ("test_m.py::test_m",)).uses_left == ()
+
+
 def test_the_type_variable_of_a_removed_method_goes() -> None:
     source = (
         "from typing import Generic, TypeVar\n\n_T = TypeVar('_T')\n_S = TypeVar('_S', bound='Box')\n\n\n"

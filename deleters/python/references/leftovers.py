@@ -102,15 +102,22 @@ def _constant_attributes(remover: DependentRemover, methods: Iterable[Symbol]) -
             left = [
                 (path, ref)
                 for path, ref in remover.uses.attributes_named(name)
-                if not remover.codebase.is_test(path) and not remover.plan(path).is_removed(ref.start, ref.end)
+                if not remover.codebase.is_test(path) and not _is_removed(remover, path, ref)
             ]
             values = {_constant(remover, path, ref) for path, ref in left if ref.is_assigned}
             if len(values) == 1 and None not in values and not all(ref.is_assigned for _, ref in left):
                 yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
 
 
+def _is_removed(remover: DependentRemover, path: str, ref: Reference) -> bool:
+    plan = remover.plans.get(path)
+    return plan is not None and plan.is_removed(ref.start, ref.end)
+
+
 def _constant(remover: DependentRemover, path: str, ref: Reference) -> bytes | None:
     """The constant that an assignment gives an attribute; ``None`` for any other value."""
+    if remover.codebase.modules[path].has_error:
+        return None
     node = remover.plan(path).node_at(ref.start, ref.end)
     while node.parent is not None and node.parent.start_byte == node.start_byte and node.type != "assignment":
         node = node.parent
