@@ -171,7 +171,10 @@ def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     if found is not None and found.text:
         return f"As `{found.owner}` says:", _without_placeholders(found.text)
     inside = body_comments(codebase, symbol)
-    return ("Comments in its code:", f"{own}\n\n{inside}".strip()) if inside else ("", own)
+    if inside:
+        return "Comments in its code:", f"{own}\n\n{inside}".strip()
+    is_telling = found is not None and not hasattr(object, symbol.name.partition("#")[0])
+    return "", f"Implements or overrides `{found.owner}`." if found is not None and is_telling and not own else own
 
 
 def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:

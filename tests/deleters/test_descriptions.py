@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from excise.deleters.statement.descriptions import description
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Visibility
@@ -139,3 +140,18 @@ def test_placeholders_describe_nothing(docstring: str, shown: str, share: float)
     assert shown in found.text
     assert "omitted" not in found.text
     assert "TODO" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "expected"),
+    [
+        ("list", "insert", "Implements or overrides `list.insert`."),
+        ("list", "put", ""),
+        ("list", "__repr__", ""),
+        ("object", "insert", ""),
+    ],
+)
+def test_the_method_of_python_that_one_overrides_is_named(base: str, name: str, expected: str) -> None:
+    source = f"class Rows({base}):\n    def {name}(self, *args):\n        return self.rows[args]\n"
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    assert description(codebase, codebase.symbols()[f"m.py::Rows.{name}"]) == ("", expected)
