@@ -9,6 +9,7 @@ from tree_sitter import Node
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants
 
 _VARIABLES = frozenset({"identifier", "attribute"})
+_PATTERNS = frozenset({"pattern_list", "tuple_pattern", "list_pattern"})
 _WAYS_OUT = frozenset({"break_statement", "return_statement", "raise_statement"})
 
 
@@ -48,8 +49,9 @@ def _assigned(node: Node) -> Iterator[str]:
     for each in descendants(node):
         if each.type in {"assignment", "augmented_assignment", "named_expression"}:
             left = each.child_by_field_name("name" if each.type == "named_expression" else "left")
-            targets = [left, *left.named_children] if left is not None else []
-            yield from (_name(target) for target in targets if target.type in _VARIABLES)
+            if left is not None:
+                targets = left.named_children if left.type in _PATTERNS else [left]
+                yield from (_name(target) for target in targets if target.type in _VARIABLES)
 
 
 def _name(node: Node) -> str:
