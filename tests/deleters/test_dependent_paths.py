@@ -69,9 +69,9 @@ def left(body: str, head: str = HEAD) -> str:
          "    if a.on:\n        a.go()\n    return a\n"),
         ("    if a is not None:\n        if b:\n            a = gone(a)\n        out.append(a)\n    return out\n",
          "    if a is not None:\n        out.append(a)\n    return out\n"),
-        ("    for x in a.rows:\n        if a.on:\n            if x:\n                a.n = gone(x)\n            a.go()\n"
+        ("    for x in a.r:\n        if a.on:\n            if x:\n                a.n = gone(x)\n            a.go()\n"
          "    return a\n",
-         "    for x in a.rows:\n        if a.on:\n            a.go()\n    return a\n"),
+         "    for x in a.r:\n        if a.on:\n            a.go()\n    return a\n"),
         ("    while a:\n        x = a.pop()\n        if x:\n            break\n        if gone(x):\n            break\n"
          "    return b\n",
          "    while a:\n        x = a.pop()\n        if x:\n            break\n    return b\n"),
