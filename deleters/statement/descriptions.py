@@ -173,7 +173,8 @@ def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     inside = body_comments(codebase, symbol)
     if inside:
         return "Comments in its code:", f"{own}\n\n{inside}".strip()
-    is_telling = found is not None and not hasattr(object, symbol.name.partition("#")[0])
+    name = symbol.name.partition("#")[0]
+    is_telling = found is not None and found.owner != name and not hasattr(object, name)
     return "", f"Implements or overrides `{found.owner}`." if found is not None and is_telling and not own else own
 
 

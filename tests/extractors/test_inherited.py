@@ -195,4 +195,9 @@ def test_words_of_what_is_overridden_are_found(codebase: Codebase, symbol: str, 
 def test_conventions_describe_and_other_names_do_not(codebase: Codebase, described: set[str], silent: set[str]) -> None:
     chosen = [codebase.symbols()[symbol] for symbol in sorted(described | silent)]
     assert {symbol.symbol_id for symbol in undescribed(codebase, chosen, ())} == silent
-    assert all(description(codebase, codebase.symbols()[symbol]) == ("", "") for symbol in described)
+    for symbol in described:  # that it is one is all that is told
+        lead, text = description(codebase, codebase.symbols()[symbol])
+        name = codebase.symbols()[symbol].name
+        assert not lead
+        assert text in {"", f"Implements or overrides `{text.partition('`')[2].partition('`')[0]}`."}
+        assert not text or name in text
