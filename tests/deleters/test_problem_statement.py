@@ -362,6 +362,25 @@ def test_data_that_went_with_a_whole_file_or_class_is_shown() -> None:
     assert "depth" not in whole
 
 
+def test_messages_are_told_though_other_code_of_the_class_has_them() -> None:
+    method = (
+        "    def {}(self):\n        if self.x:\n            raise ValueError('too low')\n"
+        "        self.x = 1\n        return 2\n"
+    )
+    files = {
+        "pkg/core.py": f"class A:\n    x = 0\n\n{method.format('gone')}\n{method.format('stays')}",
+        "tests/test_core.py": (
+            "import pytest\nfrom pkg.core import A\n\n\ndef test_gone():\n"
+            "    with pytest.raises(ValueError, match='too low'):\n        A().gone()\n"
+        ),
+    }
+    codebase, tests = PythonCodebase.from_texts(files), ("tests/test_core.py::test_gone",)
+    needs = Python().find_needs(codebase, ["pkg/core.py::A.gone"], tests)
+    deletion = delete_symbol(codebase, "pkg/core.py::A.gone", tests)
+    text = write_statement(codebase, deletion, REPO, tests, needs=needs).text
+    assert "- Raises `ValueError`; the message contains `'too low'`." in text
+
+
 def test_gate_10_wants_every_detail() -> None:
     text = detailed(HEAP, HEAP_TESTS).text
     assert gate_verdict(HEAP, HEAP_TESTS, text, DETAILED).outcome is GateOutcome.PASSED
