@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
-from excise.deleters.words_of_definitions import WordsOfDefinitions
+from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.protocols import Module
 from excise.types import Symbol, SymbolKind
 
@@ -14,7 +14,7 @@ MAX_LINES = 60
 """Maximum number of lines of a type that is shown whole."""
 
 
-class GoWords(WordsOfDefinitions):
+class GoWords(StatementWordsDefaults):
     """The words of Go."""
 
     fence = "go"

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from excise.deleters.java.bodies import PLACEHOLDER
-from excise.deleters.words_of_definitions import WordsOfDefinitions
+from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.extractors.java.analysis.grammar import parse_tree, text
 from excise.extractors.java.analysis.parsed_file import JavaModule
 from excise.protocols import Module
@@ -17,7 +17,7 @@ _VALUE = re.compile(r"(?s)\s*=\s*(?=.*(?:\{|->|\bnew\b)).*;$")
 """The value of a field that is more than data."""
 
 
-class JavaWords(WordsOfDefinitions):
+class JavaWords(StatementWordsDefaults):
     """The words of Java."""
 
     fence = "java"

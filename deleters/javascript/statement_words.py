@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from excise.deleters.words_of_definitions import WordsOfDefinitions
+from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.protocols import Module
 from excise.types import Symbol
 
 
-class JavaScriptWords(WordsOfDefinitions):
+class JavaScriptWords(StatementWordsDefaults):
     """The words of JavaScript."""
 
     fence = "js"

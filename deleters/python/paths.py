@@ -122,15 +122,14 @@ def _cut(source: bytes, arm: Node) -> Edit | None:
         return None
     others = arm.children_by_field_name("alternative") if arm.type == "if_statement" else []
     indent = arm.start_byte - start
+    first = _with_comments_above(source, start, indent)
     if others:  # the next arm takes its place
-        first = _with_comments_above(source, start, indent)
         return Edit(first, others[0].start_byte + len(b"el"), source[start : arm.start_byte])
     end = end_of_comments_in(source, arm.end_byte, indent)
     line_end = source.find(b"\n", arm.end_byte)
     behind = source[arm.end_byte : len(source) if line_end < 0 else line_end].strip()
     if behind and not behind.startswith(b"#"):
         return None
-    first = _with_comments_above(source, start, indent)
     above = source.rfind(b"\n", 0, first - 1) + 1 if first else 0
     return Edit(above if not source[above:first].strip() else first, end)
 

@@ -92,6 +92,8 @@ class Removal:
         whole = frozenset(chosen) - self.parts.keys() - {symbol.symbol_id for symbol in emptied}
         has_parts = bool(self.parts or emptied)
         self.wanted = symbols_to_delete(codebase, feature, whole) if whole or not has_parts else []
+        self.leftovers: list[Leftover] = []
+        """What else no developer would leave; after :meth:`run`."""
         self.remover = DependentRemover(codebase, on_test=lambda symbol: self.hider.record_removed(symbol, hide))
         self.hider = TestHider(codebase, self.remover)
 
@@ -131,6 +133,7 @@ class Removal:
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
+        self.leftovers = list(leftovers(self.remover, self.wanted))
         return EditedFiles(
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
@@ -147,7 +150,7 @@ class Removal:
             uses=uses,
             uses_left=[
                 *self._uses_left_text(),
-                *((each.path, each.text) for each in self.leftovers()),
+                *((each.path, each.text) for each in self.leftovers),
                 *_findings(self.codebase, changed),
             ],
             uses_likely=[(f"{u.path}::{u.ref.owner}", u.lost.name) for u in possible],
@@ -174,10 +177,6 @@ class Removal:
             plan, ref = self.remover.plans.get(use.path), use.ref
             if plan is None or not (plan.is_removed(ref.start, ref.end) or _is_replaced(plan, ref)):
                 yield use
-
-    def leftovers(self) -> list[Leftover]:
-        """What else no developer would leave; after :meth:`run`."""
-        return list(leftovers(self.remover, self.wanted))
 
     def _empty_bodies(self) -> None:
         for path, edits in empty_body_edits(self.codebase, self.emptied, "raise", keep_docstring=True).items():

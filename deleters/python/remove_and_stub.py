@@ -45,7 +45,7 @@ class RemoveAndStub:
             removal = Removal(python, feature, gone, hide or frozenset(feature.tests), functions)
             files = removal.run()
             used = {_symbol_of(removal.remover.imported_from(use.lost), wanted) for use in removal.uses_left()}
-            used |= {each.symbol for each in removal.leftovers() if each.symbol in wanted}
+            used |= {each.symbol for each in removal.leftovers if each.symbol in wanted}
             if not used:
                 if files.uses_left:
                     path, text = next(iter(files.uses_left))

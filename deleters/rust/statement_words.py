@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from excise.deleters.rust.bodies import PLACEHOLDER
-from excise.deleters.words_of_definitions import WordsOfDefinitions
+from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.extractors.rust.analysis.grammar import attributes_of, parse_tree, text
 from excise.protocols import Module
 from excise.types import Symbol
 
 
-class RustWords(WordsOfDefinitions):
+class RustWords(StatementWordsDefaults):
     """The words of Rust."""
 
     fence = "rust"

@@ -21,7 +21,7 @@ from excise.deleters.python.references.loop_ends import ends_a_loop
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
-from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements, text_of
 from excise.extractors.python.analysis.parsed_file import Reference
 
 MAX_LINES = 20
@@ -433,9 +433,9 @@ def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
     start, end = span
     rest = [n for n in descendants(scope) if not (start <= n.start_byte and n.end_byte <= end)]
     parameters = scope.child_by_field_name("parameters")
-    known = {_name(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
+    known = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
     known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
-    used = {_name(n) for n in rest if n.type == "identifier"}
+    used = {text_of(n) for n in rest if n.type == "identifier"}
     return bool((bound & used) - known)
 
 
@@ -467,8 +467,4 @@ def _targets(node: Node) -> Iterator[str]:
         field = "name" if node.type in {"named_expression", *DEFINITIONS} else "left"
         heads = [child for child in (node.child_by_field_name(field),) if child is not None]
     for head in heads:
-        yield from (_name(each) for each in descendants(head) if each.type == "identifier")
-
-
-def _name(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
+        yield from (text_of(each) for each in descendants(head) if each.type == "identifier")

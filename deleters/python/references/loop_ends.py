@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, text_of
 
 _VARIABLES = frozenset({"identifier", "attribute"})
 _PATTERNS = frozenset({"pattern_list", "tuple_pattern", "list_pattern"})
@@ -32,7 +32,7 @@ def ends_a_loop(span: tuple[int, int], inside: Node) -> bool:
     if loop is None:
         return False
     assigned = set(_assigned(inside))
-    return any(_name(n) in assigned for each in conditions for n in descendants(each) if n.type in _VARIABLES)
+    return any(text_of(n) in assigned for each in conditions for n in descendants(each) if n.type in _VARIABLES)
 
 
 def _has_only_way_out(loop: Node, span: tuple[int, int]) -> bool:
@@ -51,8 +51,4 @@ def _assigned(node: Node) -> Iterator[str]:
             left = each.child_by_field_name("name" if each.type == "named_expression" else "left")
             if left is not None:
                 targets = left.named_children if left.type in _PATTERNS else [left]
-                yield from (_name(target) for target in targets if target.type in _VARIABLES)
-
-
-def _name(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
+                yield from (text_of(target) for target in targets if target.type in _VARIABLES)

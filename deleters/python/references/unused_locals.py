@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from excise.extractors.python.analysis.grammar import descendants, docstring_node, statements
+from excise.extractors.python.analysis.grammar import descendants, docstring_node, statements, text_of
 
 Span = tuple[int, int]
 
@@ -47,9 +47,9 @@ def unused_locals(source: bytes, scope: Node, gone: Collection[Span]) -> Iterato
     spans = list(gone)
     names = [node for node in descendants(scope) if node.type == "identifier" and not _is_attribute(node)]
     declared = (each for each in descendants(scope) if each.type in _OUTER)
-    kept = {_name(node) for each in declared for node in descendants(each) if node.type == "identifier"}
+    kept = {text_of(node) for each in declared for node in descendants(each) if node.type == "identifier"}
     parameters = scope.child_by_field_name("parameters")
-    kept |= {_name(node) for node in descendants(parameters) if node.type == "identifier"} if parameters else set()
+    kept |= {text_of(node) for node in descendants(parameters) if node.type == "identifier"} if parameters else set()
     while True:
         found = _next_unused(source, names, spans, kept)
         if found is None:
@@ -68,9 +68,9 @@ def _next_unused(
     stay: dict[str, list[Node]] = {}
     for node in names:
         if _is_within(node, gone):
-            were_used[_name(node)] = None
+            were_used[text_of(node)] = None
         else:
-            stay.setdefault(_name(node), []).append(node)
+            stay.setdefault(text_of(node), []).append(node)
     for name in sorted(were_used.keys() & stay.keys() - set(kept)):
         bindings = [_binding(node, gone) for node in stay[name]]
         if None not in bindings:
@@ -218,7 +218,3 @@ def _code_of(block: Node) -> list[Node]:
 
 def _is_within(node: Node, spans: Collection[Span]) -> bool:
     return any(start <= node.start_byte and node.end_byte <= end for start, end in spans)
-
-
-def _name(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")

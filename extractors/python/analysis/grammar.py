@@ -37,6 +37,11 @@ def comments(root: Node) -> list[Node]:
     return QueryCursor(_comment_query()).captures(root).get("comment", [])
 
 
+def text_of(node: Node) -> str:
+    """The source text of a node whose tree keeps its source."""
+    return (node.text or b"").decode(errors="replace")
+
+
 def text(node: Node, source: bytes) -> str:
     """Source text of a node; bytes that are not UTF-8 become replacement characters."""
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

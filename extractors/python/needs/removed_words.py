@@ -332,9 +332,8 @@ def _filled_in(node: ast.expr) -> str:
     if not isinstance(node, ast.FormattedValue):
         return FILLED_IN
     conversion = f"!{chr(node.conversion)}" if node.conversion != -1 else ""
-    texts = (
-        [texts_of(value) for value in node.format_spec.values] if isinstance(node.format_spec, ast.JoinedStr) else []
-    )
-    spec = ":" + "".join(text for each in texts for text in each) if texts and all(texts) else ""
+    parts = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else []
+    texts = [text for part in parts for text in texts_of(part)]
+    spec = f":{''.join(texts)}" if any(texts) and len(texts) == len(parts) else ""
     name = last_name(node.value)
     return f"{{{name or FILLED_IN}{conversion}{spec}}}" if name or conversion or spec else FILLED_IN

@@ -1,4 +1,4 @@
-"""What statements say in languages in which every name that code offers is a definition."""
+"""How statements write about languages in which every name that code offers is a definition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from excise.protocols import Codebase, Module
 from excise.types import Symbol
 
 
-class WordsOfDefinitions:
+class StatementWordsDefaults:
     """A part of :class:`excise.protocols.StatementWords`."""
 
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
