@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from itertools import islice
 from xml.etree import ElementTree
 
 _PLUGIN = "maven-surefire-plugin"
 _PLACES = ("build/plugins/plugin", "build/pluginManagement/plugins/plugin")
 """Where a ``pom.xml`` configures plug-ins for all builds."""
+MAX_PATTERNS = 100
+"""Maximum number of patterns that are read."""
 MAX_PATTERN = 200
 """Maximum number of characters of a pattern; longer ones are passed over."""
 
 
 def excluded_tests(manifests: Iterable[str], test_roots: Sequence[str], paths: Iterable[str]) -> list[str]:
     """Those of ``paths``, test files relative to the checkout, that a ``pom.xml`` of ``manifests`` excludes, sorted."""
-    patterns = [tuple(pattern.split("/")) for text in manifests for pattern in _patterns(text)]
+    found_patterns = (pattern for text in manifests for pattern in _patterns(text))
+    patterns = [tuple(pattern.split("/")) for pattern in islice(found_patterns, MAX_PATTERNS)]
     found = set()
     for path in paths:
         tops = [top for top in test_roots if top == "." or path.startswith(f"{top}/")]
@@ -46,14 +49,20 @@ def _patterns(manifest: str) -> Iterator[str]:
 
 
 def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    """Whether a path has the form of a pattern, in which ``**`` stands for any number of folders."""
+    """Whether a path has the form of a pattern, in which ``**`` stands for any number of folders.
 
-    @cache
-    def matches(i: int, j: int) -> bool:
-        if i == len(pattern):
-            return j == len(parts)
-        if pattern[i] == "**":
-            return matches(i + 1, j) or (j < len(parts) and matches(i, j + 1))
-        return j < len(parts) and fnmatchcase(parts[j], pattern[i]) and matches(i + 1, j + 1)
-
-    return matches(0, 0)
+    Where the rest does not fit, the last ``**`` takes one folder more: no earlier one need.
+    """
+    i = j = 0
+    last: tuple[int, int] | None = None
+    while j < len(parts):
+        if i < len(pattern) and pattern[i] == "**":
+            last, i = (i, j), i + 1
+        elif i < len(pattern) and fnmatchcase(parts[j], pattern[i]):
+            i, j = i + 1, j + 1
+        elif last is None:
+            return False
+        else:
+            last = last[0], last[1] + 1
+            i, j = last[0] + 1, last[1]
+    return all(part == "**" for part in pattern[i:])

@@ -210,6 +210,13 @@ def test_tests_that_the_build_excludes_are_not_run(patterns: list[str], expected
     assert excluded_tests([SUREFIRE.format(wrapped=wrapped)], ["src/test/java"], paths) == expected
 
 
+def test_many_folders_and_patterns_are_matched_without_recursion() -> None:
+    excludes = f"<exclude>{'**/' * 50}T*.java</exclude>" * 1000
+    wrapped = PLUGIN.format(name="maven-surefire-plugin", excludes=excludes)
+    paths = ["a/" * 2000 + name for name in ("Test.java", "Other.java")]
+    assert excluded_tests([SUREFIRE.format(wrapped=wrapped)], ["."], paths) == paths[:1]
+
+
 @pytest.mark.parametrize(
     "manifest",
     [
