@@ -103,6 +103,7 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "                c = False\n            else:\n                d.append(x)\n            continue\n"
         "        c = x.begins\n    return d\n",
         "    while True:\n        x = next(a)\n        if gone(x):\n            break\n        out(x)\n    return b\n",
+        "    while a:\n        gone(a.pop())\n        b = out(b)\n    return b\n",
         "    @out\n    def view():\n        return gone(a)\n\n    return view\n",
         "    def view():\n        return gone(a)\n\n    return b\n",
     ],
@@ -116,6 +117,7 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "another",
         "state",
         "endless",
+        "takes-out",
         "returned",
         "undecorated",
     ],

@@ -24,6 +24,10 @@ def left(source: str, symbol: str) -> tuple[str, ...]:
         ("BASE = [1]\nTABLE = BASE + [gone]", ()),
         ("TABLE = []\nTABLE += [gone]", ()),
         ('__all__ = ["gone"]', ()),
+        ("TABLE = {gone}", ("TABLE would be left without entries",)),
+        ("TABLE = frozenset([gone])", ("TABLE would be left without entries",)),
+        ("TABLE = dict(a={gone}, b=1)", ()),
+        ("TABLE = frozenset([gone, len])", ()),
     ],
 )
 def test_tables_keep_an_entry(table: str, expected: tuple[str, ...]) -> None:
@@ -119,3 +123,62 @@ def test_an_emptied_dict_of_entry_points_goes_as_a_whole() -> None:
     }
     deletion = delete_symbol(PythonCodebase.from_texts(files), "m.py::gone", ("test_m.py::test_m",))
     assert "-    entry_points=dict(\n-        console_scripts=['m = m:gone'],\n-    ),\n" in deletion.source_patch
+
+
+REGISTRY = """
+KNOWN = {}
+on = False
+
+
+def gone(name, value):
+    global on
+    KNOWN[name] = value
+    OTHER.append(value)
+    on = True
+
+
+def use(name):
+    return BODY
+
+
+OTHER = START
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "start", "expected"),
+    [
+        ("KNOWN[name]", "[]", ["fill KNOWN"]),
+        ("KNOWN.get(name)", "[]", ["fill KNOWN"]),
+        ("name in KNOWN or len(OTHER)", "[]", ["fill KNOWN", "fill OTHER"]),
+        ("len(OTHER)", "[1]", []),
+        ("copy(KNOWN)", "[]", []),
+        ("KNOWN.setdefault(name, 1)", "[]", []),
+        ("None", "[]", []),
+        ("on", "[]", ["set on"]),
+        ("on + KNOWN[1]", "[]", ["fill KNOWN", "set on"]),
+    ],
+)
+def test_containers_and_flags_that_only_removed_code_gave_content(body: str, start: str, expected: list[str]) -> None:
+    source = REGISTRY.replace("BODY", body).replace("START", start)
+    assert left(source, "gone") == tuple(f"nothing would {what} any more" for what in expected)
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("return self.rows[0]", ("nothing would fill Table.rows any more",)),
+        ("return [row for row in self.rows]", ("nothing would fill Table.rows any more",)),
+        ("self.rows.append(1)", ()),
+        ("self.rows[2] = 1", ()),
+        ("self.rows = [2]", ()),
+        ("return list(self.rows), str(self.rows)", ()),
+        ("pass", ()),
+    ],
+)
+def test_containers_of_objects_that_only_a_removed_method_filled(other: str, expected: tuple[str, ...]) -> None:
+    source = (
+        "class Table:\n    def __init__(self):\n        self.rows = []\n\n"
+        f"    def gone(self, row):\n        self.rows.append(row)\n\n    def other(self):\n        {other}\n"
+    )
+    assert left(source, "Table.gone") == expected

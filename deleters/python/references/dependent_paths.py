@@ -71,8 +71,7 @@ def likely_uses(remover: DependentRemover) -> Iterator[LaterUse]:
 def possible_uses(remover: DependentRemover) -> Iterator[LaterUse]:
     """Attributes with the names of lost methods in functions that stay: only a run tells whether they are uses."""
     for use in _in_sources(remover, remover.uses.possible_references_to):
-        plan = remover.plans.get(use.path)
-        if use.ref.owner and (plan is None or not plan.is_removed(use.ref.start, use.ref.end)):
+        if use.ref.owner and not remover.is_removed(use.path, use.ref.start, use.ref.end):
             yield use
 
 

@@ -70,6 +70,11 @@ class DependentRemover:
             self.plans[path] = FilePlan(module)
         return self.plans[path]
 
+    def is_removed(self, path: str, start: int, end: int) -> bool:
+        """Whether a span of a file is inside a planned removal."""
+        plan = self.plans.get(path)
+        return plan is not None and plan.is_removed(start, end)
+
     def is_script(self, path: str) -> bool:
         """Whether a file is a script that defines no removed code; like documentation, it is not changed."""
         return path not in self._defining and self.uses.is_script(path)

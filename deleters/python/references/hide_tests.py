@@ -218,8 +218,7 @@ class TestHider:
 
     def _is_removed(self, symbol_id: str) -> bool:
         symbol = self.codebase.symbols().get(symbol_id)
-        plan = self.remover.plans.get(symbol.path) if symbol else None
-        return symbol is not None and plan is not None and plan.is_removed(symbol.start, symbol.end)
+        return symbol is not None and self.remover.is_removed(symbol.path, symbol.start, symbol.end)
 
     def _empty_file(self, path: str) -> None:
         plan = self.remover.plan(path)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import builtins
 import collections
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.entry_points import SETUP
+from excise.deleters.python.references.unfilled_containers import CONSTANTS, unfilled_containers, unset_flags
 from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
 
-_CONSTANTS = frozenset({"true", "false", "none", "integer", "float", "string"})
+_DISPLAYS = frozenset({"dictionary", "set", "list", "tuple"})
 
 
 class Leftover(NamedTuple):
@@ -28,34 +29,49 @@ class Leftover(NamedTuple):
     """Id of the removed method that should stay as a stub; empty if no single one should."""
 
 
-def leftovers(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Leftover]:
+def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[Leftover]:
     """What would be left in sources, after all edits are planned."""
     yield from _emptied_tables(remover)
     methods = [s for s in removed if s.kind is SymbolKind.METHOD and _stays_around(remover, s)]
     yield from _inherited_instead(remover, methods)
     yield from _constant_attributes(remover, methods)
+    yield from _without_content(remover, removed, methods)
 
 
 def _stays_around(remover: DependentRemover, method: Symbol) -> bool:
     """Whether the class of a method of the sources stays."""
-    klass, plan = remover.codebase.symbols().get(method.holder_id), remover.plans.get(method.path)
-    is_gone = klass is None or (plan is not None and plan.is_removed(klass.start, klass.end))
+    klass = remover.codebase.symbols().get(method.holder_id)
+    is_gone = klass is None or remover.is_removed(method.path, klass.start, klass.end)
     return not is_gone and not remover.codebase.is_test(method.path)
 
 
+def _without_content(
+    remover: DependentRemover, removed: Iterable[Symbol], methods: Sequence[Symbol]
+) -> Iterator[Leftover]:
+    """Containers that only removed code filled, variables that it alone set, while code that stays reads them."""
+    for symbol in removed:
+        if symbol.qualname and not remover.codebase.is_test(symbol.path):
+            names = [f"fill {name}" for name in unfilled_containers(remover, symbol, of_object=symbol in methods)]
+            for what in (*names, *(f"set {name}" for name in unset_flags(remover, symbol))):
+                yield Leftover(symbol.path, f"nothing would {what} any more", symbol.symbol_id)
+
+
 def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
-    """Dictionaries with a name that lose all their entries, while the names stay; a list of handlers may be empty."""
+    """Tables with a name that lose all their entries, while the names stay; a plain list of handlers may be empty."""
     for path, plan in sorted(remover.plans.items()):
         if not plan.elements or plan.deleted or path == SETUP or remover.codebase.is_test(path):
             continue
         for node in descendants(plan.root):
             span, assignment = (node.start_byte, node.end_byte), node.parent
-            if node.type != "dictionary" or span not in plan.elements or not plan.is_emptied(node):
+            value, is_table = node, node.type in {"dictionary", "set"}
+            if node.type not in _DISPLAYS or span not in plan.elements or not plan.is_emptied(node):
                 continue
-            if assignment is None or assignment.type != "assignment" or plan.is_removed(*span):
+            while assignment is not None and assignment.type in {"argument_list", "call"}:
+                value, assignment, is_table = assignment, assignment.parent, True
+            if assignment is None or assignment.type != "assignment" or plan.is_removed(*span) or not is_table:
                 continue
             name = assignment.child_by_field_name("left")
-            if name is not None and name.text != b"__all__" and assignment.child_by_field_name("right") == node:
+            if name is not None and name.text != b"__all__" and assignment.child_by_field_name("right") == value:
                 text = f"{(name.text or b'').decode(errors='replace')} would be left without entries"
                 yield Leftover(path, text, "")
 
@@ -102,16 +118,11 @@ def _constant_attributes(remover: DependentRemover, methods: Iterable[Symbol]) -
             left = [
                 (path, ref)
                 for path, ref in remover.uses.attributes_named(name)
-                if not remover.codebase.is_test(path) and not _is_removed(remover, path, ref)
+                if not remover.codebase.is_test(path) and not remover.is_removed(path, ref.start, ref.end)
             ]
             values = {_constant(remover, path, ref) for path, ref in left if ref.is_assigned}
             if len(values) == 1 and None not in values and not all(ref.is_assigned for _, ref in left):
                 yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
-
-
-def _is_removed(remover: DependentRemover, path: str, ref: Reference) -> bool:
-    plan = remover.plans.get(path)
-    return plan is not None and plan.is_removed(ref.start, ref.end)
 
 
 def _constant(remover: DependentRemover, path: str, ref: Reference) -> bytes | None:
@@ -123,4 +134,4 @@ def _constant(remover: DependentRemover, path: str, ref: Reference) -> bytes | N
         node = node.parent
     value = node.child_by_field_name("right") if node.type == "assignment" else None
     is_empty = value is not None and value.type in {"dictionary", "list"} and not value.named_children
-    return value.text if value is not None and (value.type in _CONSTANTS or is_empty) else None
+    return value.text if value is not None and (value.type in CONSTANTS or is_empty) else None

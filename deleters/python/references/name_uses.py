@@ -178,6 +178,12 @@ class UseIndex:
             if last == name and (head or ref.chain.startswith(".")):
                 yield path, ref
 
+    def attributes_with(self, name: str) -> Iterator[tuple[str, Reference]]:
+        """Like :meth:`attributes_named`, and those of which an attribute is used: ``self.name.get``."""
+        for path, ref in self._later_references.get(name, ()):
+            if name in ref.chain.split(".")[1:]:
+                yield path, ref
+
     def _passes_through(self, path: str, ref: Reference, lost: LostBinding) -> bool:
         parts = ref.chain.split(".")
         inside = "." not in lost.qualname and bool(lost.qualname)

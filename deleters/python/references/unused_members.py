@@ -63,12 +63,12 @@ def _private_definitions(remover: DependentRemover, names: frozenset[str]) -> It
         path = symbol.path
         if remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path):
             continue
-        module, plan = remover.codebase.modules[path], remover.plans.get(path)
+        module = remover.codebase.modules[path]
         is_in_function = symbol.kind is SymbolKind.FUNCTION and "." in symbol.qualname
         owner = symbol.qualname.rpartition(".")[0] if symbol.kind is SymbolKind.METHOD else ""
         if owner and not remover.uses.has_known_bases(path, owner):
             continue
-        if module.has_error or is_in_function or (plan is not None and plan.is_removed(symbol.start, symbol.end)):
+        if module.has_error or is_in_function or remover.is_removed(path, symbol.start, symbol.end):
             continue
         yield symbol
 
@@ -125,9 +125,8 @@ def _can_lose(remover: DependentRemover, path: str, member: Binding, node: Node)
         return False
     name = member.klass.rpartition(".")[2]
     for other, each in remover.codebase.modules.items():
-        plan = remover.plans.get(other)
         for ref in each.references:
-            if ref.chain.rpartition(".")[2] != name or (plan is not None and plan.is_removed(ref.start, ref.end)):
+            if ref.chain.rpartition(".")[2] != name or remover.is_removed(other, ref.start, ref.end):
                 continue
             prefixes = remover.uses.resolver.prefixes(other, ref)
             if entity in prefixes and not _only_names_the_type(remover.plan(other), ref.start, ref.end):

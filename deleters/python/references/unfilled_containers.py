@@ -1,0 +1,166 @@
+"""Containers and flags that only removed code gave content, while code that stays looks into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.name_uses import LostBinding
+from excise.extractors.python.analysis.grammar import descendants, text_of
+from excise.extractors.python.analysis.parsed_file import SELF, Reference
+from excise.types import Symbol
+
+_FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "setdefault", "update"})
+_READING = frozenset({"clear", "copy", "count", "discard", "get", "index", "items", "keys", "pop", "remove", "values"})
+_READERS = frozenset(
+    {"all", "any", "bool", "dict", "enumerate", "iter", "len", "list", "reversed", "set", "sorted", "tuple"}
+)
+"""Builtins that look into their argument and do not keep it."""
+_EMPTY = frozenset(
+    {"()", "[]", "{}", "OrderedDict()", "collections.OrderedDict()", "deque()", "dict()", "list()", "set()"}
+)
+CONSTANTS = frozenset({"true", "false", "none", "integer", "float", "string"})
+"""Types of the nodes of constants."""
+_CONDITIONS = frozenset({"if_statement", "elif_clause", "while_statement", "not_operator", "boolean_operator"})
+
+
+class _Use(NamedTuple):
+    """A mention of a container, or of a variable of a module."""
+
+    path: str
+    node: Node
+    """The name, with the object that has it: ``self._known``."""
+    method: str
+    """The attribute of the container that follows; empty without one."""
+
+
+def unfilled_containers(remover: DependentRemover, removed: Symbol, *, of_object: bool) -> Iterator[str]:
+    """The containers that only a removed definition filled, and that code that stays looks into.
+
+    Those with a use that could fill them, as giving them to a function, are left out. ``of_object``: attributes of
+    ``self`` are looked for, too.
+    """
+    owner = removed.qualname.rpartition(".")[0]
+    for attribute in sorted(_filled_attributes(remover, removed)) if of_object else ():
+        if _is_only_read(remover, list(_attribute_uses(remover, attribute))):
+            yield f"{owner}.{attribute}"
+    for name in sorted(_filled_names(remover, removed)):
+        if _is_only_read(remover, list(_name_uses(remover, removed.path, name))):
+            yield name
+
+
+def unset_flags(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The variables of the module that only a removed function gave another value than one constant (``global``)."""
+    plan = remover.plan(removed.path)
+    inside, left = set[str](), set[str]()
+    for node in descendants(plan.root):
+        if node.type == "global_statement":
+            names = {text_of(each) for each in node.named_children}
+            (inside if removed.start <= node.start_byte < removed.end else left).update(names)
+    for name in sorted(inside - left):
+        uses = list(_name_uses(remover, removed.path, name))
+        values = [_given_value(each.node) for each in uses]
+        given = [value for value in values if value is not None]
+        if len(given) == 1 and given[0].type in CONSTANTS and len(given) < len(uses):
+            yield name
+
+
+# ---------------------------------------------------------------------------------------- what removed code fills
+def _filled_attributes(remover: DependentRemover, removed: Symbol) -> set[str]:
+    """Attributes of ``self`` that a removed method fills."""
+    parts = [(use, ref.chain.split(".")) for use, ref in _uses_inside(remover, removed)]
+    return {chain[1] for use, chain in parts if chain[0] == SELF and len(chain) > 1 and _fills(use)}
+
+
+def _filled_names(remover: DependentRemover, removed: Symbol) -> set[str]:
+    """Variables of its module that removed code fills."""
+    bound = {each.name for each in remover.codebase.modules[removed.path].bindings if not each.klass}
+    return {ref.chain.partition(".")[0] for use, ref in _uses_inside(remover, removed) if _fills(use)} & bound
+
+
+def _uses_inside(remover: DependentRemover, removed: Symbol) -> Iterator[tuple[_Use, Reference]]:
+    for ref in remover.codebase.modules[removed.path].references:
+        if removed.start <= ref.start < removed.end:
+            length = 2 if ref.chain.startswith(SELF) else 1
+            yield _use(remover, removed.path, ref, length), ref
+
+
+def _use(remover: DependentRemover, path: str, ref: Reference, length: int) -> _Use:
+    """The first ``length`` parts of a reference as a use, with the attribute that follows them."""
+    node = remover.plan(path).root.descendant_for_byte_range(ref.start, ref.end) or remover.plan(path).root
+    method = ""
+    for _ in range(len(ref.chain.split(".")) - length):
+        method = text_of(node.child_by_field_name("attribute") or node)
+        node = node.child_by_field_name("object") or node
+    return _Use(path, node, method)
+
+
+# ------------------------------------------------------------------------------------------------- what stays of it
+def _attribute_uses(remover: DependentRemover, name: str) -> Iterator[_Use]:
+    """Uses of all attributes of this name that stay."""
+    for path, ref in remover.uses.attributes_with(name):
+        if not remover.is_removed(path, ref.start, ref.end):
+            yield _use(remover, path, ref, ref.chain.split(".").index(name, 1) + 1)
+
+
+def _name_uses(remover: DependentRemover, path: str, name: str) -> Iterator[_Use]:
+    """Uses of a variable of a module that stay, with the assignments that bind it."""
+    lost = LostBinding(path, name)
+    for other, ref in (*remover.uses.references_to(lost), *remover.uses.later_references_to(lost)):
+        if not remover.is_removed(other, ref.start, ref.end):
+            yield _use(remover, other, ref, ref.chain.split(".").index(name) + 1)
+    for binding in remover.codebase.modules[path].bindings:
+        if binding.name == name and not binding.klass and not remover.plan(path).is_removed(binding.start, binding.end):
+            node = remover.plan(path).node_at(binding.start, binding.end)
+            yield _Use(path, node.child_by_field_name("left") or node, "")
+
+
+def _is_only_read(remover: DependentRemover, uses: list[_Use]) -> bool:
+    """Whether a container begins empty, is looked into by sources, and never filled."""
+    given = [value for use in uses if (value := _given_value(use.node)) is not None]
+    rest = [use for use in uses if _given_value(use.node) is None]
+    is_empty = bool(given) and all(text_of(value) in _EMPTY for value in given)
+    is_looked_into = any(not remover.codebase.is_test(use.path) for use in rest)
+    return is_empty and is_looked_into and all(map(_reads, rest))
+
+
+def _given_value(node: Node) -> Node | None:
+    """What is assigned to a name or an attribute as a whole."""
+    parent = node.parent
+    if parent is None or parent.type != "assignment" or parent.child_by_field_name("left") != node:
+        return None
+    return parent.child_by_field_name("right")
+
+
+def _fills(use: _Use) -> bool:
+    if use.method:
+        return use.method in _FILLING
+    item = use.node.parent
+    if item is None or item.type != "subscript" or item.child_by_field_name("value") != use.node:
+        return False
+    target = item.parent
+    return (
+        target is not None
+        and target.type in {"assignment", "augmented_assignment"}
+        and target.child_by_field_name("left") == item
+    )
+
+
+def _reads(use: _Use) -> bool:
+    """Whether a use can only look into a container, or take something out of it."""
+    if use.method:
+        return use.method in _READING
+    parent = use.node.parent
+    if parent is None:
+        return False
+    if parent.type == "subscript":
+        return not _fills(use) and parent.child_by_field_name("value") == use.node
+    if parent.type in {"for_statement", "for_in_clause"}:
+        return parent.child_by_field_name("right") == use.node
+    if parent.type == "argument_list" and parent.parent is not None:
+        function = parent.parent.child_by_field_name("function")
+        return function is not None and text_of(function) in _READERS
+    return parent.type in {"comparison_operator", "delete_statement", *_CONDITIONS}
