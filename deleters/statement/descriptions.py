@@ -174,8 +174,10 @@ def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     if inside:
         return "Comments in its code:", f"{own}\n\n{inside}".strip()
     name = symbol.name.partition("#")[0]
-    is_telling = found is not None and found.owner != name and not hasattr(object, name)
-    return "", f"Implements or overrides `{found.owner}`." if found is not None and is_telling and not own else own
+    base = overridden(codebase, symbol) if found is None and not own else None
+    owner = found.owner if found is not None else base.qualname if base is not None else ""
+    is_telling = owner not in {"", name} and not hasattr(object, name)
+    return "", f"Implements or overrides `{owner}`." if is_telling and not own else own
 
 
 def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
@@ -194,6 +196,14 @@ def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
         if method is not None and _has_words(method.docstring, name):
             return Inherited(owner=method.qualname, text=method.docstring)
     return None
+
+
+def overridden(codebase: Codebase, symbol: Symbol) -> Symbol | None:
+    """The method of a base class of the project that a method takes the place of."""
+    name = symbol.name.partition("#")[0]
+    bases = (base for base in base_classes(codebase, symbol) if isinstance(base, Symbol))
+    found = (codebase.symbols().get(f"{base.symbol_id}.{name}") for base in bases) if symbol.is_callable else ()
+    return next((method for method in found if method is not None), None)
 
 
 def _without_placeholders(text: str) -> str:
@@ -254,9 +264,15 @@ def _comment(lines: Iterable[str]) -> list[str]:
 
 
 def assignment_docstring(source: str, assignment: str) -> str:
-    """The text of the string directly below an assignment, which documents it; empty if there is none."""
+    """What documents an assignment: the string directly below it, else the comment above; empty if there is none."""
     found = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}{_STRING_BELOW}", source)
-    return inspect.cleandoc(next(filter(None, found.groups()), "")) if found else ""
+    if found is not None:
+        return inspect.cleandoc(next(filter(None, found.groups()), ""))
+    place = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}", source)
+    above = _comment(reversed(source[: place.start()].splitlines()))[::-1] if place is not None else []
+    text = [line.removeprefix(":").strip() for line in above if not _DIRECTIVE.fullmatch(line)]
+    is_told = bool(text) and not _PLAN.match(text[0]) and not any(map(is_code, text))
+    return "\n".join(text) if is_told else ""
 
 
 def quoted(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -97,15 +96,9 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
         return GivenBy.CONVENTION
-    if need.kind is NeedKind.MESSAGE or (need.kind is NeedKind.EXCEPTION and _is_builtin_exception(need.word)):
+    if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION}:
         return None  # that other code raises it does not say that this code does
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
-
-
-def _is_builtin_exception(name: str) -> bool:
-    """Whether Python has an exception of this name."""
-    found = getattr(builtins, name, None)
-    return isinstance(found, type) and issubclass(found, BaseException)
 
 
 def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:

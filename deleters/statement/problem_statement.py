@@ -27,7 +27,14 @@ from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.assignments import assigned_names, assignments, is_plain_data
-from excise.deleters.statement.descriptions import described, description, is_data, quoted, without_example
+from excise.deleters.statement.descriptions import (
+    described,
+    description,
+    is_data,
+    overridden,
+    quoted,
+    without_example,
+)
 from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.offered_names import also_importable
@@ -109,6 +116,7 @@ def write_statement(
     callers = _callers(codebase, removed)
     named = _words_of_tests(codebase, fail_to_pass)
     shown = _interface(codebase, removed, named, callers)
+    listed = _with_overriding(codebase, removed, shown)
     assigned = assigned_names(codebase, deletion, shown, words)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in _with_members(codebase, symbol) if is_data(codebase, s))]
@@ -126,7 +134,7 @@ def write_statement(
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = (
             _title(codebase, repo, shown, deletion, words),
-            _missing(codebase, shown, assigned, visibility, details, words),
+            _missing(codebase, listed, assigned, visibility, details, words),
             *rest,
         )
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -134,7 +142,7 @@ def write_statement(
     located = locate(needs, written({}), related_code(codebase, deletion), codebase) if needs else []
     spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
     return Statement(
-        text=written(lines_by_symbol(located, shown)),
+        text=written(lines_by_symbol(located, listed)),
         interface="\n".join(dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)),
         needs=tuple(located),
         described_share=share,
@@ -164,6 +172,14 @@ def _interface(
             if inner.is_public or inner.symbol_id == symbol.symbol_id or is_needed:
                 chosen.setdefault(inner.symbol_id, inner)
     return sorted(chosen.values(), key=lambda s: (s.path, s.start))
+
+
+def _with_overriding(codebase: Codebase, removed: Sequence[Symbol], shown: Sequence[Symbol]) -> list[Symbol]:
+    """What a statement shows, with the private methods of removed classes that code of base classes which stay calls."""
+    gone = {inner.symbol_id: inner for symbol in removed for inner in _with_members(codebase, symbol)}
+    private = (s for s in gone.values() if not s.is_public and s not in shown and s.holder_id in gone)
+    found = [s for s in private if (base := overridden(codebase, s)) is not None and base.symbol_id not in gone]
+    return sorted([*shown, *found], key=lambda s: (s.path, s.start))
 
 
 def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:

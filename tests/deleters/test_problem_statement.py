@@ -356,10 +356,9 @@ def test_data_that_went_with_a_whole_file_or_class_is_shown() -> None:
     codebase, tests = PythonCodebase.from_texts(files), ("tests/test_text.py::test_cut",)
     whole = write_statement(codebase, delete_symbol(codebase, "pkg/text.py", tests), REPO, tests).text
     assert '```python\nLIMIT = 500\n_PAD = " "\n```' in whole
-    assert "width = 7\n```\n(in `Box`)" in whole
+    assert "width = 7\ndepth = 8\n```\n(in `Box`)" in whole
     assert "the name `TABLE`" in whole
     assert "_SEEN" not in whole
-    assert "depth" not in whole
 
 
 def test_messages_are_told_though_other_code_of_the_class_has_them() -> None:
@@ -458,7 +457,7 @@ def test_attributes_stand_in_the_order_of_the_code() -> None:
     ("kind", "word", "related", "given"),
     [
         (NeedKind.EXCEPTION, "ValueError", "def load(self):\n    raise ValueError\n", GivenBy.DETAILS),
-        (NeedKind.EXCEPTION, "BoxError", "def load(self):\n    raise BoxError\n", GivenBy.TREE),
+        (NeedKind.EXCEPTION, "BoxError", "def load(self):\n    raise BoxError\n", GivenBy.DETAILS),
         (NeedKind.ATTRIBUTE, "memory", "# kept in memory\ndef load(self):\n    return 1\n", GivenBy.DETAILS),
         (NeedKind.ATTRIBUTE, "memory", 'def load(self):\n    """From (memory, disk)."""\n', GivenBy.DETAILS),
         (NeedKind.ATTRIBUTE, "memory", "def load(self):\n    return self.memory\n", GivenBy.TREE),

@@ -228,7 +228,7 @@ def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[Ne
     for piece in sorted(words.pieces, key=lambda piece: (_RANK[piece.role], -len(piece.template), astuple(piece))):
         best.setdefault(piece.text, piece)
     wholes = []
-    for text in _whole_texts(best.values(), used):
+    for text in _whole_texts(best.values(), used, is_short=words.symbol.loc <= MIN_SHOWN_LOC):
         if text in told or len(told) < MAX_WHOLE_OF_OWNER:
             told.add(text)
             wholes.append(text)
@@ -249,10 +249,14 @@ def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[Ne
             yield _KINDS[role], word, replace(piece, template=template if is_shown else ""), is_answer
 
 
-def _whole_texts(pieces: Iterable[Piece], used: Uses) -> list[str]:
-    """Texts of the tests that are put together of several texts of the removed code: these alone do not tell how."""
+def _whole_texts(pieces: Iterable[Piece], used: Uses, *, is_short: bool) -> list[str]:
+    """Texts of the tests that are put together of several texts of the removed code: these alone do not tell how.
+
+    In a short function, whose templates are not shown, the parts of one template count as texts; two of them tell their
+    order by themselves.
+    """
     own = {
-        piece.text.strip(): piece.template or piece.text
+        piece.text.strip(): piece.text if is_short else piece.template or piece.text
         for piece in pieces
         if piece.role is Role.TEXT and not piece.is_whole_code
     }
@@ -261,7 +265,7 @@ def _whole_texts(pieces: Iterable[Piece], used: Uses) -> list[str]:
     for text in sorted(used.texts - used.keys):
         within = {part for part in parts if part in text and re.search(_bounded(part), text)}
         apart = {own[part] for part in within if not any(part in other for other in within - {part})}
-        if len(apart) >= MIN_PARTS and len(text) <= MAX_ANSWER and text.strip() not in own:
+        if len(apart) >= MIN_PARTS + is_short and len(text) <= MAX_ANSWER and text.strip() not in own:
             found.append(text)
     return found[:MAX_WHOLE]
 

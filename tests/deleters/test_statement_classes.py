@@ -1,0 +1,65 @@
+"""What a problem statement tells of a removed class: its data, and the private methods that its base class calls."""
+
+from __future__ import annotations
+
+from tests.deleters.planned_deletions import REPO, delete_symbol
+
+from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.language import Python
+
+FRAMES = '''
+class Frame:
+    """A frame."""
+
+    kind = 0
+    flags = ()
+
+    def __repr__(self):
+        return self._body()
+
+    def _body(self):
+        return ""
+
+    def _other(self):
+        return 1
+
+
+class Ping(Frame):
+    """Asks whether the other side is there, and how long it takes."""
+
+    #: The byte that tells its type.
+    kind = 0x02
+
+    flags = (1, 2)
+    """Those that it may have."""
+
+    # noqa: E501
+    _seen = {}
+    order = [n for n in range(3)]
+
+    def __init__(self, a, b, c):
+        self.a, self.b, self.c = a, b, c
+
+    def _body(self):
+        return f"left={self.a}, right={self.b}, both={self.c}"
+
+    def _helper(self):
+        return 2
+'''
+TEST = "from m import Ping\n\n\ndef test_ping():\n    assert repr(Ping(1, 2, 3)) == 'left=1, right=2, both=3'\n"
+
+
+def test_a_removed_class_is_told_with_its_data_and_what_its_base_class_calls() -> None:
+    codebase, tests = PythonCodebase.from_texts({"m.py": FRAMES, "test_m.py": TEST}), ("test_m.py::test_ping",)
+    needs = Python().find_needs(codebase, ["m.py::Ping"], tests)
+    deletion = delete_symbol(codebase, "m.py::Ping", tests)
+    text = write_statement(codebase, deletion, REPO, tests, needs=needs).text
+    assert "```python\nkind = 0x02\n```\n(in `Ping`)\n> The byte that tells its type." in text
+    assert "```python\nflags = (1, 2)\n```\n(in `Ping`)\n> Those that it may have." in text
+    assert "the name `Ping.order`\n" in text
+    assert "(in `Ping`)\n> Implements or overrides `Frame._body`.\n\n- Texts that it reads or writes: " in text
+    assert "`'left=1, right=2, both=3'`" in text
+    assert "_seen" not in text
+    assert "_helper" not in text
+    assert "noqa" not in text
