@@ -175,7 +175,7 @@ def _interface(
 
 
 def _with_overriding(codebase: Codebase, removed: Sequence[Symbol], shown: Sequence[Symbol]) -> list[Symbol]:
-    """What a statement shows, with the private methods of removed classes that code of base classes which stay calls."""
+    """What a statement shows, with private methods of removed classes that override methods of classes that stay."""
     gone = {inner.symbol_id: inner for symbol in removed for inner in _with_members(codebase, symbol)}
     private = (s for s in gone.values() if not s.is_public and s not in shown and s.holder_id in gone)
     found = [s for s in private if (base := overridden(codebase, s)) is not None and base.symbol_id not in gone]
