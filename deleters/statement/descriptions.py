@@ -67,8 +67,8 @@ def described(
     """The functions of a statement (``shown``) that nothing describes, and by lines the share of the others.
 
     ``found`` are quotes of documents, ``named`` are the words of the hidden tests, ``callers`` maps ids of symbols to
-    callers that stayed. Private functions that only removed code with a description needs do not count: what they do is
-    told by what that is to do. Those that are no more than data do: nobody can know the values of a style.
+    callers that stayed. Functions that only removed code with a description needs do not count: what they do is told by
+    what that is to do. Those that are no more than data do: nobody can know the values of a style.
     """
     wordless = undescribed(codebase, shown, found)
     helpers = _helpers(codebase, shown, wordless, named, callers)
@@ -83,19 +83,18 @@ def _helpers(
     named: Collection[bytes],
     callers: Mapping[str, Collection[str]],
 ) -> set[str]:
-    """The private functions that removed functions with a description call, or that such helpers call."""
-    private = [
+    """The functions that only removed functions with a description call, or such helpers, and that no test names."""
+    inner = [
         symbol
         for symbol in shown
         if symbol.is_callable
-        and not symbol.is_public
         and symbol.name.partition("#")[0].encode() not in named
         and not callers.get(symbol.symbol_id)
         and not is_data(codebase, symbol)
     ]
     told = {s.symbol_id for s in shown if s.is_callable}.difference(s.symbol_id for s in wordless)
     helpers: set[str] = set()
-    while new := {s.symbol_id for s in private if not told.isdisjoint(codebase.callers(s.symbol_id))} - told:
+    while new := {s.symbol_id for s in inner if not told.isdisjoint(codebase.callers(s.symbol_id))} - told:
         told |= new
         helpers |= new
     return helpers

@@ -89,12 +89,14 @@ def test_long_functions_that_nothing_describes_are_named() -> None:
     assert found.described_share == pytest.approx(3 / 8)
 
 
-@pytest.mark.parametrize(("tests", "silent"), [("m.told(1)", ()), ("m._part(1)", ("m.py::_part",))])
-def test_private_functions_that_only_removed_code_needs_are_told_by_it(tests: str, silent: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("name", ["_part", "part"])
+@pytest.mark.parametrize(("tests", "is_silent"), [("m.told(1)", False), ("m.{name}(1)", True)])
+def test_functions_that_only_removed_code_needs_are_told_by_it(name: str, tests: str, is_silent: bool) -> None:
     source = (
-        "def told(x):\n    'Doubles and adds two.'\n    return _part(x)\n\n\n"
-        "def _part(x):\n    y = x + 1\n    return _more(y)\n\n\ndef _more(y):\n    z = y * 2\n    return z\n"
+        f"def told(x):\n    'Doubles and adds two.'\n    return {name}(x)\n\n\n"
+        f"def {name}(x):\n    y = x + 1\n    return _more(y)\n\n\ndef _more(y):\n    z = y * 2\n    return z\n"
     )
+    tests, silent = tests.format(name=name), (f"m.py::{name}",) if is_silent else ()
     files = {"m.py": source, "test_m.py": f"import m\n\n\ndef test_m():\n    assert {tests}\n"}
     codebase = PythonCodebase.from_texts(files)
     found = write_statement(codebase, delete_symbol(codebase, "m.py", TOLD), REPO, TOLD)
