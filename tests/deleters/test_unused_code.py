@@ -298,3 +298,21 @@ def test_fixtures_and_helpers_of_other_files_go_with_the_last_test_that_used_the
 def test_what_a_linter_says_of_a_file_and_did_not_say_before(before: str, left: str, expected: list[str]) -> None:
     found = new_findings(before.encode(), left.encode())
     assert [f"{each.kind} {each.name} in {each.scope!r}" for each in found] == expected
+
+
+def test_code_of_tests_that_was_unused_before_stays_and_so_do_cases() -> None:
+    files = {
+        "m.py": F + "\n\ndef g():\n    return 2\n",
+        "tests/test_f.py": (
+            "import unittest\n\nfrom m import f\n\n\nclass Case(unittest.TestCase):\n"
+            "    def test_f(self):\n        assert f(), 'helper spare'\n"
+        ),
+        "tests/test_g.py": (
+            "import unittest\n\nfrom m import g\n\nspare = 1\n\n\ndef helper():\n    return 1\n\n\n"
+            "class Base(unittest.TestCase):\n    pass\n\n\nclass Case(Base):\n"
+            "    def test_g(self):\n        assert g()\n"
+        ),
+    }
+    left = after(files, delete(files, "m.py::f", hide=("tests/test_f.py::Case::test_f",)))
+    assert left["tests/test_g.py"] == files["tests/test_g.py"]
+    assert "tests/test_f.py" not in left

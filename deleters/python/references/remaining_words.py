@@ -66,6 +66,10 @@ class RemainingWords:
         chosen = (words for path, words in self._counts.items() if self._codebase.is_test(path) is of_tests)
         return frozenset().union(*(words.removed for words in chosen))
 
+    def removed_in(self, path: str) -> frozenset[str]:
+        """The words of the removed code of one file."""
+        return self._counts[path].removed if path in self._counts else frozenset()
+
     def is_used(self, word: str, most: int = 1, *, without: str = "") -> bool:
         """Whether a word stands in the code that stays more often than ``most`` times, but for the file ``without``."""
         left = most

@@ -11,6 +11,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import RemainingWords
 from excise.deleters.python.references.unused_code import is_reached_from_elsewhere
+from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
 _AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|__")
@@ -55,8 +56,11 @@ def _unused(
     remover: DependentRemover, plan: FilePlan, words: RemainingWords, names: Collection[str]
 ) -> Iterator[tuple[int, int]]:
     """The spans of definitions and assignments of a file that nothing uses any more."""
+    own = words.removed_in(plan.path)
     for symbol in plan.module.symbols:
         if symbol.name not in names or not _is_helper(remover, symbol, plan):
+            continue
+        if not _was_used(remover, plan.path, symbol.name, own, _is_found_by_name(symbol)):
             continue
         if _is_unused(remover, plan, words, symbol.name, _is_found_by_name(symbol)):
             yield symbol.start, symbol.end
@@ -70,8 +74,21 @@ def _unused(
             continue
         if binding.klass and not remover.uses.has_known_bases(plan.path, binding.klass):
             continue
+        if not _was_used(remover, plan.path, binding.name, own, bool(binding.klass)):
+            continue
         if _is_unused(remover, plan, words, binding.name, bool(binding.klass)):
             yield binding.start, binding.end
+
+
+def _was_used(remover: DependentRemover, path: str, name: str, own: Collection[str], is_found_by_name: bool) -> bool:
+    """Whether removed code may have used a name of a file: its own code, importers, or those that find it by name.
+
+    A word of another file that is equal by chance says nothing: what nobody used before stays.
+    """
+    if name in own or is_found_by_name or path.rpartition("/")[2] == "conftest.py":
+        return True
+    is_imported = remover.uses.is_named_from(path, name) or any(True for _ in remover.uses.star_importers(path))
+    return is_imported or any(True for _ in remover.uses.attribute_reads(path, name))
 
 
 def _is_unused(
@@ -92,10 +109,25 @@ def _is_helper(remover: DependentRemover, symbol: Symbol, plan: FilePlan) -> boo
         return False
     if any("autouse" in d or "hookimpl" in d or "register" in d for d in symbol.decorators):
         return False
+    if symbol.kind is SymbolKind.CLASS and _is_test_case(remover, symbol):
+        return False
     owner = symbol.qualname.rpartition(".")[0]
     if symbol.kind is SymbolKind.METHOD:
         return remover.uses.has_known_bases(symbol.path, owner)
     return symbol.kind in {SymbolKind.FUNCTION, SymbolKind.CLASS} and not owner
+
+
+def _is_test_case(remover: DependentRemover, symbol: Symbol) -> bool:
+    """Whether a class is one of unittest's cases, which are collected whatever their names are."""
+    pending, seen = [Entity(symbol.path, symbol.qualname)], set[Entity]()
+    while pending:
+        entity = pending.pop()
+        bases = remover.uses.resolver.scope(entity.path).bases.get(entity.qualname, ())
+        if any(base.endswith("TestCase") for base in bases):
+            return True
+        pending += [each for each in remover.uses.resolver.bases(entity) if each not in seen]
+        seen.update(pending)
+    return False
 
 
 def _is_found_by_name(symbol: Symbol) -> bool:
