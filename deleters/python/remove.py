@@ -29,6 +29,7 @@ from excise.deleters.python.references.dependent_paths import (
     remove_paths,
 )
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.documents import documents_without
 from excise.deleters.python.references.entry_points import (
     SETUP,
     LostNames,
@@ -38,7 +39,7 @@ from excise.deleters.python.references.entry_points import (
 )
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
-from excise.deleters.python.references.mentions import documents_without, gone_names, remove_mentions
+from excise.deleters.python.references.mentions import gone_names, remove_mentions
 from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
@@ -122,8 +123,9 @@ class Removal:
             remove_from_setup(self.remover.plan(SETUP), lost)
         names = gone_names(self.remover, [*gone, *helpers])
         remove_mentions(self.remover, names)
-        changed = {**changed_files(self.remover), **documents_without(self.remover, names)}
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
+        documents = documents_without(self.remover, [*gone, *helpers], [i for i, _ in aliases], names.names)
+        changed = {**changed_files(self.remover), **documents}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         entry_points: list[tuple[str, str]] = []
         for path, after in without_entry_points(self.codebase.manifests, lost).items():

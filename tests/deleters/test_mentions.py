@@ -50,19 +50,3 @@ def test_names_that_something_else_has_and_plain_words_stay() -> None:
     assert left["n.py"] == files["n.py"]
     assert left["o.py"] == "x = 1\n"
     assert left["p.py"] == "# as ``total``\nx = 1\ny = 2\n"
-
-
-def test_documents_do_not_ask_for_docstrings_that_are_gone() -> None:
-    rest = ".. autofunction:: pkg.m.other\n\ngone_by() is fast.\n"
-    files = {
-        "pkg/__init__.py": "",
-        "pkg/m.py": GONE + "def other():\n    return 1\n",
-        "docs/api.rst": f"API\n===\n\n.. autofunction:: pkg.m.gone_by\n   :noindex:\n\n{rest}",
-        "docs/m.md": "# m\n\n::: pkg.m.gone_by\n",
-    }
-    entries = ".. autofunction:: pkg.m.other\n{}\n\nMore\n====\n"
-    files["docs/more.rst"] = entries.format(".. autofunction:: pkg.m.gone_by\n")
-    left = after(files, delete(files, "pkg/m.py::gone_by"))
-    assert left["docs/more.rst"] == entries.format(""), "a heading keeps the blank lines above it"
-    assert left["docs/api.rst"] == f"API\n===\n\n{rest}"
-    assert left["docs/m.md"] == "# m\n"

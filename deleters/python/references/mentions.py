@@ -1,8 +1,7 @@
-"""Mentions of removed code in comments and docstrings that stay, and in the reference part of documents.
+"""Mentions of removed code in comments and docstrings that stay.
 
 A sentence that names what is gone goes, and so does an item of a list that begins with the name. Nothing else of the
-text changes but its line breaks. The first paragraph of a docstring stays: it says what the code that stays does. Of
-documents, only directives go that ask for the docstring of what is gone.
+text changes but its line breaks. The first paragraph of a docstring stays: it says what the code that stays does.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, words_of
-from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, parse_tree
 from excise.types import Symbol, SymbolKind
 
@@ -35,16 +33,10 @@ _DIRECTIVE = re.compile(
     r"#\s*(fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|nosec|!|-\*-)\b|#!|#:"
 )
 _ITEM = r"^(\s*)(?:[-*+•]\s+|\.\.\s+\w+::\s*)(?::\w+(?::\w+)?:)?[`*]{{0,2}}[~.]?(?:[\w.]+\.)?(?:{names})\b"
-_REFERENCE = re.compile(
-    r"^(?P<indent>[ \t]*)(?:\.\.\s+auto(?:function|class|method|exception|data|attribute|module)::|:::)"
-    r"\s+(?P<name>[\w.]+)\s*$"
-)
-"""A directive of Sphinx, or of mkdocstrings, that stands for a docstring."""
 _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _RELATED = re.compile(r"\s*(?:See Also|See also|Related)\s*:?$")
 """The head of a list of related names."""
-_DOCUMENTS = (".rst", ".md", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,59 +274,3 @@ def _relative(lines: Sequence[str]) -> Iterator[str]:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-# ---------------------------------------------------------------------------------------- documents
-def documents_without(remover: DependentRemover, gone: GoneNames) -> dict[str, tuple[bytes, bytes]]:
-    """Path to (content before, content after) of documents, without directives for what is gone."""
-    changed: dict[str, tuple[bytes, bytes]] = {}
-    others = remover.codebase.others
-    for path in sorted(others.paths) if gone.dotted or gone.modules else ():
-        if path.endswith(_DOCUMENTS) and b"::" in (before := others.read(path)):
-            after = _without_directives(before.decode("utf-8", "surrogateescape"), gone).encode(
-                "utf-8", "surrogateescape"
-            )
-            if after != before:
-                changed[path] = (before, after)
-    return changed
-
-
-def is_documented(codebase: PythonCodebase, name: str) -> bool:
-    """Whether a document has the name as a word."""
-    others = codebase.others
-    word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
-    documents = (path for path in others.paths if path.endswith(_DOCUMENTS))
-    return any(word.search(others.read(path)) for path in documents)
-
-
-def _without_directives(text: str, gone: GoneNames) -> str:
-    lines = text.split("\n")
-    found: list[str] = []
-    number = 0
-    while number < len(lines):
-        match = _REFERENCE.match(lines[number])
-        number += 1
-        if match is None or not _names_gone(match["name"], gone):
-            found.append(lines[number - 1])
-            continue
-        end = number
-        while number < len(lines) and (not lines[number].strip() or _indent(lines[number]) > len(match["indent"])):
-            number += 1
-            end = number if lines[number - 1].strip() else end
-        if found and found[-1].strip():  # what stands below stays as far away from what stands above
-            found += lines[end:number]
-        if number == len(lines):
-            while found and not found[-1].strip():
-                found.pop()
-            found.append("")
-    return "\n".join(found)
-
-
-def _names_gone(name: str, gone: GoneNames) -> bool:
-    """Whether a name in a document, which may lack its module, is one of those."""
-    last = name.rpartition(".")[2]
-    if name in gone.modules:
-        return True
-    return last in gone.names and any(
-        f".{dotted}".endswith(f".{name}") or name.endswith(f".{last}") for dotted in gone.dotted
-    )

@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.mentions import is_documented
+from excise.deleters.python.references.documents import is_documented
 from excise.deleters.python.references.remaining_words import RemainingWords, paths_of_words, words_in
 from excise.deleters.python.references.unused_code import is_constant, statement_of_module
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field

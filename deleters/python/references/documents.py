@@ -1,0 +1,235 @@
+"""References to removed code in documents: directives that ask for its docstring.
+
+A section goes that was nothing but such directives, and a page with nothing else, together with the entries of tables
+of contents that name it. The rest of documents stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from posixpath import dirname, relpath
+
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.types import Symbol, SymbolKind, name_in_file, path_of
+
+MAX_PROSE = 400
+"""Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
+_DOCUMENTS = (".rst", ".md", ".txt")
+_CONTENTS = ("mkdocs.yml", "mkdocs.yaml")
+_REFERENCE = re.compile(
+    r"^(?P<indent>[ \t]*)(?:\.\.\s+auto(?:function|class|method|exception|data|attribute|module)::|:::)"
+    r"\s+(?P<name>[\w.]+)\s*$"
+)
+"""A directive of Sphinx, or of mkdocstrings, that stands for a docstring."""
+_MODULE = re.compile(r"^\.\.\s+(?:current)?module::\s+([\w.]+)\s*$")
+"""A directive that says in which module the names below are."""
+_FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):")
+"""What a page has around its content."""
+_RULE = re.compile(r"([^\w\s])\1{2,}\s*$")
+_MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
+"""The beginning of what is no running text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of what is gone."""
+
+    dotted: frozenset[str]
+    """With their modules and classes."""
+    unique: frozenset[str]
+    """Without them: those that nothing else has."""
+
+    def has(self, name: str, module: str) -> bool:
+        """Whether a directive's name, below one for a module, is one of these; it may lack a part, or have another."""
+        if name in self.dotted or (module and f"{module}.{name}" in self.dotted):
+            return True
+        last = name.rpartition(".")[2]
+        return last in self.unique and any(
+            f".{dotted}".endswith(f".{name}") or (name != last and dotted.endswith(f".{last}"))
+            for dotted in self.dotted
+        )
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading with the lines below it, up to the next heading."""
+
+    level: str
+    """The mark of the heading: sections are nested in the order in which their marks first occur; empty for the top."""
+    heading: list[str]
+    lines: list[str]
+    has_lost: bool = False
+    """Whether a directive is gone from it."""
+
+
+def documents_without(
+    remover: DependentRemover, gone: Iterable[Symbol], aliases: Collection[str], unique: Collection[str]
+) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to (content before, content after) of documents without directives for what is gone; ``None``: no page left.
+
+    ``gone`` are removed definitions, ``aliases`` the ids of removed names that assignments bound, ``unique`` the names
+    that nothing which stays has, without classes and modules.
+    """
+    names = _Names(_dotted_names(remover, gone, aliases), frozenset(unique))
+    changed: dict[str, tuple[bytes, bytes | None]] = {}
+    others = remover.codebase.others
+    for path in sorted(others.paths) if names.dotted else ():
+        if path.endswith(_DOCUMENTS) and b"::" in (before := others.read(path)):
+            text = before.decode("utf-8", "surrogateescape")
+            after = _without_directives(text, names)
+            if after != text:
+                changed[path] = (before, after.encode("utf-8", "surrogateescape") if after else None)
+    pages = {path for path, (_, after) in changed.items() if after is None}
+    for path in sorted(others.paths - pages) if pages else ():
+        if path.endswith((*_DOCUMENTS, *_CONTENTS)):
+            before = others.read(path)
+            known = changed.get(path, (before, before))[1] or b""
+            left = _without_entries(known, {_entry(path, page) for page in pages})
+            if left != known:
+                changed[path] = (before, left)
+    return changed
+
+
+def is_documented(codebase: PythonCodebase, name: str) -> bool:
+    """Whether a document has the name as a word."""
+    others = codebase.others
+    word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+    documents = (path for path in others.paths if path.endswith(_DOCUMENTS))
+    return any(word.search(others.read(path)) for path in documents)
+
+
+def _dotted_names(remover: DependentRemover, gone: Iterable[Symbol], aliases: Collection[str]) -> frozenset[str]:
+    """The dotted names of what is gone, and of what is in it; of other definitions of the same name one may stay."""
+    name_of = remover.codebase.names.name_of
+    found = {f"{name_of(path_of(each))}.{name_in_file(each)}" for each in aliases}
+    for symbol in gone:
+        module = name_of(symbol.path)
+        for inner in remover.codebase.modules[symbol.path].symbols:
+            if symbol.start <= inner.start and inner.end <= symbol.end and "#" not in inner.qualname:
+                found.add(f"{module}.{inner.qualname}" if inner.qualname else module)
+        if symbol.kind is SymbolKind.MODULE:
+            found.add(module)
+    return frozenset(found) | _offered_names(remover, found)
+
+
+def _offered_names(remover: DependentRemover, gone: Collection[str]) -> frozenset[str]:
+    """The names by which packages offered what is gone: ``pkg.name`` for ``pkg.module.name``."""
+    found = set()
+    for lost in remover.lost:
+        whole = remover.imported_from(lost)
+        if whole != lost and f"{remover.codebase.names.name_of(whole.path)}.{whole.qualname}" in gone:
+            found.add(f"{remover.codebase.names.name_of(lost.path)}.{lost.qualname}")
+    return frozenset(found)
+
+
+# ---------------------------------------------------------------------------------------- directives
+def _without_directives(text: str, names: _Names) -> str:
+    """A document without directives for these names, and what they leave empty; empty if it says nothing any more."""
+    module = ""
+    sections = list(_sections(text.split("\n")))
+    for section in sections:
+        lines, section.lines = section.lines, []
+        number = 0
+        while number < len(lines):
+            line = lines[number]
+            number += 1
+            if found := _MODULE.match(line):
+                module = found[1]
+            match = _REFERENCE.match(line)
+            if match is None or not names.has(match["name"], module):
+                section.lines.append(line)
+                continue
+            section.has_lost = True
+            end = number
+            while number < len(lines) and (not lines[number].strip() or _indent(lines[number]) > len(match["indent"])):
+                number += 1
+                end = number if lines[number - 1].strip() else end
+            if section.lines and section.lines[-1].strip():  # what is below stays as far from what is above
+                section.lines += lines[end:number]
+    if not any(section.has_lost for section in sections):
+        return text
+    left = _not_emptied(sections)
+    if not any(_says_something(section.lines) for section in left):
+        return ""
+    return "\n".join(line for section in left for line in (*section.heading, *section.lines)).rstrip() + "\n"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _sections(lines: list[str]) -> Iterator[_Section]:
+    current = _Section("", [], [])
+    number = 0
+    while number < len(lines):
+        level, length = _heading_at(lines, number)
+        if not level:
+            current.lines.append(lines[number])
+            number += 1
+            continue
+        yield current
+        current = _Section(level, lines[number : number + length], [])
+        number += length
+    yield current
+
+
+def _heading_at(lines: list[str], number: int) -> tuple[str, int]:
+    """The mark and the number of lines of the heading that begins at a line; an empty mark if there is none."""
+    line = lines[number]
+    if found := re.match(r"(#{1,6})\s+\S", line):
+        return found[1], 1
+    following = lines[number + 1 : number + 3]
+    if _is_rule(line) and len(following) == 2 and following[0].strip() and following[1].rstrip() == line.rstrip():
+        return line[0] * 2, 3
+    is_title = bool(line.strip()) and not line[0].isspace() and not _MARK.match(line) and not _is_rule(line)
+    if is_title and following and _is_rule(following[0]) and len(following[0].rstrip()) >= len(line.rstrip()):
+        return following[0][0], 2
+    return "", 0
+
+
+def _is_rule(line: str) -> bool:
+    return _RULE.match(line) is not None
+
+
+def _not_emptied(sections: list[_Section]) -> list[_Section]:
+    """The sections without those that were nothing but what is gone; those with sections inside them stay."""
+    order = list(dict.fromkeys(section.level for section in sections))
+    left = []
+    for section, following in zip(sections, [*sections[1:], None], strict=True):
+        has_inner = following is not None and order.index(following.level) > order.index(section.level)
+        if section.level and section.has_lost and not has_inner and not _holds_more(section.lines):
+            continue
+        left.append(section)
+    return left
+
+
+def _holds_more(lines: Iterable[str]) -> bool:
+    """Whether a section holds more than a paragraph that introduces it."""
+    rest = [line for line in lines if not _FRAME.match(line.strip())]
+    paragraphs = [each for each in "\n".join(rest).split("\n\n") if each.strip()]
+    is_running = not any(_MARK.match(line) or line.startswith("  ") for line in rest)
+    return len(paragraphs) > 1 or sum(map(len, paragraphs)) > MAX_PROSE or not is_running
+
+
+def _says_something(lines: Iterable[str]) -> bool:
+    return any(line.strip() and not _FRAME.match(line.strip()) for line in lines)
+
+
+# ---------------------------------------------------------------------------------------- contents
+def _entry(path: str, page: str) -> str:
+    """How a document names a page: without its ending, relative to the document; for mkdocs from its folder on."""
+    if path.endswith(_CONTENTS):
+        return page.partition("/")[2] if "/" in page else page
+    return relpath(page, dirname(path) or ".").rpartition(".")[0]
+
+
+def _without_entries(text: bytes, entries: Collection[str]) -> bytes:
+    """A table of contents without the lines that are an entry: ``   name``, ``   Title <name>``, ``- Title: name``."""
+    wanted = "|".join(map(re.escape, sorted(entries)))
+    forms = (rf"[ \t]+(?:{wanted})", rf"[ \t]+[^<>\n]*<(?:{wanted})>", rf"[ \t]*- (?:[^:\n]*: )?(?:{wanted})")
+    line = re.compile(rf"(?:{'|'.join(forms)})[ \t]*\n")
+    lines = text.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    return "".join(each for each in lines if not line.fullmatch(each)).encode("utf-8", "surrogateescape")
