@@ -30,6 +30,7 @@ from excise.deleters.python.references.dependent_paths import (
 )
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.documents import documents_without
+from excise.deleters.python.references.emptied_files import remove_emptied_files
 from excise.deleters.python.references.entry_points import (
     SETUP,
     LostNames,
@@ -115,6 +116,7 @@ class Removal:
         remove_from_unions(self.remover)
         self.hider.clean_up()
         uses += self._drop_unused()
+        remove_emptied_files(self.remover)
         remove_unused_files(self.remover, of_tests=False)
         gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
         helpers = self.remover.removed.helpers

@@ -13,6 +13,7 @@ from excise.deleters.edits.byte_edits import Edit
 Span = tuple[int, int]
 
 _AFTER = re.compile(rb"[ \t]*,?[ \t]*(#[^\r\n]*)?\r?(\n|\Z)")
+_COMMENT = re.compile(rb"[ \t]*#(?!.*\b(?:noqa|fmt|type):)")
 _COMMA = re.compile(rb"\s*,")
 _TUPLES = frozenset({"tuple", "expression_list"})
 _IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
@@ -69,9 +70,9 @@ def _runs(elements: list[Node], gone: Collection[Span]) -> list[_Run]:
 
 
 def _remove_run(source: bytes, run: _Run) -> list[Edit]:
-    lines = [_own_lines(source, e) for e in run.gone]
-    if None not in lines:
-        return [edit for edit in lines if edit is not None]
+    lines = [edit for e in run.gone if (edit := _own_lines(source, e)) is not None]
+    if len(lines) == len(run.gone):
+        return _with_headings(source, lines)
     first, last = run.gone[0], run.gone[-1]
     if run.after is not None:
         return [_leading(source, run, first, last, run.after)]
@@ -79,6 +80,23 @@ def _remove_run(source: bytes, run: _Run) -> list[Edit]:
     if b"#" in source[before.end_byte : first.start_byte]:
         return [Edit(first.start_byte, _past_comma(source, last))]
     return [Edit(before.end_byte, last.end_byte)]
+
+
+def _with_headings(source: bytes, lines: list[Edit]) -> list[Edit]:
+    """Edits that remove lines, and the comments above them that head no other lines."""
+    starts = [_comment_start(source, edit.start) for edit in lines]
+    headed = [number for number, edit in enumerate(lines) if starts[number] < edit.start]
+    following = source[lines[-1].end :].split(b"\n", 1)[0].strip()
+    if headed and following and not following.startswith((b"#", b")", b"]", b"}")):
+        starts[headed[-1]] = lines[headed[-1]].start  # it heads what follows, too
+    return [Edit(start, edit.end) for start, edit in zip(starts, lines, strict=True)]
+
+
+def _comment_start(source: bytes, start: int) -> int:
+    """Where the comment lines directly above a line begin; that line if there are none."""
+    while (line := source.rfind(b"\n", 0, max(start - 1, 0)) + 1) < start and _COMMENT.match(source, line, start):
+        start = line
+    return start
 
 
 def _own_lines(source: bytes, element: Node) -> Edit | None:

@@ -75,6 +75,21 @@ class DependentRemover:
         plan = self.plans.get(path)
         return plan is not None and plan.is_removed(start, end)
 
+    def is_imported(self, path: str) -> bool:
+        """Whether an import that stays is one of this file, or of something in it."""
+        if path not in self.uses.imported:
+            return False
+        resolver = self.uses.resolver
+        for other, module in self.codebase.modules.items():
+            plan = self.plans.get(other)
+            for record in module.imports:
+                if plan is not None and (record in plan.clauses or plan.is_removed(record.start, record.end)):
+                    continue
+                target = resolver.imported(other, record) if record.name != "*" else None
+                if any(each is not None and each.path == path for each in (resolver.module_of(other, record), target)):
+                    return True
+        return False
+
     def is_script(self, path: str) -> bool:
         """Whether a file is a script that defines no removed code; like documentation, it is not changed."""
         return path not in self._defining and self.uses.is_script(path)

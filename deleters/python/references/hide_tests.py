@@ -223,7 +223,7 @@ class TestHider:
     def _empty_file(self, path: str) -> None:
         plan = self.remover.plan(path)
         name = path.rpartition("/")[2]
-        if plan.deleted or name in {"conftest.py", "__init__.py"} or self._is_imported(path):
+        if plan.deleted or name in {"conftest.py", "__init__.py"} or self.remover.is_imported(path):
             return
         left = [s for s in plan.module.symbols if s.qualname and not plan.is_removed(s.start, s.end)]
         bound = [b for b in plan.module.bindings if not b.klass and not plan.is_removed(b.start, b.end)]
@@ -237,21 +237,6 @@ class TestHider:
         imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in imports)
         if not (has_tests or doctests or assigned or imported):
             plan.deleted = True
-
-    def _is_imported(self, path: str) -> bool:
-        """Whether an import that stays is one of this file, or of something in it."""
-        if path not in self.uses.imported:
-            return False
-        resolver = self.uses.resolver
-        for other, module in self.codebase.modules.items():
-            plan = self.remover.plans.get(other)
-            for record in module.imports:
-                if plan is not None and (record in plan.clauses or plan.is_removed(record.start, record.end)):
-                    continue
-                target = resolver.imported(other, record) if record.name != "*" else None
-                if any(each is not None and each.path == path for each in (resolver.module_of(other, record), target)):
-                    return True
-        return False
 
 
 def _is_test_function(symbol: Symbol) -> bool:

@@ -186,6 +186,7 @@ def used_names(source: bytes) -> frozenset[str]:
     return frozenset(used)
 
 
+_TYPE_VARIABLE = re.compile(rb"=\s*(?:\w+\.)?(?:TypeVar|ParamSpec|TypeVarTuple)\(")
 _NAMED_TYPES = frozenset({b"TypeVar", b"NewType"})
 """Functions whose first argument is the name that their result is bound to."""
 
@@ -213,8 +214,8 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     """Remove constants of a source file that only the removed code used: dead, they would tell how it worked.
 
     Returns (id, source text) of each. A constant is a name that one statement at module level binds to data, or to what
-    such a function makes of it (:data:`_MAKERS`). It must be private, since its name says so or ``__all__`` leaves it
-    out, or in capitals without ``__all__``, and replaced by no test.
+    such a function makes of it (:data:`_MAKERS`). It must be a type variable, or private, since its name says so or
+    ``__all__`` leaves it out, or in capitals without ``__all__``, and replaced by no test.
     """
     if plan.deleted or not plan.is_changed:
         return ()
@@ -226,6 +227,9 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     for binding in module.bindings:
         name = binding.name
         is_private = name.startswith("_") or (module.has_all and bool(exported) and name not in exported)
+        is_private |= (
+            name not in exported and _TYPE_VARIABLE.search(module.source, binding.start, binding.end) is not None
+        )
         if not is_private and not module.has_all and name.isupper():
             is_private = not any(True for _ in uses.replacements_of(plan.path, name))
         if binding.klass or not is_private or names.count(name) != 1 or name.startswith("__"):

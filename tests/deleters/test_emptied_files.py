@@ -1,0 +1,36 @@
+"""Source files in which a removal leaves nothing go as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_remove_details import after, delete
+
+GONE = "def gone_by(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "is_left"),
+    [
+        ('"""Text."""\n\nfrom __future__ import annotations\n\nimport re\n\n', "pkg/m.py", False),
+        (
+            "from typing import TypeVar\n\nKind = TypeVar('Kind', int, str)\n\n__all__ = ['gone_by']\n\n",
+            "pkg/m.py",
+            False,
+        ),
+        ("LIMIT = 1\n\n", "pkg/m.py", True),
+        ("from pkg.other import thing\n\n\ndef other():\n    return thing\n\n\n", "pkg/m.py", True),
+        ('"""Text."""\n\n', "pkg/__init__.py", True),
+    ],
+)
+def test_a_file_without_definitions_goes(before: str, path: str, *, is_left: bool) -> None:
+    source = before + GONE.replace(
+        "(x)", "(x: Kind)" if "Kind" in before else "(x: re.Pattern)" if "re\n" in before else "(x)", 1
+    )
+    files = {"pkg/__init__.py": "", "pkg/other.py": "thing = 1\n", path: source}
+    assert (path in after(files, delete(files, f"{path}::gone_by"))) is is_left
+
+
+def test_a_file_that_something_imports_stays() -> None:
+    files = {"pkg/__init__.py": "from . import m\n", "pkg/m.py": GONE}
+    assert after(files, delete(files, "pkg/m.py::gone_by"))["pkg/m.py"] == ""
