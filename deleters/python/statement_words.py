@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.python.deletion_builder import require_python
+from excise.deleters.python.function_data import function_data
 from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
@@ -38,6 +39,10 @@ class PythonWords:
                 text = module.source[binding.start : binding.end].decode("utf-8", "replace")
                 found.setdefault(name, text)
         return found
+
+    def data(self, module: Module, symbol: Symbol) -> Sequence[str]:
+        """Tables, alphabets and lists of numbers."""
+        return function_data(module, symbol)
 
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
         """Where the imports of the file lead to."""

@@ -215,11 +215,11 @@ def lines_by_symbol(needs: Iterable[Need], shown: Sequence[Symbol]) -> dict[str,
     by_place: dict[str, list[Need]] = defaultdict(list)
     for need in needs:
         if need.given is GivenBy.DETAILS:
-            by_place[_place(need.owner, shown)].append(need)
+            by_place[place_of(need.owner, shown)].append(need)
     return {place: list(_lines(own)) for place, own in by_place.items()}
 
 
-def _place(owner: str, shown: Sequence[Symbol]) -> str:
+def place_of(owner: str, shown: Sequence[Symbol]) -> str:
     """The shown symbol below which a detail of ``owner`` stands: itself, what is around it, or one of its file."""
     ids = [symbol.symbol_id for symbol in shown]
     path, qualname = path_of(owner), name_in_file(owner)

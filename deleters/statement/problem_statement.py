@@ -35,7 +35,7 @@ from excise.deleters.statement.descriptions import (
     quoted,
     without_example,
 )
-from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, related_code
+from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, place_of, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.offered_names import also_importable
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
@@ -139,10 +139,13 @@ def write_statement(
         )
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    located = locate(needs, written({}), related_code(codebase, deletion), codebase) if needs else []
+    partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed
+    data = _data_lines(codebase, [s for s in removed if s.symbol_id not in partly], listed, words, written({}))
+    located = locate(needs, written(data), related_code(codebase, deletion), codebase) if needs else []
+    details = lines_by_symbol(located, listed)
     spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
     return Statement(
-        text=written(lines_by_symbol(located, listed)),
+        text=written({place: [*details.get(place, ()), *data.get(place, ())] for place in {**details, **data}}),
         interface="\n".join(dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)),
         needs=tuple(located),
         described_share=share,
@@ -278,6 +281,21 @@ def _missing(
     if any(HAS_PLACEHOLDER.search(line) for each in details.values() for line in each):
         lines.append(f"\nIn texts and messages, `{FILLED_IN}`, `{{name}}` and `%s` stand for what is filled in.")
     return "\n".join(lines)
+
+
+def _data_lines(
+    codebase: Codebase, removed: Sequence[Symbol], listed: Sequence[Symbol], words: StatementWords, told: str
+) -> dict[str, list[str]]:
+    """Id of a listed definition to the line with the data of the removed functions that stands below it."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for symbol in dict.fromkeys(inner for each in removed for inner in _with_members(codebase, each)):
+        data = words.data(codebase.modules[symbol.path], symbol)
+        found[place_of(symbol.symbol_id, listed)].update({text: None for text in data if text not in told})
+    return {
+        place: ["- Data that it uses: " + ", ".join(f"`{text}`" for text in texts) + "."]
+        for place, texts in found.items()
+        if texts
+    }
 
 
 def _detail_lines(lines: Sequence[str]) -> str:

@@ -250,3 +250,11 @@ def test_tests_that_name_removed_code_are_hidden() -> None:
     assert "test_m.py::test_fails" in deletion.hidden
     assert "-def test_fails():" in deletion.hide_patch
     assert "-def test_other():" not in deletion.hide_patch
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "expected"), [("\n", "\n", "\n"), ("", "", ""), ("\n", "", "\n"), ("", "\n", "\n")]
+)
+def test_a_clause_goes_with_the_blank_lines_on_one_of_its_sides(above: str, below: str, expected: str) -> None:
+    first, last = "    if a:\n        b = 1\n", "    elif out:\n        b = 3\n    return b\n"
+    assert left(f"{first}{above}    elif gone(b):\n        b = 2\n{below}{last}") == first + expected + last

@@ -298,7 +298,10 @@ def _arm(plan: FilePlan, owner: Node) -> Iterator[tuple[int, int, bytes | None, 
     if owner.type in _CLAUSES:
         if owner.type == "case_clause" and _number_of(owner, "case_clause") == 1:
             return
-        yield _line_start(plan, owner.start_byte), _next_line(plan, owner.end_byte), b"", owner
+        start, end = _line_start(plan, owner.start_byte), _next_line(plan, owner.end_byte)
+        if plan.source[end:].split(b"\n", 1)[0].strip() == b"":  # what is below stays as far from what is above
+            start = len(plan.source[:start].rstrip()) + 1
+        yield start, end, b"", owner
         return
     consequence = owner.child_by_field_name("consequence")
     alternatives = owner.children_by_field_name("alternative")

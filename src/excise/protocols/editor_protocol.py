@@ -62,6 +62,10 @@ class StatementWords(Protocol):
         """
         ...
 
+    def data(self, module: Module, symbol: Symbol) -> Sequence[str]:
+        """The literals in a function's code that are data which nobody could know, such as tables."""
+        ...
+
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
         """Whether a name of a file is known to stand for a definition that is in none of the files ``own``."""
         ...

@@ -1,7 +1,9 @@
-"""What a problem statement tells of a removed class: its data, and the private methods that its base class calls."""
+"""What a problem statement tells of removed code: the data of classes and functions, and the private methods of a class
+that its base class calls."""
 
 from __future__ import annotations
 
+import pytest
 from tests.deleters.planned_deletions import REPO, delete_symbol
 
 from excise.deleters.statement.problem_statement import write_statement
@@ -63,3 +65,25 @@ def test_a_removed_class_is_told_with_its_data_and_what_its_base_class_calls() -
     assert "_seen" not in text
     assert "_helper" not in text
     assert "noqa" not in text
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("    table = 'TRWAGMYFPDXBNJZSQVHLCKE'\n    a = table[x % 23]\n    return a\n", "`'TRWAGMYFPDXBNJZSQVHLCKE'`"),
+        ("    a = {'X': 0, 'Y': 1}\n    b = (7, 9, -10)\n    return a, b, x\n", "`{'X': 0, 'Y': 1}`, `(7, 9, -10)`"),
+        ("    a = [(1, 'a'), (2, 'b'), (3, 'c')]\n    b = x\n    return a, b\n", "`[(1, 'a'), (2, 'b'), (3, 'c')]`"),
+        ("    a = re.compile('[ABCDEFGHIJ]')\n    b = x\n    return a.match(b)\n", ""),
+        ("    a = (0, 1, 2)\n    b = {'X': x, 'Y': 1}\n    return a, b, 'a text of words'\n", ""),
+        ("    if x:\n        raise ValueError('TRWAGMYFPDXBNJZSQVHLCKE')\n    a = 1\n    return a\n", ""),
+        ("    return [7, 9, 10, 5][x]\n", ""),
+        ("    if x:\n        a = 1\n        b = a\n    return {'a': 1, 'b': 2}\n", ""),
+    ],
+)
+def test_data_in_functions_is_told(body: str, told: str) -> None:
+    source = f'import re\n\n\ndef letter(x):\n    """The letter that proves it."""\n{body}'
+    test = "from m import letter\n\n\ndef test_letter():\n    assert letter(1) == 2\n"
+    codebase, tests = PythonCodebase.from_texts({"m.py": source, "test_m.py": test}), ("test_m.py::test_letter",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::letter", tests), REPO, tests).text
+    lines = [line for line in text.splitlines() if line.startswith("- Data that it uses")]
+    assert lines == ([f"- Data that it uses: {told}."] if told else [])

@@ -1,0 +1,71 @@
+"""Data in the code of functions that nobody could know: tables, alphabets, weights."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from excise.extractors.python.needs.test_uses import Function, last_name, parsed
+from excise.protocols import Module
+from excise.types import Symbol
+
+MIN_LOC = 4
+"""Number of lines of a function from which on its data is not its code."""
+MAX_DATA = 300
+"""Number of characters of a literal up to which it is told."""
+MAX_LITERALS = 5
+"""Maximum number of literals of one function."""
+MIN_ELEMENTS, MIN_PAIRS = 3, 2
+"""Number of elements of a list, and of entries of a dictionary, from which on it is a table."""
+MIN_ALPHABET = 8
+"""Number of characters of a text from which on it may be an alphabet."""
+_TEXT_CALLS = frozenset({"compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer", "format"})
+"""Functions whose arguments are patterns and templates: how code works, not what it knows."""
+
+
+def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
+    """The literals of a function's code that are data, as they could be written; without functions inside it."""
+    tree = parsed(module.source) if symbol.is_callable and symbol.loc >= MIN_LOC else None
+    if tree is None:
+        return ()
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if (first, node.end_lineno) == (symbol.start_line, symbol.end_line):
+                found = dict.fromkeys(ast.unparse(each) for each in _data_in(node.body))
+                return [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
+    return ()
+
+
+def _data_in(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    for node in body:
+        is_text = isinstance(node, ast.Call) and last_name(node.func) in _TEXT_CALLS
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_text or is_docstring or isinstance(node, Function | ast.Raise | ast.Assert | ast.JoinedStr):
+            continue
+        if isinstance(node, ast.Return) and node.value is not None and _is_table(node.value):
+            continue  # the answer itself
+        if _is_table(node):
+            yield node
+        else:
+            yield from _data_in(list(ast.iter_child_nodes(node)))
+
+
+def _is_table(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(value=str(text)):
+            is_dense = len(set(text)) > 0.8 * len(text) and not any(map(str.isspace, text))
+            return len(text) >= MIN_ALPHABET and is_dense and (not text.islower() or len(text) > 2 * MIN_ALPHABET)
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+            is_told = any(not isinstance(each, ast.Constant) or each.value not in {0, 1, 2} for each in elements)
+            return len(elements) >= MIN_ELEMENTS and is_told and all(map(_is_literal, elements))
+        case ast.Dict(keys=keys, values=values):
+            return len(keys) >= MIN_PAIRS and all(each is not None and _is_literal(each) for each in (*keys, *values))
+    return False
+
+
+def _is_literal(node: ast.AST) -> bool:
+    if isinstance(node, ast.List | ast.Tuple):
+        return all(map(_is_literal, node.elts))
+    inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, str | int | float | bytes)
