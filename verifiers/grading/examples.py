@@ -1,9 +1,10 @@
 """Examples of what removed code does, for statements: calls with the original's results.
 
 They are calls that the tests do not make. Where none of these reaches what a test reaches (a path through the code, a
-word that it looks for), a call of a test is shown, but never more than one of three. Calls made of words that the tests
-use are preferred: values are varied at random, and a reader wonders about ``'ction web service'``. An exception that
-neither the statement names nor a call of the tests raises comes of such values, and is no example.
+word that it looks for, a kind of result or argument), a call of a test is shown, but never more than one of three.
+Calls made of words that the tests use are preferred: values are varied at random, and a reader wonders about ``'ction
+web service'``. An exception that neither the statement names nor a call of the tests raises comes of such values, and
+is no example.
 """
 
 from __future__ import annotations
@@ -26,6 +27,18 @@ _RAISES = "raises "
 _NOTHING = "None"
 """Outcome that tells little: one example of it is enough."""
 _WORD = re.compile(r"[^\W\d]+|-?\d+")
+_ALONE = frozenset({"True", "False", "None", "''", "b''", "[]", "{}", "()", "set()"})
+"""Results that are kinds of their own."""
+_SPECIAL = {
+    "characters outside ASCII": re.compile(r"[^\x00-\x7f]|\\[xuU][0-9a-f]{2}"),
+    "an empty argument": re.compile(r"[(,=] ?b?(?:''|\[\]|\{\}|\(\))[,)]"),
+    "None": re.compile(r"\bNone\b"),
+    "bytes": re.compile(r"\bb['\"]"),
+    "a negative number": re.compile(r"[(,=\[] ?-\d"),
+    "a fraction": re.compile(r"\d\.\d"),
+    "a nested list": re.compile(r"\[[\[(]"),
+}
+"""What is special about arguments, by how they are written."""
 _SANDBOX = re.compile(r"/testbed/|/tmp/")
 """Paths of the sandbox in which calls were recorded."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -40,7 +53,7 @@ class Example(NamedTuple):
     outcome: str
     """The result or exception."""
     reached: frozenset[str]
-    """What of the removed code the call reaches, of what calls of the tests reach."""
+    """What of the removed code the call reaches, and its traits, of those that calls of the tests have."""
     strangeness: tuple[int, int] = (0, 0)
     """Numbers of its words and numbers that are in no call of the tests, and of calls before the one that is shown."""
 
@@ -71,7 +84,9 @@ def examples_of(
     replayed = behaviour.replayed
     if replayed is None:
         return {}
-    wanted = frozenset[str]().union(*(replayed.reached.get(call, ()) for call, *_ in replayed.recorded))
+    wanted = frozenset[str]().union(
+        *(replayed.reached.get(call, frozenset()) | _traits(call, result) for call, result, _ in replayed.recorded)
+    )
     made: dict[str, list[Example]] = defaultdict(list)
     tested: dict[str, list[Example]] = defaultdict(list)
     known = {word for call, *_ in replayed.recorded for word in _words(call)}
@@ -79,7 +94,7 @@ def examples_of(
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
         if line and len(line) <= MAX_CHARS and not _SANDBOX.search(line):
-            reached = replayed.reached.get(call, frozenset()) & wanted
+            reached = (replayed.reached.get(call, frozenset()) | _traits(call, outcome)) & wanted
             strangeness = len(_words(call) - known), line.count("; ")
             place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached, strangeness))
 
@@ -122,6 +137,17 @@ def _is_named(example: Example, exceptions: frozenset[str]) -> bool:
 def _words(call: str) -> set[str]:
     """The words of a call, in small letters, and its numbers."""
     return {word.lower() for word in _WORD.findall(call)}
+
+
+def _traits(call: str, outcome: str) -> frozenset[str]:
+    """The kind of a call's result, and what is special about its arguments."""
+    begins = "exception" if outcome.startswith(_RAISES) else outcome if outcome in _ALONE else _kind(outcome)
+    return frozenset({f"gives {begins}", *(f"has {name}" for name, form in _SPECIAL.items() if form.search(call))})
+
+
+def _kind(outcome: str) -> str:
+    """The kind of a literal, by its first character: a number, a text, a list."""
+    return "number" if outcome[:1].isdigit() or outcome[:1] == "-" else outcome[:1].replace('"', "'")
 
 
 def _covering(examples: Sequence[Example], covered: frozenset[str] = frozenset()) -> list[Example]:

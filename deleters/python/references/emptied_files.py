@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posixpath import dirname
+
 from tree_sitter import Node
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
@@ -10,13 +12,19 @@ from excise.extractors.python.analysis.grammar import docstring_node, parse_tree
 
 
 def remove_emptied_files(remover: DependentRemover) -> None:
-    """Plan the removal of files of the sources that lose their last definition, and that nothing imports any more.
+    """Plan the removal of modules of packages that lose their last definition, and that nothing imports any more.
 
-    What is left of them is a docstring, and imports from ``__future__``; the files of packages stay.
+    What is left of them is a docstring, and imports from ``__future__``. The ``__init__`` of a package stays.
     """
     for path, plan in sorted(remover.plans.items()):
-        is_source = not remover.codebase.is_test(path) and not path.endswith("__init__.py")
-        if not is_source or plan.deleted or not plan.lost_names or remover.is_imported(path):
+        is_packaged = f"{dirname(path)}/__init__.py" in remover.codebase.modules and not path.endswith("__init__.py")
+        if (
+            not is_packaged
+            or remover.codebase.is_test(path)
+            or plan.deleted
+            or not plan.lost_names
+            or remover.is_imported(path)
+        ):
             continue
         if not any(map(_holds_something, _without_docstring(parse_tree(words_of(plan).after).root_node))):
             plan.deleted = True
