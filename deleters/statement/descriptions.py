@@ -171,7 +171,7 @@ def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
         return f"As `{found.owner}` says:", _without_placeholders(found.text)
     inside = body_comments(codebase, symbol)
     if inside:
-        return "Comments in its code:", f"{own}\n\n{inside}".strip()
+        return ("", f"{own}\n\nComments in its code:\n\n{inside}") if own else ("Comments in its code:", inside)
     name = symbol.name.partition("#")[0]
     base = overridden(codebase, symbol) if found is None and not own else None
     owner = found.owner if found is not None else base.qualname if base is not None else ""
@@ -242,7 +242,7 @@ def body_comments(codebase: Codebase, symbol: Symbol) -> str:
     code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
     paragraphs: list[str] = []
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
-        texts = [line.strip().lstrip("#/").strip() for line in group] if is_comment else []
+        texts = [line.strip().lstrip("#/").removeprefix(":").strip() for line in group] if is_comment else []
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
         if said and not _PLAN.match(said[0]) and not any(map(is_code, said)) and _has_words(" ".join(said), "", 3):
             paragraphs.append("\n".join(said))

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from excise.deleters.patches.git_patches import touched
 from excise.types import Deletion, Visibility, path_of
 
+MAX_FILES = 5
+"""Number of files of tests that are named, where there are two more."""
+
 
 def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Visibility) -> str:
     """The section about the tests ``fail_to_pass`` and all others."""
@@ -29,7 +32,9 @@ def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Vis
 
 def _files(tests: Sequence[str]) -> str:
     files = sorted({path_of(test) for test in tests})
-    return ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
+    shown = files if len(files) <= MAX_FILES + 1 else files[:MAX_FILES]
+    rest = f" and {len(files) - MAX_FILES} more files" if len(files) > len(shown) else ""
+    return ", ".join(f"`{file}`" for file in shown) + rest
 
 
 def _count(number: int, noun: str) -> str:

@@ -58,7 +58,7 @@ def _star_imports(path: str, module: Module, removed: Iterable[str], names: Iter
     listed, gone = " ".join(_ALL.findall(module.source.decode(errors="replace"))), " ".join(removed)
     quoted = ((name, rf"""["']{re.escape(name)}["']""") for name in sorted(names))
     found = [f"`{name}`" for name, pattern in quoted if re.search(pattern, listed) and re.search(pattern, gone)]
-    return [f"- `{path}` offered {', '.join(found)} as well: by its `__all__`."] if found else []
+    return [f"- The `__all__` of `{path}` had {', '.join(found)}."] if found else []
 
 
 def _code_in(lines: Iterable[str], module: Module) -> list[str]:

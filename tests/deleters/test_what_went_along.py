@@ -80,7 +80,7 @@ def test_names_in_lists_of_the_same_file_are_said() -> None:
     codebase = PythonCodebase.from_texts(files)
     tests = ("test_m.py::test_m",)
     text = write_statement(codebase, delete_symbol(codebase, "m.py::run", tests), REPO, tests).text
-    assert "- `m.py` offered `run` as well: by its `__all__`." in text
+    assert "- The `__all__` of `m.py` had `run`." in text
     assert "imports and exports" not in text
 
 

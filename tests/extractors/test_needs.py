@@ -134,7 +134,7 @@ def test_placeholders_show_names_conversions_and_formats_but_no_code() -> None:
     codebase = PythonCodebase.from_texts({"bank.py": source, "tests/test_bank.py": f"import bank\n{test}"})
     needs = Python().find_needs(codebase, ("bank.py::f",), ["tests/test_bank.py::test_a"])
     assert {need.template for need in needs if need.template} == {
-        "<{kind!r} at 0x{…:x}, width {y}, … more>", "{0.real:.2f} of …"
+        "<{x.kind!r} at 0x{…:x}, width {y}, … more>", "{0.real:.2f} of …"
     }  # fmt: skip
 
 

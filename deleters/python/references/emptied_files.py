@@ -18,13 +18,8 @@ def remove_emptied_files(remover: DependentRemover) -> None:
     """
     for path, plan in sorted(remover.plans.items()):
         is_packaged = f"{dirname(path)}/__init__.py" in remover.codebase.modules and not path.endswith("__init__.py")
-        if (
-            not is_packaged
-            or remover.codebase.is_test(path)
-            or plan.deleted
-            or not plan.lost_names
-            or remover.is_imported(path)
-        ):
+        is_source = is_packaged and not remover.codebase.is_test(path) and not plan.deleted
+        if not is_source or not plan.lost_names or remover.is_imported(path):
             continue
         if not any(map(_holds_something, _without_docstring(parse_tree(words_of(plan).after).root_node))):
             plan.deleted = True

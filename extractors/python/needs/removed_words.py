@@ -18,6 +18,8 @@ _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
 _EXCEPTION = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt)$")
 _MAKERS = {"list": ("list",), "sorted": ("list",), "tuple": ("tuple",)}
 """Functions to the types of what they make."""
+MAX_CHAIN = 40
+"""Number of characters of a name with its attributes up to which a statement shows it in a text."""
 _RECEIVERS = frozenset({"self", "cls"})
 _EXITS = frozenset({"exit", "SystemExit"})
 _LOOK_UP = frozenset({"get", "pop", "setdefault", "getlist"})
@@ -327,13 +329,23 @@ def _parts_of(node: ast.AST) -> list[tuple[str, bool]] | None:
     return [part for part in (*parts, (text[place:], True)) if part[0]]
 
 
+def _chain(node: ast.expr) -> str:
+    """``a.b.c`` for a name with attributes; empty for anything else, and for long ones."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    text = ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+    return text if len(text) <= MAX_CHAIN else ""
+
+
 def _filled_in(node: ast.expr) -> str:
-    """A value in an f-string as statements show it: its name, its conversion and its format, without its code."""
+    """A value in an f-string as statements show it: its name, its conversion and its format, without other code."""
     if not isinstance(node, ast.FormattedValue):
         return FILLED_IN
     conversion = f"!{chr(node.conversion)}" if node.conversion != -1 else ""
     parts = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else []
     texts = [text for part in parts for text in texts_of(part)]
     spec = f":{''.join(texts)}" if any(texts) and len(texts) == len(parts) else ""
-    name = last_name(node.value)
+    name = _chain(node.value) or last_name(node.value)
     return f"{{{name or FILLED_IN}{conversion}{spec}}}" if name or conversion or spec else FILLED_IN
