@@ -182,3 +182,19 @@ def test_containers_of_objects_that_only_a_removed_method_filled(other: str, exp
         f"    def gone(self, row):\n        self.rows.append(row)\n\n    def other(self):\n        {other}\n"
     )
     assert left(source, "Table.gone") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("    if mode == 2:\n        return gone(x)\n    return x\n", "mode"),
+        ("    if mode == 2:\n        return gone(x)\n    return x + mode\n", ""),
+        ("    if x:\n        return gone(x)\n    return mode\n", "x"),
+        ("    if x == 1:\n        return gone(x)\n    elif mode:\n        return 2\n    return x\n", ""),
+        ("    return x\n", ""),
+    ],
+)
+def test_parameters_that_only_removed_statements_read(body: str, name: str) -> None:
+    source = f"def gone(x):\n    return x + 1\n\n\ndef use(x, mode=1, other=None):\n{body}"
+    expected = (f"use would not read its parameter {name} any more",) if name else ()
+    assert left(source, "gone") == expected
