@@ -126,7 +126,7 @@ class Removal:
         names = gone_names(self.remover, [*gone, *helpers])
         remove_mentions(self.remover, names)
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
-        documents = documents_without(self.remover, [*gone, *helpers], [i for i, _ in aliases], names.names)
+        documents = documents_without(self.remover, [*gone, *helpers], [i for i, _ in aliases], names)
         changed = {**changed_files(self.remover), **documents}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         entry_points: list[tuple[str, str]] = []

@@ -38,7 +38,7 @@ from excise.deleters.statement.descriptions import (
 from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, place_of, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.offered_names import also_importable
-from excise.deleters.statement.project_docs import Quote, quotes, rendered
+from excise.deleters.statement.project_docs import Quote, quotes, removed_text, rendered
 from excise.protocols import Codebase, Module, StatementWords
 from excise.types import (
     FILLED_IN,
@@ -118,11 +118,12 @@ def write_statement(
     shown = _interface(codebase, removed, named, callers)
     listed = _with_overriding(codebase, removed, shown)
     assigned = assigned_names(codebase, deletion, shown, words)
+    gone = removed_text(documents or {}, removed_lines(deletion.source_patch))
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in _with_members(codebase, symbol) if is_data(codebase, s))]
     silent, share = described(codebase, list(dict.fromkeys(told)), found, named, callers)
     rest = (
-        _documented(found, shown, visibility),
+        _documented(found, gone, shown, visibility),
         _where_used(codebase, removed, callers, deletion),
         _registered(deletion),
         _used(deletion),
@@ -371,13 +372,19 @@ def _signature(symbol: Symbol) -> str:
     return symbol.signature or symbol.path
 
 
-def _documented(found: Sequence[Quote], shown: Sequence[Symbol], visibility: Visibility) -> str:
-    """The section with quotes of the project's documentation."""
+def _documented(
+    found: Sequence[Quote], gone: Mapping[str, str], shown: Sequence[Symbol], visibility: Visibility
+) -> str:
+    """The section with quotes of the project's documentation, and with what is ``gone`` from it."""
     if visibility is Visibility.SIGNATURE:
         return ""
+    found = [quote for quote in found if quote.text not in " ".join(gone.get(quote.path, "").split())]
     if visibility is Visibility.BEHAVIOUR:
         found = [replace(quote, text=_without_parameters(quote.text, shown)) for quote in found]
-    return f"## What the documentation says\n\n{rendered(found)}" if found else ""
+        gone = {path: _without_parameters(text, shown) for path, text in gone.items()}
+    lost = [f"From `{path}`, where it is gone as well:\n{quoted(text)}" for path, text in gone.items()]
+    parts = [*([rendered(found)] if found else []), *lost]
+    return "\n\n".join(["## What the documentation says", *parts]) if parts else ""
 
 
 def _where_used(

@@ -26,6 +26,8 @@ MIN_WORDS = 5
 """Minimum number of words of a paragraph; text with fewer is a heading, a list of names or code."""
 MIN_CODE_LINE = 12
 """Minimum length of a line of deleted code that no paragraph may contain; shorter lines also occur in prose."""
+MIN_LINE_WORDS = 3
+"""Number of words of the longest line from which on removed lines of a document are text, and no list of names."""
 MAX_FILE = 1 << 20
 """Maximum size of a document in bytes."""
 _FOLDERS = frozenset({"doc", "docs", "documentation"})
@@ -43,6 +45,7 @@ _PROSE = frozenset(
 )  # fmt: skip
 """Directives of reStructuredText with prose; others are not read."""
 _DIRECTIVE = re.compile(r"\.\.\s+([\w-]+)::\s*(.*)")
+_REFERENCE = re.compile(r"(?m)^[ \t]*(?:\.\.[ \t]+auto\w+::|:::)[^\n]*(?:\n[ \t]+:[^\n]*)*\n?")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|(?:\d+|#)[.)])\s+")
 _RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
 _EXAMPLE = re.compile(r"(?:>>>|\.\.\.(?:\s|$)|In \[|\$ |% )")
@@ -64,7 +67,7 @@ _MEMBER = re.compile(r"\b(?:methods?|propert(?:y|ies)|attributes?)\b")
 
 def read_documents(root: Path, paths: Iterable[str]) -> dict[str, str]:
     """Path to text of the documents of a repository: README files first, then the text files in ``docs``."""
-    chosen = sorted((path for path in paths if _is_document(path)), key=lambda path: ("/" in path, path))
+    chosen = sorted((path for path in paths if is_document(path)), key=lambda path: ("/" in path, path))
     found = {}
     for path in chosen:
         file = root / path
@@ -73,7 +76,8 @@ def read_documents(root: Path, paths: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _is_document(path: str) -> bool:
+def is_document(path: str) -> bool:
+    """Whether a file is a README, or a text below the folder of documents, and not about versions or people."""
     *folders, name = path.split("/")
     if any(_HISTORY.search(part) for part in (*folders, name)):
         return False
@@ -114,6 +118,17 @@ def quotes(
             if named and not is_known and not any(line in paragraph for line in code):
                 found.setdefault(paragraph, Quote(path, paragraph, named))
     return _chosen(list(found.values()))
+
+
+def removed_text(documents: Mapping[str, str], removed: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Path to the text that is gone from each document, of its ``removed`` lines, without directives for docstrings."""
+    found: dict[str, str] = {}
+    for path in documents:
+        text = "\n".join(removed.get(path, ()))
+        text = _REFERENCE.sub("", text).strip("\n")
+        if max((len(line.split()) for line in text.splitlines()), default=0) >= MIN_LINE_WORDS:
+            found[path] = re.sub(r"\n{3,}", "\n\n", text)
+    return found
 
 
 def _chosen(found: list[Quote]) -> list[Quote]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+from .planned_deletions import REPO, delete_symbol
 from .test_remove_details import after, delete
 
 GONE = "def gone_by(x):\n    return x\n\n\n"
@@ -15,7 +19,7 @@ def left_of(document: str, source: str = GONE, path: str = "docs/api.rst", symbo
 
 
 def test_directives_for_what_is_gone_go() -> None:
-    rest = ".. autofunction:: pkg.m.other\n\ngone_by() is fast.\n"
+    rest = ".. autofunction:: pkg.m.other\n\nIt is fast.\n"
     heading = "API\n===\n\n"
     assert left_of(f"{heading}.. autofunction:: pkg.m.gone_by\n   :noindex:\n\n{rest}") == heading + rest
     entries = ".. autofunction:: pkg.m.other\n{}\n\nMore\n====\n"
@@ -80,3 +84,55 @@ def test_a_page_goes_with_its_entries() -> None:
     assert left["docs/api/index.rst"] == "API\n===\n\n.. toctree::\n\n    n\n"
     assert left["docs/index.rst"] == "Top\n===\n\n.. toctree::\n\n    api/n\n    api/mm\n"
     assert left["mkdocs.yml"] == "nav:\n  - n.md\n"
+
+
+IMPORT = "from pkg.m import other, gone_by\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("It is fast. See gone_by() for more.\n", "It is fast.\n"),
+        ("One.\n\nSee gone_by() for more.\n\nTwo.\n", "One.\n\nTwo.\n"),
+        ("* one\n* `gone_by`: two\n* three\n", "* one\n* three\n"),
+        ("One. So it is used:\n\n```python\ngone_by(1)\n```\n\nTwo.\n", "One.\n\nTwo.\n"),
+        ("One.\n\nSo it is used::\n\n    x = 1\n\n    gone_by(x)\n\nTwo.\n", "One.\n\nTwo.\n"),
+        (
+            f"::\n\n    {IMPORT}\n    # first\n    other()\n\n    # then\n    y = gone_by(2)\n    print(y)\n\nTwo.\n",
+            "::\n\n    from pkg.m import other\n\n    # first\n    other()\n\nTwo.\n",
+        ),
+        (
+            ">>> from pkg.m import gone_by\n>>> other()\n1\n>>> gone_by(\n...     2)\n2\n\nTwo.\n",
+            ">>> other()\n1\n\nTwo.\n",
+        ),
+        (".. code-block:: python\n   :linenos:\n\n   gone_by(1)\n\nTwo.\n", "Two.\n"),
+        ("```bash\ngone_by --help\n```\n", "```bash\ngone_by --help\n```\n"),
+        ("```\nif gone_by(\n```\n", "```\nif gone_by(\n```\n"),
+        (
+            "Text.\n\nUse\n---\n\n::\n\n    gone_by(1)\n\nNext\n----\n\nMore.\n",
+            "Text.\n\nNext\n----\n\nMore.\n",
+        ),
+        ("Text.\n\nUse\n---\n\nSee gone_by().\n\nNext\n----\n\nMore.\n", "Text.\n\nNext\n----\n\nMore.\n"),
+    ],
+)
+def test_text_and_examples_that_name_it_go(before: str, expected: str) -> None:
+    assert left_of(before, path="docs/use.rst") == expected
+    assert left_of(before, path="CHANGELOG.rst") == before
+
+
+def test_what_is_gone_from_documents_is_in_the_statement() -> None:
+    text = "# pkg\n\nCall `gone_by` with a number:\n\n```python\nprint(gone_by(1))\n```\n\nIt knows more.\n"
+    files = {"pkg/__init__.py": "", "pkg/m.py": GONE + "def other():\n    return 1\n", "README.md": text}
+    codebase, tests = PythonCodebase.from_texts(files), ("tests/test_m.py::test_m",)
+    deletion = delete_symbol(codebase, "pkg/m.py::gone_by", tests)
+    statement = write_statement(codebase, deletion, REPO, tests, documents={"README.md": text}).text
+    assert (
+        "## What the documentation says\n\nFrom `README.md`, where it is gone as well:\n\n"
+        "> Call `gone_by` with a number:\n> \n> ```python\n> print(gone_by(1))\n> ```\n"
+    ) in statement
+    assert "It knows more" not in statement
+
+
+def test_documents_keep_more_text_than_a_statement_can_show() -> None:
+    text = "One.\n\n" + "See gone_by() for more than that.\n\n" * 200
+    assert left_of(text, path="README.rst") == text

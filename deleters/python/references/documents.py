@@ -1,17 +1,20 @@
-"""References to removed code in documents: directives that ask for its docstring.
+"""Removed code in documents: directives that ask for its docstring, text and examples that name it.
 
 A section goes that was nothing but such directives, and a page with nothing else, together with the entries of tables
-of contents that name it. The rest of documents stays as it is.
+of contents that name it. Text and examples go from the documents that a statement quotes, as long as it can show them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import dirname, relpath
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, without_mentions
+from excise.deleters.python.references.mentions import GoneNames
+from excise.deleters.statement.project_docs import is_document
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Symbol, SymbolKind, name_in_file, path_of
 
@@ -33,26 +36,6 @@ _MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||
 """The beginning of what is no running text."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The names of what is gone."""
-
-    dotted: frozenset[str]
-    """With their modules and classes."""
-    unique: frozenset[str]
-    """Without them: those that nothing else has."""
-
-    def has(self, name: str, module: str) -> bool:
-        """Whether a directive's name, below one for a module, is one of these; it may lack a part, or have another."""
-        if name in self.dotted or (module and f"{module}.{name}" in self.dotted):
-            return True
-        last = name.rpartition(".")[2]
-        return last in self.unique and any(
-            f".{dotted}".endswith(f".{name}") or (name != last and dotted.endswith(f".{last}"))
-            for dotted in self.dotted
-        )
-
-
 @dataclass(slots=True)
 class _Section:
     """A heading with the lines below it, up to the next heading."""
@@ -66,14 +49,14 @@ class _Section:
 
 
 def documents_without(
-    remover: DependentRemover, gone: Iterable[Symbol], aliases: Collection[str], unique: Collection[str]
+    remover: DependentRemover, gone: Iterable[Symbol], aliases: Collection[str], mentioned: GoneNames
 ) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to (content before, content after) of documents without directives for what is gone; ``None``: no page left.
+    """Path to (content before, content after) of documents without what is gone; ``None``: no page left.
 
-    ``gone`` are removed definitions, ``aliases`` the ids of removed names that assignments bound, ``unique`` the names
-    that nothing which stays has, without classes and modules.
+    ``gone`` are removed definitions, ``aliases`` the ids of removed names that assignments bound, ``mentioned`` the
+    names that nothing which stays has.
     """
-    names = _Names(_dotted_names(remover, gone, aliases), frozenset(unique))
+    names = GoneCode(mentioned, _dotted_names(remover, gone, aliases))
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     others = remover.codebase.others
     for path in sorted(others.paths) if names.dotted else ():
@@ -82,6 +65,7 @@ def documents_without(
             after = _without_directives(text, names)
             if after != text:
                 changed[path] = (before, after.encode("utf-8", "surrogateescape") if after else None)
+    changed |= _without_text(remover, names, changed)
     pages = {path for path, (_, after) in changed.items() if after is None}
     for path in sorted(others.paths - pages) if pages else ():
         if path.endswith((*_DOCUMENTS, *_CONTENTS)):
@@ -91,6 +75,34 @@ def documents_without(
             if left != known:
                 changed[path] = (before, left)
     return changed
+
+
+def _without_text(
+    remover: DependentRemover, names: GoneCode, changed: Mapping[str, tuple[bytes, bytes | None]]
+) -> dict[str, tuple[bytes, bytes | None]]:
+    """The documents that statements quote without text and examples; nothing if that were more than these can show."""
+    last = {*names.mentioned.names, *(each.rpartition(".")[2] for each in names.dotted)}
+    words = re.compile("|".join(map(re.escape, sorted(last))).encode())
+    codebase, found = remover.codebase, dict[str, tuple[bytes, bytes | None]]()
+    num_removed = 0
+    for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)):
+        original = codebase.others.read(path)
+        if not words.search(original):
+            continue
+        before = changed.get(path, (original, original))[1]
+        if before is None:
+            continue
+        sections = list(_sections(before.decode("utf-8", "surrogateescape").split("\n")))
+        for section in sections:
+            left = without_mentions(section.lines, names)
+            section.has_lost = left != section.lines and not any(line.strip() for line in left)
+            section.lines = left
+        after = "\n".join(line for each in _not_emptied(sections) for line in (*each.heading, *each.lines))
+        after = after.rstrip() + "\n"
+        if after.split() != before.decode("utf-8", "surrogateescape").split():
+            num_removed += len(before) - len(after)
+            found[path] = (original, after.encode("utf-8", "surrogateescape"))
+    return found if num_removed <= MAX_REMOVED else {}
 
 
 def is_documented(codebase: PythonCodebase, name: str) -> bool:
@@ -126,7 +138,7 @@ def _offered_names(remover: DependentRemover, gone: Collection[str]) -> frozense
 
 
 # ---------------------------------------------------------------------------------------- directives
-def _without_directives(text: str, names: _Names) -> str:
+def _without_directives(text: str, names: GoneCode) -> str:
     """A document without directives for these names, and what they leave empty; empty if it says nothing any more."""
     module = ""
     sections = list(_sections(text.split("\n")))
@@ -139,7 +151,7 @@ def _without_directives(text: str, names: _Names) -> str:
             if found := _MODULE.match(line):
                 module = found[1]
             match = _REFERENCE.match(line)
-            if match is None or not names.has(match["name"], module):
+            if match is None or not _has(names, match["name"], module):
                 section.lines.append(line)
                 continue
             section.has_lost = True
@@ -155,6 +167,16 @@ def _without_directives(text: str, names: _Names) -> str:
     if not any(_says_something(section.lines) for section in left):
         return ""
     return "\n".join(line for section in left for line in (*section.heading, *section.lines)).rstrip() + "\n"
+
+
+def _has(names: GoneCode, name: str, module: str) -> bool:
+    """Whether a directive's name, below one for a module, is of what is gone; it may lack a part, or have another."""
+    if name in names.dotted or (module and f"{module}.{name}" in names.dotted):
+        return True
+    last = name.rpartition(".")[2]
+    return last in names.mentioned.names and any(
+        f".{dotted}".endswith(f".{name}") or (name != last and dotted.endswith(f".{last}")) for dotted in names.dotted
+    )
 
 
 def _indent(line: str) -> int:

@@ -23,7 +23,8 @@ from excise.types import Symbol, SymbolKind
 
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
+"""What is between two sentences of running text."""
 _SPECIAL = re.compile(
     r"\s*([-*+•]\s|\d+[.)]\s|>>>|\.\.\s|:\w[\w ]*:(?!`)|[-=~^#]{3,}|\||@|#\s|```|\$\s)|.*::$"
     r"|\s*(Args|Returns|Yields|Raises|Parameters|Attributes|Notes?|Examples?|See Also|References|Usage)\s*:?$"
@@ -60,6 +61,11 @@ class GoneNames:
             dotted = [".".join(each.split(".")[-2:]) for each in self.dotted]
             parts.append(rf"(?<![\w/-])(?:[\w.]+\.)?(?:{_any(dotted)})(?![\w/-])")
         return re.compile("|".join(parts))
+
+
+def item_pattern(names: Iterable[str]) -> re.Pattern[str]:
+    """What finds an item of a list that begins with one of the names."""
+    return re.compile(_ITEM.format(names=_any(names)))
 
 
 def _any(names: Iterable[str]) -> str:
@@ -162,7 +168,7 @@ def _comment_blocks(plan: FilePlan) -> Iterator[list[Node]]:
 
 def _in_docstrings(plan: FilePlan, pattern: re.Pattern[str], names: Sequence[str]) -> Iterator[Edit]:
     """Edits of the docstrings outside removed code."""
-    item = re.compile(_ITEM.format(names=_any(names)))
+    item = item_pattern(names)
     for node in descendants(plan.root):
         if node.type not in {"module", "function_definition", "class_definition"}:
             continue
@@ -181,29 +187,29 @@ def _in_docstrings(plan: FilePlan, pattern: re.Pattern[str], names: Sequence[str
 def _without_mentions(lines: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str] | None:
     """The lines of a docstring without items and sentences that name what is gone; ``None`` if nothing changes."""
     closing = lines[-1:] if len(lines) > 1 and not lines[-1].strip().strip("\"'") else []
-    blocks = list(_blocks(lines[: len(lines) - len(closing)], item))
+    parts = list(blocks(lines[: len(lines) - len(closing)], item))
     found: list[str] = []
     literal: int | None = None
     """Indentation of the text above a literal block, in one."""
-    for number, block in enumerate(blocks):
-        is_last = not closing and number == len(blocks) - 1  # the quotes stand behind its text
+    for number, block in enumerate(parts):
+        is_last = not closing and number == len(parts) - 1  # the quotes stand behind its text
         if literal is not None and block[0].strip() and _indent(block[0]) <= literal:
             literal = None
         is_kept = number == 0 or is_last or literal is not None
-        left = block if is_kept else _block_without(block, pattern, item)
+        left = block if is_kept else block_without(block, pattern, item)
         if literal is None and block[-1].rstrip().endswith("::"):
-            literal = _indent(block[0]) if number else _indent(next((b[0] for b in blocks[1:] if b[0].strip()), ""))
+            literal = _indent(block[0]) if number else _indent(next((b[0] for b in parts[1:] if b[0].strip()), ""))
         if not left:  # of the blank lines around it, those above stay
-            while found and not found[-1].strip() and number + 1 < len(blocks) and not blocks[number + 1][0].strip():
+            while found and not found[-1].strip() and number + 1 < len(parts) and not parts[number + 1][0].strip():
                 found.pop()
         found += left
-    while closing and len(found) > 1 and not found[-1].strip() and blocks[-1][0].strip():
+    while closing and len(found) > 1 and not found[-1].strip() and parts[-1][0].strip():
         found.pop()
     found += closing
     return found if found != lines else None
 
 
-def _blocks(lines: Sequence[str], item: re.Pattern[str]) -> Iterator[list[str]]:
+def blocks(lines: Sequence[str], item: re.Pattern[str]) -> Iterator[list[str]]:
     """Paragraphs, examples, items that name what is gone, lists of related names, and single lines."""
     number = 0
     while number < len(lines):
@@ -228,7 +234,7 @@ def _joins(block: list[str], line: str, item: re.Pattern[str], number: int) -> b
     return _indent(line) == _indent(block[-1]) or number == 1  # the first line stands behind the quotes
 
 
-def _block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str]:
+def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str]:
     """What is left of a block."""
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
@@ -258,7 +264,7 @@ def _shortened(paragraph: list[str], pattern: re.Pattern[str]) -> list[str]:
 def _without_sentences(lines: Sequence[str], pattern: re.Pattern[str]) -> list[str] | None:
     """The sentences of running text without those with a mention; ``None`` if there is none, or it is no such text."""
     text = " ".join(line.strip() for line in lines)
-    sentences = _SENTENCE_END.split(text)
+    sentences = SENTENCE_END.split(text)
     left = [each for each in sentences if not pattern.search(each)]
     if len(left) == len(sentences):
         return None

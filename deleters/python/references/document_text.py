@@ -1,0 +1,293 @@
+"""Text and examples of documents that name what is gone.
+
+Sentences and items of lists that name it go, as in docstrings, and statements of examples that use it, with what only
+these need. What introduces an example goes with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from excise.deleters.python.references.mentions import SENTENCE_END, GoneNames, block_without, blocks, item_pattern
+
+MAX_REMOVED = 4000
+"""Number of characters of text up to which documents lose it: a statement shows all of it."""
+MAX_PARTS = 10
+"""Number of parts of a dotted name that are looked at."""
+_FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
+_CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|doctest)::\s*(?P<language>[\w+-]*)\s*$")
+_OPTION = re.compile(r"\s*:[\w-]+:")
+_LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
+_PREPARES = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+
+
+class _Kind(Enum):
+    BLANK = "blank"
+    PROSE = "prose"
+    CODE = "code"
+
+
+class _Chunk(NamedTuple):
+    """Consecutive lines of a document: ``lines[start:end]``, of which those from ``code`` to ``stop`` are code."""
+
+    kind: _Kind
+    start: int
+    end: int
+    code: int = 0
+    stop: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GoneCode:
+    """What is gone, as code names it."""
+
+    mentioned: GoneNames
+    """The names that nothing else has."""
+    dotted: frozenset[str]
+    """All names, with their modules and classes: also those that something else has, too."""
+
+
+def without_mentions(lines: Sequence[str], gone: GoneCode) -> list[str]:
+    """The lines of a section without text and examples that name what is gone."""
+    if not gone.mentioned.names and not gone.dotted:
+        return list(lines)
+    chunks = list(_chunks(lines))
+    left: list[list[str]] = []
+    for chunk in chunks:
+        own = list(lines[chunk.start : chunk.end])
+        if chunk.kind is _Kind.PROSE and gone.mentioned.names:
+            own = _without_sentences(own, gone.mentioned)
+        elif chunk.kind is _Kind.CODE:
+            kept = _without_statements(lines[chunk.code : chunk.stop], gone)
+            if kept:
+                own = [*lines[chunk.start : chunk.code], *kept, *lines[chunk.stop : chunk.end]]
+            elif kept is not None:
+                own = []
+                _drop_introduction(chunks, left)
+        left.append(own)
+    return list(_without_double_blanks(chunks, left))
+
+
+def _without_double_blanks(chunks: Sequence[_Chunk], left: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines that are left; of the blank ones around a chunk that is gone, those above it stay."""
+    is_after_gone = False
+    last_blank = True
+    for chunk, own in zip(chunks, left, strict=True):
+        if chunk.kind is not _Kind.BLANK and not own:
+            is_after_gone = True
+            continue
+        if chunk.kind is _Kind.BLANK and is_after_gone and last_blank:
+            continue
+        is_after_gone = is_after_gone and chunk.kind is _Kind.BLANK
+        last_blank = chunk.kind is _Kind.BLANK
+        yield from own
+
+
+def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]]) -> None:
+    """Take the sentence before an example out of what is left, if it ends with a colon."""
+    number = len(left) - 1
+    while number >= 0 and chunks[number].kind is _Kind.BLANK:
+        number -= 1
+    if number < 0 or chunks[number].kind is not _Kind.PROSE or not left[number]:
+        return
+    paragraph = left[number]
+    if not paragraph[-1].rstrip().endswith(":"):
+        return
+    sentences = SENTENCE_END.split(" ".join(line.strip() for line in paragraph))
+    indent = paragraph[0][: len(paragraph[0]) - len(paragraph[0].lstrip())]
+    width = max(map(len, paragraph))
+    kept = " ".join(sentences[:-1])
+    left[number] = (
+        textwrap.wrap(kept, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        if kept
+        else []
+    )
+
+
+# ------------------------------------------------------------------------------------------- chunks
+def _chunks(lines: Sequence[str]) -> Iterator[_Chunk]:
+    number = 0
+    while number < len(lines):
+        chunk = _chunk_at(lines, number)
+        yield chunk
+        number = chunk.end
+        if chunk.kind is _Kind.PROSE and lines[number - 1].rstrip().endswith("::"):
+            first = _first_text(lines, number)
+            indent = _indent(lines[number - 1])
+            if number < first < len(lines) and _indent(lines[first]) > indent:
+                yield _Chunk(_Kind.BLANK, number, first)
+                number = _end_of_indented(lines, first, indent)
+                yield _Chunk(_Kind.CODE, first, number, first, number)
+
+
+def _chunk_at(lines: Sequence[str], number: int) -> _Chunk:
+    line = lines[number]
+    if not line.strip():
+        return _Chunk(_Kind.BLANK, number, number + 1)
+    if fence := _FENCE.match(line):
+        closing = (at for at in range(number + 1, len(lines)) if lines[at].strip().startswith(fence["fence"]))
+        stop = next(closing, len(lines))
+        code = number + 1 if fence["language"].lower() in _LANGUAGES else stop
+        return _Chunk(_Kind.CODE, number, min(stop + 1, len(lines)), code, stop)
+    if directive := _CODE.match(line):
+        end = _end_of_indented(lines, number + 1, _indent(line))
+        code = _first_text(lines, number + 1)
+        while code < end and _OPTION.match(lines[code]):
+            code = _first_text(lines, code + 1)
+        return _Chunk(_Kind.CODE, number, end, code if directive["language"].lower() in _LANGUAGES else end, end)
+    is_session = line.lstrip().startswith(">>>")
+    end = number + 1
+    while end < len(lines) and lines[end].strip() and not _FENCE.match(lines[end]) and not _CODE.match(lines[end]):
+        end += 1
+    return _Chunk(_Kind.CODE, number, end, number, end) if is_session else _Chunk(_Kind.PROSE, number, end)
+
+
+def _first_text(lines: Sequence[str], number: int) -> int:
+    while number < len(lines) and not lines[number].strip():
+        number += 1
+    return number
+
+
+def _end_of_indented(lines: Sequence[str], number: int, indent: int) -> int:
+    """Where the lines end that are indented by more than ``indent``; blank ones at the end do not count."""
+    end = number
+    while number < len(lines) and (not lines[number].strip() or _indent(lines[number]) > indent):
+        number += 1
+        end = number if lines[number - 1].strip() else end
+    return end
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+# --------------------------------------------------------------------------------------------- text
+def _without_sentences(lines: list[str], gone: GoneNames) -> list[str]:
+    pattern, item = gone.pattern(), item_pattern(gone.names)
+    if not pattern.search("\n".join(lines)):
+        return lines
+    return [line for block in blocks(lines, item) for line in block_without(block, pattern, item)]
+
+
+# --------------------------------------------------------------------------------------------- code
+class _Statement(NamedTuple):
+    """A statement of an example, with the comments above it and the results below it: ``lines[start:end]``."""
+
+    node: ast.stmt
+    start: int
+    end: int
+
+
+def _without_statements(lines: Sequence[str], gone: GoneCode) -> list[str] | None:
+    """The lines of an example that do not use what is gone; ``None`` if none does, or it is no code that can be read.
+
+    Nothing is left if there is nothing but imports and assignments.
+    """
+    statements = list(_statements(lines))
+    lost = _Lost(gone)
+    kept: list[str] = []
+    nodes: list[ast.stmt] = []
+    end = 0
+    for statement in statements:
+        own = list(lines[statement.start : statement.end])
+        kept += lines[end : statement.start]
+        end = statement.end
+        left = lost.rest_of(statement.node, own)
+        if left:
+            nodes.append(statement.node)
+        kept += left
+    if not lost.has_lost:
+        return None
+    kept += lines[end:]
+    if all(isinstance(node, _PREPARES) for node in nodes):
+        return []
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return [line for at, line in enumerate(kept) if line.strip() or (at and kept[at - 1].strip())]
+
+
+def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
+    """The statements of an example; none if it cannot be read."""
+    if any(line.lstrip().startswith(">>>") for line in lines):
+        yield from _examples(lines)
+        return
+    tree = _parsed("\n".join(lines))
+    end = 0
+    for node in tree.body if tree is not None else ():
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]) - 1
+        while first > end and lines[first - 1].lstrip().startswith("#"):
+            first -= 1
+        yield _Statement(node, first, node.end_lineno or node.lineno)
+        end = node.end_lineno or node.lineno
+
+
+def _examples(lines: Sequence[str]) -> Iterator[_Statement]:
+    starts = [at for at, line in enumerate(lines) if line.lstrip().startswith(">>>")]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        own = [lines[start], *(line for line in lines[start + 1 : end] if line.lstrip().startswith("..."))]
+        tree = _parsed("\n".join(line.lstrip()[4:] for line in own))
+        if tree is not None and len(tree.body) == 1:
+            yield _Statement(tree.body[0], start, start + len("\n".join(lines[start:end]).rstrip().split("\n")))
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+class _Lost:
+    """The names of an example that stand for what is gone, or were made with it."""
+
+    def __init__(self, gone: GoneCode) -> None:
+        self.dotted = gone.dotted
+        self.unique = frozenset(gone.mentioned.names)
+        self.bound: set[str] = set()
+        self.has_lost = False
+
+    def rest_of(self, node: ast.stmt, lines: list[str]) -> list[str]:
+        """The lines of a statement that stay."""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            return self._imports(node, lines)
+        if not any(map(self._is_lost, ast.walk(node))):
+            return lines
+        self.has_lost = True
+        if not isinstance(node, ast.Expr):
+            self.bound.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+            self.bound.update({node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else ())
+        return []
+
+    def _imports(self, node: ast.Import | ast.ImportFrom, lines: list[str]) -> list[str]:
+        """An import without the names of what is gone."""
+        module = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
+        lost = [a for a in node.names if f"{module}{a.name}" in self.dotted or (module and a.name in self.unique)]
+        if not lost:
+            return lines
+        self.has_lost = True
+        self.bound.update(alias.asname or alias.name for alias in lost)
+        node.names = [alias for alias in node.names if alias not in lost]
+        if not node.names:
+            return []
+        head = lines[0][: _indent(lines[0])] + (">>> " if lines[0].lstrip().startswith(">>>") else "")
+        return [f"{head}{ast.unparse(node)}"]
+
+    def _is_lost(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in self.bound or node.id in self.unique
+        return isinstance(node, ast.Attribute) and (node.attr in self.unique or _chain(node) in self.dotted)
+
+
+def _chain(node: ast.expr) -> str:
+    """``a.b.c`` for a name with attributes; else empty."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < MAX_PARTS:
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
