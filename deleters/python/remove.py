@@ -38,9 +38,10 @@ from excise.deleters.python.references.entry_points import (
     remove_from_setup,
     without_entry_points,
 )
+from excise.deleters.python.references.gone_names import gone_names
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
-from excise.deleters.python.references.mentions import gone_names, remove_mentions
+from excise.deleters.python.references.mentions import remove_mentions
 from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from excise.deleters.python.references.mentions import SENTENCE_END, GoneNames, block_without, blocks, item_pattern
+from excise.deleters.python.references.gone_names import GoneNames, item_pattern
+from excise.deleters.python.references.running_text import SENTENCE_END, block_without, blocks, indent_of
 
 MAX_REMOVED = 4000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -55,13 +56,22 @@ class GoneCode:
 
 def without_mentions(lines: Sequence[str], gone: GoneCode) -> list[str]:
     """The lines of a section without text and examples that name what is gone."""
+    return _without(lines, gone, has_text=True)
+
+
+def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
+    """The lines of a section without examples that name what is gone."""
+    return _without(lines, gone, has_text=False)
+
+
+def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
     if not gone.mentioned.names and not gone.dotted:
         return list(lines)
     chunks = list(_chunks(lines))
     left: list[list[str]] = []
     for chunk in chunks:
         own = list(lines[chunk.start : chunk.end])
-        if chunk.kind is _Kind.PROSE and gone.mentioned.names:
+        if chunk.kind is _Kind.PROSE and gone.mentioned.names and has_text:
             own = _without_sentences(own, gone.mentioned)
         elif chunk.kind is _Kind.CODE:
             kept = _without_statements(lines[chunk.code : chunk.stop], gone)
@@ -119,8 +129,8 @@ def _chunks(lines: Sequence[str]) -> Iterator[_Chunk]:
         number = chunk.end
         if chunk.kind is _Kind.PROSE and lines[number - 1].rstrip().endswith("::"):
             first = _first_text(lines, number)
-            indent = _indent(lines[number - 1])
-            if number < first < len(lines) and _indent(lines[first]) > indent:
+            indent = indent_of(lines[number - 1])
+            if number < first < len(lines) and indent_of(lines[first]) > indent:
                 yield _Chunk(_Kind.BLANK, number, first)
                 number = _end_of_indented(lines, first, indent)
                 yield _Chunk(_Kind.CODE, first, number, first, number)
@@ -136,7 +146,7 @@ def _chunk_at(lines: Sequence[str], number: int) -> _Chunk:
         code = number + 1 if fence["language"].lower() in _LANGUAGES else stop
         return _Chunk(_Kind.CODE, number, min(stop + 1, len(lines)), code, stop)
     if directive := _CODE.match(line):
-        end = _end_of_indented(lines, number + 1, _indent(line))
+        end = _end_of_indented(lines, number + 1, indent_of(line))
         code = _first_text(lines, number + 1)
         while code < end and _OPTION.match(lines[code]):
             code = _first_text(lines, code + 1)
@@ -157,14 +167,10 @@ def _first_text(lines: Sequence[str], number: int) -> int:
 def _end_of_indented(lines: Sequence[str], number: int, indent: int) -> int:
     """Where the lines end that are indented by more than ``indent``; blank ones at the end do not count."""
     end = number
-    while number < len(lines) and (not lines[number].strip() or _indent(lines[number]) > indent):
+    while number < len(lines) and (not lines[number].strip() or indent_of(lines[number]) > indent):
         number += 1
         end = number if lines[number - 1].strip() else end
     return end
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 # --------------------------------------------------------------------------------------------- text
@@ -275,7 +281,7 @@ class _Lost:
         node.names = [alias for alias in node.names if alias not in lost]
         if not node.names:
             return []
-        head = lines[0][: _indent(lines[0])] + (">>> " if lines[0].lstrip().startswith(">>>") else "")
+        head = lines[0][: indent_of(lines[0])] + (">>> " if lines[0].lstrip().startswith(">>>") else "")
         return [f"{head}{ast.unparse(node)}"]
 
     def _is_lost(self, node: ast.AST) -> bool:

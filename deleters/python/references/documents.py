@@ -13,7 +13,8 @@ from posixpath import dirname, relpath
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, without_mentions
-from excise.deleters.python.references.mentions import GoneNames
+from excise.deleters.python.references.gone_names import GoneNames
+from excise.deleters.python.references.running_text import indent_of
 from excise.deleters.statement.project_docs import is_document
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Symbol, SymbolKind, name_in_file, path_of
@@ -156,7 +157,9 @@ def _without_directives(text: str, names: GoneCode) -> str:
                 continue
             section.has_lost = True
             end = number
-            while number < len(lines) and (not lines[number].strip() or _indent(lines[number]) > len(match["indent"])):
+            while number < len(lines) and (
+                not lines[number].strip() or indent_of(lines[number]) > len(match["indent"])
+            ):
                 number += 1
                 end = number if lines[number - 1].strip() else end
             if section.lines and section.lines[-1].strip():  # what is below stays as far from what is above
@@ -177,10 +180,6 @@ def _has(names: GoneCode, name: str, module: str) -> bool:
     return last in names.mentioned.names and any(
         f".{dotted}".endswith(f".{name}") or (name != last and dotted.endswith(f".{last}")) for dotted in names.dotted
     )
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _sections(lines: list[str]) -> Iterator[_Section]:
