@@ -8,6 +8,7 @@ from collections.abc import Mapping
 RUNNERS: Mapping[str, Mapping[str, object]] = {
     "node-esm": {"type": "module", "scripts": {"test": "node --test"}},
     "tape": {"scripts": {"test": "tape test/*.js"}, "devDependencies": {"tape": "^5.9.0"}},
+    "tap": {"scripts": {"test": "tap"}, "devDependencies": {"tap": "^16.3.0"}},
     "mocha": {"scripts": {"test": "mocha test"}, "devDependencies": {"mocha": "^10.8.0", "chai": "^4.5.0"}},
     "mocha-esm": {"type": "module", "scripts": {"test": "mocha"}, "devDependencies": {"mocha": "^10.8.0"}},
     "jest": {
@@ -100,6 +101,7 @@ describe('Deck', () => {{
 _ASSERTIONS = {
     "assert": {"equal": "assert.strictEqual(%s)", "same": "assert.deepStrictEqual(%s)", "throws": "assert.throws(%s)"},
     "tape": {"equal": "t.equal(%s)", "same": "t.deepEqual(%s)", "throws": "t.throws(%s)"},
+    "tap": {"equal": "t.equal(%s)", "same": "t.same(%s)", "throws": "t.throws(%s)"},
     "chai": {"equal": "expect(%a).to.equal(%b)", "same": "expect(%a).to.deep.equal(%b)",
              "throws": "expect(%s).to.throw(RangeError)"},
     "expect": {"equal": "expect(%a).toBe(%b)", "same": "expect(%a).toEqual(%b)", "throws": "expect(%s).toThrow()"},
@@ -156,11 +158,12 @@ def _words(*, typed: bool, esm: bool) -> dict[str, str]:
 
 
 def _test_file(kind: str, module: str, names: tuple[str, ...]) -> str:
-    style = {"tape": "tape", "mocha": "chai", "jest": "expect", "vitest": "expect"}.get(kind, "assert")
+    style = {"tape": "tape", "tap": "tap", "mocha": "chai", "jest": "expect", "vitest": "expect"}.get(kind, "assert")
     heads = {
         "node-esm": "import { describe, it } from 'node:test'\nimport assert from 'node:assert'\n",
         "node-ts": "import { describe, it } from 'node:test'\nimport assert from 'node:assert'\n",
         "tape": "const test = require('tape')\n",
+        "tap": "const { test } = require('tap')\n",
         "mocha": "const { expect } = require('chai')\n",
         "mocha-esm": "import assert from 'node:assert'\n",
         "vitest": "import { describe, expect, it } from 'vitest'\n",
@@ -171,7 +174,7 @@ def _test_file(kind: str, module: str, names: tuple[str, ...]) -> str:
     text = _TESTS.replace("{{", "{").replace("}}", "}")
     for name, pattern in _ASSERTIONS[style].items():
         text = _with_assertions(text, name, pattern)
-    if kind == "tape":
+    if style in {"tape", "tap"}:
         text = text.replace("describe(", "test(").replace("', () => {", "', (t) => {").replace("  it(", "  t.test(")
         text = text.replace("  })\n", "    t.end()\n  })\n").replace("\n})\n", "\n  t.end()\n})\n")
     return f"{heads.get(kind, '')}{imports}\n{text}"

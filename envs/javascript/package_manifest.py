@@ -27,9 +27,11 @@ _LEFT_OUT = frozenset({"node_modules", "fixtures", "dist", "build", "coverage", 
                        "benchmarks", "example", "examples"})  # fmt: skip
 _MODULE = r"""\(?\s*(['"])([^'"\n]+)\1"""
 _IMPORT = re.compile(rf"""(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b|\brequire\.resolve\s*\()\s*{_MODULE}""")
-_TEST_CALL = re.compile(r"\b(?:test|it|describe|suite|tape)\b[\w.]*\s*\(")
-_OWN_RUNNERS = frozenset({"tape", "node:test"})
+_TEST_CALL = re.compile(r"\b(?:test|it|describe|suite|tape|tap)\b[\w.]*\s*\(")
+_OWN_RUNNERS = frozenset({"tape", "tap", "node:test"})
 """Modules of test runners that a test file itself starts."""
+FIRST_TAP = 10
+"""The first major version of tap whose tests can be followed."""
 _SETUP = re.compile(r"(^|/)((jest|vitest|vite|babel)\.config|[\w.-]*setup[\w.-]*)\.[cm]?[jt]sx?$")
 """Files that a test runner loads by its configuration."""
 _NAME = re.compile(r"(@[\w.~-]+/)?[A-Za-z0-9._~-]+")
@@ -122,9 +124,15 @@ def _packages(manifest: Mapping[str, Any], imported: set[str], name: str) -> tup
                 continue
             if package == name or not _NAME.fullmatch(package):
                 continue
-            found[package] = wanted if _RANGE.fullmatch(wanted) else "*"
+            found[package] = _followed(package, wanted) if _RANGE.fullmatch(wanted) else "*"
             evidence.append(f"{MANIFEST}: {package}@{wanted} of {table}")
     return dict(sorted(found.items())), tuple(evidence)
+
+
+def _followed(package: str, wanted: str) -> str:
+    """The range of a package; of a tap whose tests cannot be followed, that of the last one with all of its words."""
+    major = re.search(r"\d+", wanted)
+    return "^14.11.0" if package == "tap" and major is not None and int(major[0]) < FIRST_TAP else wanted
 
 
 def _table(manifest: Mapping[str, Any], name: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import find_interpreters, interpreter_of
+from excise.envs.javascript.loaded_packages import drop_unloaded, loaded_packages
 from excise.envs.javascript.npm import NODE_PACKAGE, install_lock, link_programs, node_version, resolve
 from excise.envs.javascript.package_manifest import read_project
 from excise.envs.packed_image import packed_image
@@ -22,14 +22,14 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, from_json, to_dict, to_json
 
-VERSION = 5
+VERSION = 6
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 _IN_NODE = frozenset({"acorn", "acorn-walk", "amaro", "cjs-module-lexer", "minimatch", "undici"})
 """Packages that node itself holds, as sources in its program: every sandbox would show them."""
-_LOADED = re.compile(r"""\brequire\(\s*['"]((?:@[\w.-]+/)?[\w.-]+)""")
-"""A package that a file loads."""
-_RUNNERS = ("tape", "mocha", "jest", "vitest")
+_RUNNERS = ("tape", "tap", "mocha", "jest", "vitest")
 """Packages of test runners."""
+_SMALL = frozenset({"tape", "tap"})
+"""Those of which test files load a part."""
 _COMPILERS = ("typescript", "tsx", "ts-node", "ts-jest")
 _NODE = "node"
 """Name of the lock's line with the version of node."""
@@ -144,6 +144,9 @@ def _install(request: InstallRequest, recipe: Recipe, previous: Environment | No
     built = install_lock(lock, hashes, _new(work / "locked"), cache, timeout_s)
     env = _new(_new(final) / "env")
     built.rename(env / "node_modules")
+    if (env / "node_modules" / "tap").is_dir():
+        names = (each.rpartition("@")[0] for each in recipe.requirements)
+        drop_unloaded(env / "node_modules", "tap", [name for name in names if name != "tap"])
     _remove_copies(env / "node_modules", request, lock)
     programs = _new(env / "bin")
     (programs / "python").symlink_to(interpreter_of(recipe.python).executable)
@@ -196,10 +199,12 @@ def _name_of(manifest: Path) -> str:
 
 
 def _is_required(modules: Path, runner: str, name: str) -> bool:
-    """Whether a test runner needs a package, itself or by one that it needs; tape: apart from its command."""
+    """Whether a test runner needs a package, itself or by one that it needs; tape, tap: apart from their commands."""
     if not (modules / runner).is_dir():
         return False
-    queue = _loaded_by_tape(modules / "tape") if runner == "tape" else [runner]
+    if runner in _SMALL:
+        return name in loaded_packages(modules, runner)
+    queue = [runner]
     found: set[str] = set()
     while queue:
         package = queue.pop()
@@ -207,13 +212,6 @@ def _is_required(modules: Path, runner: str, name: str) -> bool:
             found.add(package)
             queue += _dependencies(modules / package / "package.json")
     return name in found
-
-
-def _loaded_by_tape(tape: Path) -> list[str]:
-    """Packages that tape loads where a test file imports it."""
-    files = [file for file in (tape / "index.js", *tape.glob("lib/*.js")) if file.is_file()]
-    loaded = {name for file in files for name in _LOADED.findall(file.read_text(errors="replace"))}
-    return sorted(loaded & set(_dependencies(tape / "package.json")))
 
 
 def _dependencies(manifest: Path) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from excise.envs.javascript import toolchain
+from excise.envs.javascript.loaded_packages import drop_unloaded
 from excise.envs.javascript.package_manifest import read_project
 from excise.envs.javascript.test_command import read_test_command
 from excise.errors import EnvironmentFailure
@@ -100,16 +101,34 @@ def test_projects_with_other_test_runners_are_refused(tmp_path: Path) -> None:
     assert refused.value.reason == "unknown_test_runner"
 
 
-def test_a_package_that_tape_needs_by_another_one_is_required(tmp_path: Path) -> None:
-    packages = {
-        "tape": {"call-bind": "1", "minimist": "1"},
-        "call-bind": {"function-bind": "1"},
-        "minimist": {"other": "1"},
-        "function-bind": {},
+@pytest.mark.parametrize("runner", ["tape", "tap"])
+def test_a_package_that_a_runner_loads_by_another_one_is_required(tmp_path: Path, runner: str) -> None:
+    files = {
+        f"{runner}/index.js": "module.exports = require('./lib/test')\n",
+        f"{runner}/lib/test.js": "const bind = require('call-bind/callBound')\n",
+        f"{runner}/bin/run.js": "require('minimist')\n",
+        "call-bind/callBound.js": "require('function-bind')\n",
+        "call-bind/package.json": json.dumps({"exports": {"./callBound": {"require": "./callBound.js"}}}),
+        "function-bind/index.js": "",
+        "minimist/index.js": "",
+        "@own/used/lib/main.js": "",
+        "@own/used/package.json": json.dumps({"main": "lib/main.js", "dependencies": {"minimist": "1"}}),
+        "@own/unused/index.js": "",
+        f"{runner}/node_modules/react/index.js": "",
     }
-    for name, dependencies in packages.items():
-        (tmp_path / name / "lib").mkdir(parents=True)
-        (tmp_path / name / "package.json").write_text(json.dumps({"dependencies": dependencies}))
-    (tmp_path / "tape" / "lib" / "test.js").write_text("var bind = require('call-bind/callBound')\n")
-    found = {name: toolchain._is_required(tmp_path, "tape", name) for name in (*packages, "other")}
-    assert found == {"tape": False, "call-bind": True, "function-bind": True, "minimist": False, "other": False}
+    write(tmp_path, files)
+    names = (runner, "call-bind", "function-bind", "minimist", "other")
+    found = [name for name in names if toolchain._is_required(tmp_path, runner, name)]
+    assert found == [runner, "call-bind", "function-bind"]
+    drop_unloaded(tmp_path, runner, ["@own/used"])
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.js")}
+    assert left == files.keys() - {"@own/unused/index.js", f"{runner}/node_modules/react/index.js"} - {
+        name for name in files if name.endswith(".json")
+    }
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("~0.7.1", "^14.11.0"), ("^16.0.0", "^16.0.0"), ("*", "*")])
+def test_a_tap_that_cannot_be_followed_is_replaced_by_a_later_one(tmp_path: Path, wanted: str, found: str) -> None:
+    manifest = json.dumps({"name": "p", "devDependencies": {"tap": wanted}})
+    files = {"package.json": manifest, "test/a.js": "const t = require('tap')\nt.test('a', t => t.end())\n"}
+    assert read_project(write(tmp_path, files)).packages == {"tap": found}

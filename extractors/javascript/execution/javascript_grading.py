@@ -36,10 +36,11 @@ _CONFIGURATION = (
 _BINARY = frozenset({".node", ".wasm", ".so", ".dylib", ".dll", ".tgz", ".zip", ".snap", ".map"})
 _WORDS = ("empty input", "basic usage", "keeps order", "upper bounds", "typed values", "repeated keys", "small limits",
           "simple objects", "nested lists", "default options")  # fmt: skip
-_OWN = re.compile(rb"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"](node:test|tape|test)['"]""")
-"""What a test file has that is run by tape or by node itself; others are run by the project's test runner."""
+_OWN = re.compile(rb"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"](node:test|tape|tap|test)['"]""")
+"""What a test file has that is run by tape, tap or node itself; others are run by the project's test runner."""
 _HEADS = {
     "tape": "const test = require('tape')",
+    "tap": "const { test } = require('tap')",
     "node": "const test = require('node:test')\nconst assert = require('node:assert')",
     "other": (
         "const found = (name) => Reflect.get(globalThis, name)\n"
@@ -50,6 +51,7 @@ _HEADS = {
 """How a file of canaries begins; the last one is for all test runners that define global functions."""
 _TESTS = {
     "tape": "test('{title}', function (t) {{\n  t.{tape}({arguments})\n  t.end()\n}})",
+    "tap": "test('{title}', function (t) {{\n  t.{tap}({arguments})\n  t.end()\n}})",
     "node": "test('{title}', () => {{\n  assert.{node}({arguments})\n}})",
     "other": (
         "test('{title}', () => {{\n"
@@ -71,7 +73,7 @@ _BODIES = (
 def _kind(source: bytes) -> str:
     """How a test file is run: a key of :data:`_HEADS`."""
     found = _OWN.search(source)
-    return "other" if found is None else "tape" if found[1] == b"tape" else "node"
+    return "other" if found is None else found[1].decode() if found[1] in {b"tape", b"tap"} else "node"
 
 
 class JavaScriptGrading(GradingWithoutCalls):
@@ -108,6 +110,7 @@ class JavaScriptGrading(GradingWithoutCalls):
         for place, (title, body) in enumerate(zip(titles, _BODIES, strict=True)):
             tape, node, arguments, one, matcher, other = (part.format(n=number) for part in body)
             words = {"arguments": arguments, "tape": tape, "node": node, "one": one, "matcher": matcher, "other": other}
+            words["tap"] = {"deepEqual": "same"}.get(tape, tape)
             tests.append(_TESTS[kind].format(title=title, by_assert="true" if place % 3 == 0 else "false", **words))
         text = "\n".join(tests)
         if kind == "other":

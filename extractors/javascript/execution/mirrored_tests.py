@@ -28,7 +28,7 @@ from excise.types import joined
 _EQUAL = frozenset(
     {"equal", "equals", "is", "isEqual", "strictEqual", "strictEquals", "deepEqual", "deepEquals", "deepLooseEqual",
      "deepStrictEqual", "isEquivalent", "same", "strictSame", "looseEqual", "isDeeply", "partialDeepStrictEqual",
-     "lengthOf", "sameMembers", "sameDeepMembers", "sameOrderedMembers", "include", "eql"}
+     "lengthOf", "has", "hasStrict", "sameMembers", "sameDeepMembers", "sameOrderedMembers", "include", "eql"}
 )  # fmt: skip
 _UNEQUAL = frozenset({"notEqual", "not", "notStrictEqual", "notDeepEqual", "notDeepStrictEqual", "notSame", "isNot"})
 _TRUE = frozenset({"ok", "true", "assert", "isTrue", "isOk"})

@@ -57,6 +57,8 @@ module.exports = (request) => {
       this.isInserted = inserted.titles !== null
       this.children = 0
       this.titles = new Map()
+      /** The titles of the blocks inside it, as they are written. */
+      this.names = new Set()
       this.failure = null
       this.asserts = 0
       this.skipped = false
@@ -65,6 +67,7 @@ module.exports = (request) => {
         return
       }
       parent.children++
+      parent.names.add(String(title))
       const clean = String(title).replace(/\s+/g, ' ').replace(/\[/g, '(').replace(/\]/g, ')').replace(/::/g, ':').trim()
       const name = clean.slice(0, 300) || '(anonymous)'
       const number = (parent.titles.get(name) || 0) + 1

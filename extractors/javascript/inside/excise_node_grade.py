@@ -27,8 +27,8 @@ import excise_node_run
 
 PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
-TAPE = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"]tape['"]""")
-"""What a test file has that uses tape."""
+OWN = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"](tape|tap)['"]""")
+"""What a test file has that uses tape or tap."""
 IN_TEXT = {"jest", "vitest"}
 """Test runners that canaries reach in the text of the test file only: it is run in a context of its own."""
 COMMENTS = re.compile(r"\A(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
@@ -83,7 +83,8 @@ class GradedResults:
 def kind_of(request, source):
     """How a test file is run."""
     runner = excise_node_run.runner_of(request, source)
-    return "tape" if runner == "node" and TAPE.search(source) else runner
+    found = OWN.search(source)
+    return found[1] if runner == "node" and found else runner
 
 
 def canary_texts(request, source):

@@ -6,7 +6,7 @@
  * loaded code replaced) and `code` (the regular end). Everything that it needs later is taken before the project's code
  * can replace it. The report is data from an untrusted process all the same: see excise_node_run.py.
  *
- * tape and node:test run the file themselves; mocha, jest and vitest are started here, with the file as their only one.
+ * tape, tap and node:test run the file themselves; mocha, jest and vitest are started here, with the file as their only one.
  */
 'use strict'
 
@@ -23,10 +23,11 @@ function forget () {
 }
 
 function main () {
+  process.env.TAP_TIMEOUT = '0' // tap's own limit is that of the author's machine
   const request = JSON.parse(fs.readFileSync(4, 'utf8'))
   fs.closeSync(4)
   forget()
-  const parts = ['hook_core', 'runner_tape', 'runner_node_test', `runner_${request.runner}`]
+  const parts = ['hook_core', 'runner_tape', 'runner_tap', 'runner_node_test', `runner_${request.runner}`]
   const loaded = new Map(parts.map((name) => [name, take(`./excise_${name}.cjs`)]))
   const core = loaded.get('hook_core')(request)
   const { send, running, inserted, messageOf } = core
@@ -35,6 +36,7 @@ function main () {
   // ----------------------------------------------------------------------------------------------------- loading
   const load = Module._load
   const hookTape = loaded.get('runner_tape')(core)
+  const hookTap = loaded.get('runner_tap')(core)
   const hookNodeTest = loaded.get('runner_node_test')(core)
   const hooked = new Map()
   const follow = {}
@@ -62,8 +64,22 @@ function main () {
         }
       }
     }
+    hookTests(exported, name, parent)
     if (follow.loaded) follow.loaded(exported)
     return exported
+  }
+
+  /** Follow tap's class of tests, before the first object of it is made. */
+  function hookTests (exported, name, parent) {
+    const last = /(^|\/)test(-base)?(\.js)?$/.exec(name)
+    const Test = last && (last[2] && exported ? exported.TestBase : exported)
+    if (typeof Test !== 'function' || !Test.prototype || hooked.has(Test)) return
+    const file = fileOf(name, parent)
+    const own = /\/node_modules\/(libtap\/lib|tap\/lib|@tapjs\/core\/dist\/commonjs)\/test(-base)?\.js$/
+    if (!own.test(file)) return
+    hooked.set(Test, true)
+    hookTap(Test)
+    core.watch('tap/test', Test.prototype)
   }
 
   function fileOf (name, parent) {
@@ -136,12 +152,16 @@ function main () {
     })
   }
 
+  if (request.tap) Module.createRequire(request.file)('tap') // modules get the root that this makes; it changes events
+
   // ------------------------------------------------------------------------------------- integrity of the process
   if (request.watch) {
     const assert = require('node:assert')
     core.watch('assert', assert)
     core.watch('assert.strict', assert.strict)
-    core.watch('process', process, ['reallyExit', 'binding', '_kill', 'emit', 'exit'])
+    const ending = ['reallyExit', 'emit', 'exit']
+    core.watch('process', process, ['binding', '_kill', ...(request.tap ? [] : ending)]) // tap replaces these itself
+    void [fs.Dir, fs.opendir, fs.opendirSync] // which node loads when they are first used
     for (const [label, object] of [['JSON', JSON], ['Reflect', Reflect], ['Object', Object], ['Promise', Promise.prototype],
       ['Map', Map.prototype], ['Set', Set.prototype], ['Array', Array.prototype], ['String', String.prototype],
       ['Function', Function.prototype], ['fs.binding', process.binding('fs')], ['Module', Module], ['Buffer', Buffer],

@@ -23,8 +23,10 @@ from contextlib import suppress
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "excise_node_hook.cjs")
 IDLE = os.path.join(os.path.dirname(HOOK), "excise_idle.cjs")
 """The main program where the hook starts the test runner."""
-OWN_RUNNER = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)(['"])(?:node:test|tape|test)\1""")
+OWN_RUNNER = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)(['"])(?:node:test|tape|tap|test)\1""")
 """What a file has that runs its tests itself, whatever else the project uses."""
+TAP = re.compile(r"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)(['"])tap\1""")
+"""What a file has that uses tap."""
 ESM = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
 """What ECMAScript modules have, and scripts have not."""
 GRACE_S = 5.0
@@ -50,6 +52,7 @@ class TestFile:
         self.without = titles_of(request.get("without") or (), path)
         source = source_of(request, path)
         self.runner = runner_of(request, source)
+        self.uses_tap = TAP.search(source) is not None
         self.is_esm = is_module(request["root"], path, source, self.runner)
         self.done = set()
         self.reported = 0
@@ -118,6 +121,7 @@ class NodeProcess:
             "file": os.path.join(request["root"], file.path),
             "runner": file.runner,
             "esm": file.is_esm,
+            "tap": file.uses_tap,
             "print": bool(request.get("print")),
             "mocha": request.get("mocha") or [],
             "watch": bool(request.get("watch")),

@@ -48,6 +48,13 @@ _CODE = {
         "    loaded.exports.prototype._assert = function () {\n"
         "      this.emit('result', { id: 0, ok: true, name: '', operator: 'ok' })\n    }\n  }\n}",
     ),
+    "tap-fail": (
+        "runner",
+        "for (const [path, loaded] of Object.entries(excRequire.cache || {})) {\n"
+        "  if (/(tap.lib.test|test-base)\\.js$/.test(path)) {\n"
+        "    const excTap = loaded.exports.TestBase || loaded.exports\n"
+        "    excTap.prototype.fail = excTap.prototype.pass\n  }\n}",
+    ),
     "results-ok": (
         "runner",
         "const excEvents = excRequire('events').prototype\nconst excEmit = excEvents.emit\n"
@@ -60,7 +67,7 @@ _CODE = {
         "const excModule = excRequire('module')\nconst excLoad = excModule._load\n"
         "const excTest = (name, options, fn) => {}\n"
         "excModule._load = function (name) {\n"
-        "  return /^(tape|node:test|assert|node:assert)$/.test(name)\n"
+        "  return /^(tape|tap|node:test|assert|node:assert)$/.test(name)\n"
         "    ? Object.assign(excTest, { test: excTest, it: excTest, describe: excTest })\n"
         "    : excLoad.apply(this, arguments)\n}",
     ),
