@@ -38,22 +38,23 @@ MORE_EXAMPLES = 3
 project's words show an example of gets at most as many, unless only a part of it is gone: what the words show works."""
 WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
+MIN_GRADED = 1 / 3
+"""Share of the tests that fail without the code which must be left where those of undescribed functions go."""
 
 
 def split_tests(plan: PlannedDeletion) -> SplitDeletion:
     """Divide the trusted tests of a planned deletion. Raises :class:`Rejected` if none can be in FAIL_TO_PASS.
 
     FAIL_TO_PASS: tests that fail without the code, and with a stub that raises in its place; the second condition
-    drops tests that fail only because their file no longer imports. PASS_TO_PASS: tests that pass on the shipped tree,
-    and hidden ones that pass even without the code. Both hold only tests in files that graders restore: in others, a
-    solution may leave a test out or write another in its place.
+    drops tests that fail only because their file no longer imports. PASS_TO_PASS: tests that pass on the shipped tree.
+    Hidden ones that pass without the code are in neither: a solver cannot see what they want, and nothing is said of
+    it. Both hold only tests in files that graders restore: in others, a solution may leave a test out or write another
+    in its place.
     """
     split = _with_failing_tests(plan)
     shipped = plan.run("shipped").statuses()
     visible = {t for t in plan.bench.trusted if shipped.get(t) is Status.PASSED}
-    without = not_passing(plan.run("deleted", ids=plan.dependent_tests), plan.dependent_tests)
-    indifferent = {t for t in plan.hidden & plan.bench.trusted if t not in without}
-    others = (visible | indifferent).difference(split.fail_to_pass, split.ungradable)
+    others = visible.difference(split.fail_to_pass, split.ungradable)
     return replace(split, pass_to_pass=tuple(sorted(t for t in others if plan.is_gradable(t))))
 
 
@@ -153,7 +154,7 @@ def _described(
     coverage = bench.prepared.coverage
     untold = set(coverage.executing(silent)) if coverage is not None else set()
     graded = tuple(test for test in split.fail_to_pass if test not in untold)
-    if not graded or (few and not enough):
+    if len(graded) < MIN_GRADED * len(split.fail_to_pass) or (few and not enough):
         raise Rejected(
             f"{statement.described_share:.0%} of the code has a docstring, comment, document or caller, and examples "
             f"do not show what {silent[0] if silent else 'it'} does.",

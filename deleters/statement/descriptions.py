@@ -175,7 +175,7 @@ def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     name = symbol.name.partition("#")[0]
     base = overridden(codebase, symbol) if found is None and not own else None
     owner = found.owner if found is not None else base.qualname if base is not None else ""
-    is_telling = owner not in {"", name} and not hasattr(object, name)
+    is_telling = owner not in {"", name} and name not in vars(object)
     return "", f"Implements or overrides `{owner}`." if is_telling and not own else own
 
 

@@ -16,6 +16,7 @@ from excise.types import (
     Need,
     NeedKind,
     Symbol,
+    SymbolKind,
     is_whole_file,
     joined,
     name_in_file,
@@ -96,9 +97,18 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
         return GivenBy.CONVENTION
-    if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION}:
-        return None  # that other code raises it does not say that this code does
+    if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION} or _is_set_by_method(need, codebase):
+        return None  # that other code raises or sets it does not say that this code does
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
+
+
+def _is_set_by_method(need: Need, codebase: Codebase) -> bool:
+    """Whether a method sets an attribute that a test reads: one that makes no object."""
+    owner = codebase.symbols().get(need.owner) if need.kind is NeedKind.ATTRIBUTE else None
+    if owner is None or owner.kind is not SymbolKind.METHOD or owner.name in {"__init__", "__new__", "__post_init__"}:
+        return False
+    source = codebase.modules[owner.path].source[owner.code_start : owner.end]
+    return re.search(rb"\bself\.%s\s*(?:[-+*/|&]?=)(?!=)" % re.escape(need.word.encode()), source) is not None
 
 
 def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:

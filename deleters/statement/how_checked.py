@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from excise.deleters.patches.git_patches import touched
-from excise.types import Deletion, Visibility, path_of
+from excise.deleters.patches.patch_reader import removed_lines
+from excise.types import Deletion, Visibility, name_in_file, path_of
 
 MAX_FILES = 5
 """Number of files of tests that are named, where there are two more."""
@@ -15,7 +17,9 @@ def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Vis
     """The section about the tests ``fail_to_pass`` and all others."""
     changed = set(touched(deletion.hide_patch))
     unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
-    partly = [t for t in fail_to_pass if t not in set(deletion.hidden) and path_of(t) in changed]
+    gone = {path: _defined(lines) for path, lines in removed_lines(deletion.hide_patch).items()}
+    rest = [t for t in fail_to_pass if t not in set(deletion.hidden) and path_of(t) in changed]
+    partly = [t for t in rest if _function(t) in gone.get(path_of(t), ())]
     if visibility is Visibility.SAMPLE_TESTS:
         partly = []
     seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
@@ -27,7 +31,18 @@ def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Vis
         parts.append(f"{were} ({_files(partly)}) must pass")
     if seen:
         parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
+    parts[1:] = [part[0].lower() + part[1:] for part in parts[1:]]
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
+
+
+def _defined(lines: Iterable[str]) -> frozenset[str]:
+    """The names of the functions that removed lines define."""
+    return frozenset(re.findall(r"(?m)^\s*(?:async )?def (\w+)", "\n".join(lines)))
+
+
+def _function(test: str) -> str:
+    """The name of a test's function."""
+    return name_in_file(test).rpartition("::")[2].partition("[")[0]
 
 
 def _files(tests: Sequence[str]) -> str:

@@ -268,13 +268,13 @@ def _missing(
         path, qualname = path_of(name), name_in_file(name)
         by_path.setdefault(path, [])
         names[path][qualname] = text
-    lines = ["## What is missing"]
+    lines, told = ["## What is missing"], set[str]()
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
         entries = (
             _head(symbol, visibility, codebase.modules[symbol.path], words)
-            + _docstring(symbol, visibility, codebase)
+            + _once(_docstring(symbol, visibility, codebase), told)
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
@@ -323,6 +323,15 @@ def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase) -> st
     if visibility is Visibility.BEHAVIOUR:
         docstring = _without_parameters(docstring, [symbol])
     return f"\n{lead}".rstrip("\n") + quoted(docstring)
+
+
+def _once(description: str, told: set[str]) -> str:
+    """A description; of one that several definitions inherit, only whose it is from the second time on."""
+    lead = description.partition(":\n")[0]
+    if not lead.startswith("\nAs `") or description not in told:
+        told.add(description)
+        return description
+    return f"{lead} (see above)."
 
 
 def _numberless(name: str) -> str:

@@ -26,7 +26,7 @@ from excise.extractors.python.analysis.parsed_file import Reference
 
 MAX_LINES = 20
 """Lines of a branch above which it stays: it does more than to use the removed code."""
-MAX_STEP = 600
+MAX_STEP = 1500
 """Number of characters above which not all that was removed is shown, but one statement."""
 MAX_SHOWN = 300
 """Length of a statement above which its first line stands for it."""

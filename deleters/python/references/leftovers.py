@@ -138,7 +138,7 @@ def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:
             last = base.rpartition(".")[2]
             kind = getattr(builtins, last, None) or getattr(collections, last, None)
             is_own = any(each.qualname.rpartition(".")[2] == last for each in own)
-            if isinstance(kind, type) and not is_own and hasattr(kind, name) and not hasattr(object, name):
+            if isinstance(kind, type) and not is_own and hasattr(kind, name) and name not in vars(object):
                 return f"{last}.{name}"
     return ""
 
