@@ -11,7 +11,7 @@ from typing import Any
 
 MAX_FILES = 5000
 """Maximum number of files that are followed."""
-_REQUIRED = re.compile(r"""\brequire\(\s*['"]([^'"\n]+)['"]""")
+_REQUIRED = re.compile(r"""\brequire(?:\.resolve)?\(\s*['"]([^'"\n]+)['"]""")
 _BARE = re.compile(r"((?:@[\w.-]+/)?[\w.-]+)(?:/(.+))?")
 _CONDITIONS = ("require", "node", "default")
 """Conditions of ``exports`` in the order in which they are looked for."""

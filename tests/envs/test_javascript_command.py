@@ -107,7 +107,7 @@ def test_a_package_that_a_runner_loads_by_another_one_is_required(tmp_path: Path
         f"{runner}/index.js": "module.exports = require('./lib/test')\n",
         f"{runner}/lib/test.js": "const bind = require('call-bind/callBound')\n",
         f"{runner}/bin/run.js": "require('minimist')\n",
-        "call-bind/callBound.js": "require('function-bind')\n",
+        "call-bind/callBound.js": "require.resolve('function-bind')\n",
         "call-bind/package.json": json.dumps({"exports": {"./callBound": {"require": "./callBound.js"}}}),
         "function-bind/index.js": "",
         "minimist/index.js": "",
