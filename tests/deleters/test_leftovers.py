@@ -192,9 +192,29 @@ def test_containers_of_objects_that_only_a_removed_method_filled(other: str, exp
         ("    if x:\n        return gone(x)\n    return mode\n", "x"),
         ("    if x == 1:\n        return gone(x)\n    elif mode:\n        return 2\n    return x\n", ""),
         ("    return x\n", ""),
+        ("    a, b = x, mode\n    if b:\n        return gone(a)\n    return b\n", "a"),
+        ("    a = x.pop()\n    if x:\n        return gone(a)\n    return mode\n", ""),
+        ("    a, _b = x, mode\n    if mode:\n        return gone(_b)\n    return a\n", ""),
     ],
 )
-def test_parameters_that_only_removed_statements_read(body: str, name: str) -> None:
+def test_names_that_only_removed_statements_read(body: str, name: str) -> None:
     source = f"def gone(x):\n    return x + 1\n\n\ndef use(x, mode=1, other=None):\n{body}"
-    expected = (f"use would not read its parameter {name} any more",) if name else ()
+    expected = (f"use would not read {name} any more",) if name else ()
     assert left(source, "gone") == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "is_used"),
+    [
+        ("def use(box: Box):\n    return box.string\n", True),
+        ("def use(box: 'm.Box | None' = None):\n    return box.string\n", True),
+        ("def use():\n    box = Box()\n    return box.string\n", True),
+        ("def use(box):\n    return box.string\n", False),
+        ("def use(box: list[Box]):\n    return box.string\n", False),
+        ("def use(box: Box):\n    return box.other\n", False),
+    ],
+)
+def test_properties_of_objects_whose_class_is_known(function: str, *, is_used: bool) -> None:
+    source = "class Box:\n    other = 2\n\n    @property\n    def string(self):\n        return 1\n\n\n" + function
+    expected = ("use uses Box.string of an object by its type",) if is_used else ()
+    assert left(source, "Box.string") == expected

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import builtins
 import collections
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.annotated_uses import annotated_uses
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.entry_points import SETUP
 from excise.deleters.python.references.unfilled_containers import CONSTANTS, unfilled_containers, unset_flags
-from excise.extractors.python.analysis.grammar import descendants, field, text_of
+from excise.deleters.python.references.unread_names import unread_names
+from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
 
-_RECEIVERS = frozenset({"self", "cls"})
 _DISPLAYS = frozenset({"dictionary", "set", "list", "tuple"})
 
 
@@ -39,7 +38,11 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
     yield from _inherited_instead(remover, methods)
     yield from _constant_attributes(remover, methods)
     yield from _without_content(remover, removed, methods)
-    yield from _unread_parameters(remover)
+    for path, text in unread_names(remover):
+        yield Leftover(path, text, "")
+    for symbol in methods:
+        for where in annotated_uses(remover, symbol):
+            yield Leftover(symbol.path, f"{where} uses {symbol.qualname} of an object by its type", symbol.symbol_id)
 
 
 def _stays_around(remover: DependentRemover, method: Symbol) -> bool:
@@ -58,37 +61,6 @@ def _without_content(
             names = [f"fill {name}" for name in unfilled_containers(remover, symbol, of_object=symbol in methods)]
             for what in (*names, *(f"set {name}" for name in unset_flags(remover, symbol))):
                 yield Leftover(symbol.path, f"nothing would {what} any more", symbol.symbol_id)
-
-
-def _unread_parameters(remover: DependentRemover) -> Iterator[Leftover]:
-    """Parameters of functions that stay which only removed statements of these read."""
-    for path, plan in sorted(remover.plans.items()):
-        if not plan.is_changed or plan.deleted or remover.codebase.is_test(path):
-            continue
-        spans = [*plan.statements, *((edit.start, edit.end) for edit in plan.replacements)]
-        for symbol in plan.module.symbols:
-            inner = [span for span in spans if symbol.code_start <= span[0] and span[1] <= symbol.end]
-            if not symbol.is_callable or not inner or plan.is_removed(symbol.start, symbol.end):
-                continue
-            for name in sorted(_read_in(plan, symbol, inner) - _RECEIVERS):
-                yield Leftover(path, f"{symbol.qualname} would not read its parameter {name} any more", "")
-
-
-def _read_in(plan: FilePlan, symbol: Symbol, spans: Collection[tuple[int, int]]) -> set[str]:
-    """The parameters of a function that are read in some spans of it which go, and nowhere else in it."""
-    node = plan.root.descendant_for_byte_range(symbol.body_start, symbol.body_start)
-    while node is not None and not (node.type == "function_definition" and node.end_byte == symbol.end):
-        node = node.parent
-    if node is None:
-        return set()
-    parameters = {text_of(each) for each in descendants(field(node, "parameters")) if each.type == "identifier"}
-    used = [each for each in descendants(field(node, "body")) if each.type == "identifier"]
-    kept = {word for edit in plan.replacements for word in re.findall(rb"\w+", edit.replacement)}
-    gone, left = set[str](), {word.decode(errors="replace") for word in kept}
-    for each in used:
-        is_gone = any(start <= each.start_byte and each.end_byte <= end for start, end in spans)
-        (gone if is_gone else left).add(text_of(each))
-    return parameters & gone - left
 
 
 def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
