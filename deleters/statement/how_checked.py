@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import removed_lines
-from excise.types import Deletion, Visibility, name_in_file, path_of
+from excise.types import Deletion, TestId, Visibility, path_of
 
 MAX_FILES = 5
 """Number of files of tests that are named, where there are two more."""
@@ -42,7 +42,7 @@ def _defined(lines: Iterable[str]) -> frozenset[str]:
 
 def _function(test: str) -> str:
     """The name of a test's function."""
-    return name_in_file(test).rpartition("::")[2].partition("[")[0]
+    return "".join(TestId.parse(test).names[-1:])
 
 
 def _files(tests: Sequence[str]) -> str:
