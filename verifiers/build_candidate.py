@@ -132,6 +132,8 @@ def _with_statement(split: SplitDeletion) -> tuple[SplitDeletion, Statement, Rec
             raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
         split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
         statement = _statement(split, watched)
+    if behaviour is None and split.bench.settings.visibility is Visibility.SAMPLE_TESTS:
+        raise Rejected("No hidden test fails without this code, only tests in sight do.", reason="too_few_tests")
     if behaviour is not None and split.bench.settings.visibility in WITH_WORDS:
         return _described(split, statement, behaviour.tests)
     return split, statement, behaviour
@@ -150,14 +152,18 @@ def _described(
     raised = frozenset(n.exception or n.word for n in statement.needs if n.exception or n.kind is NeedKind.EXCEPTION)
     examples = examples_of(behaviour, bench.language.grading, raised)
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
+    coverage, in_sight = bench.prepared.coverage, set[str]()
+    if coverage is not None and bench.settings.visibility is Visibility.SAMPLE_TESTS:
+        in_sight.update(test for test in split.fail_to_pass if test not in split.hidden)
+        enough |= {name_in_file(s) for s in statement.undescribed if not in_sight.isdisjoint(coverage.executing([s]))}
     silent = [s for s in statement.undescribed if name_in_file(s) not in enough]
-    coverage = bench.prepared.coverage
     untold = set(coverage.executing(silent)) if coverage is not None else set()
     graded = tuple(test for test in split.fail_to_pass if test not in untold)
-    if len(graded) < MIN_GRADED * len(split.fail_to_pass) or (few and not enough):
+    is_too_little = len(graded) < MIN_GRADED * len(split.fail_to_pass) or in_sight.issuperset(graded)
+    if is_too_little or (few and not enough):
         raise Rejected(
             f"{statement.described_share:.0%} of the code has a docstring, comment, document or caller, and examples "
-            f"do not show what {silent[0] if silent else 'it'} does.",
+            f"{'and tests in sight ' if in_sight else ''}do not show what {silent[0] if silent else 'it'} does.",
             reason="undescribed",
         )
     untold |= set(split.untold)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import ceil
 
 from excise.deleters.all_deleters import get as get_deleter
 from excise.deleters.deletion_record import USED_ELSEWHERE
@@ -248,7 +247,7 @@ def _plan(
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
-        deletion = bench.editor.hiding_only(bench.codebase, deletion, _kept_hidden(deletion))
+        deletion = bench.editor.hiding_only(bench.codebase, deletion, _kept_hidden(bench, deletion))
     hidden = _whole_functions(bench, deletion.hidden)
     deletion = replace(deletion, hidden=tuple(sorted(hidden)))
     return PlannedDeletion(
@@ -264,17 +263,28 @@ def _executing(bench: Workbench, symbol: str) -> frozenset[str]:
     return bench.trusted & coverage.executing([symbol]) if coverage is not None else frozenset()
 
 
-def _kept_hidden(deletion: Deletion) -> frozenset[str]:
-    """A part of the hidden tests that depends on their names alone, as whole functions.
+def _kept_hidden(bench: Workbench, deletion: Deletion) -> frozenset[str]:
+    """A part of the hidden tests, as whole functions: those in sight execute as many of the removed symbols as can be.
 
-    Raises :class:`Rejected` if there is only one.
+    Which of several tests that execute the same are in sight depends on their names alone. Raises :class:`Rejected` if
+    there is only one.
     """
     functions = {without_parameter(test) for test in deletion.hidden}
     if len(functions) < 2:
         raise Rejected("One test alone needs this code: it cannot be in sight and hidden.", reason="too_few_tests")
-    ordered = sorted(functions, key=lambda test: content_id("sample", test))
-    chosen = set(ordered[: ceil(len(ordered) * (1 - SHARE_IN_SIGHT))])
-    return frozenset(test for test in deletion.hidden if without_parameter(test) in chosen)
+    executed: dict[str, set[str]] = {test: set() for test in functions}
+    for symbol in deletion.removed:
+        for test in map(without_parameter, _executing(bench, symbol)):
+            executed.get(test, set()).add(symbol)
+    left = sorted(functions, key=lambda test: content_id("sample", test))
+    most, unseen = int(len(functions) * SHARE_IN_SIGHT), set().union(*executed.values())
+    in_sight: list[str] = []
+    while unseen and len(in_sight) < most:
+        in_sight.append(max(left, key=lambda test: len(executed[test] & unseen)))
+        left.remove(in_sight[-1])
+        unseen -= executed[in_sight[-1]]
+    kept = set(left[: len(functions) - most])
+    return frozenset(test for test in deletion.hidden if without_parameter(test) in kept)
 
 
 def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:

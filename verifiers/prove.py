@@ -39,6 +39,8 @@ from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
 REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", USED_ELSEWHERE})
 """Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps."""
+NOTHING_IN_SIGHT = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
+"""Visibilities at which words alone say what code does; where there are none, tests may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +78,23 @@ def prove(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver 
     bench.repeats = RepeatedRuns() if chosen_for_repeats else None
     try:
         with bench.without(()):  # tests that planning finds unsteady are not trusted until here
-            proof = _prove_or_stub(bench, feature, deleter_name, solver)
+            proof = _prove_in_sight(bench, feature, deleter_name, solver)
         return replace(proof, repeats=bench.repeats) if bench.repeats else proof
     finally:
         bench.repeats = None
+
+
+def _prove_in_sight(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
+    """Try a feature, and again with a half of its tests in sight if nothing else says what it does."""
+    proof = _prove_or_stub(bench, feature, deleter_name, solver)
+    is_undescribed = proof.rejection is not None and proof.rejection.reason == "undescribed"
+    settings = bench.settings
+    if not (is_undescribed and settings.sample_undescribed and settings.visibility in NOTHING_IN_SIGHT):
+        return proof
+    with bench.showing(Visibility.SAMPLE_TESTS):
+        other = _prove_or_stub(bench, feature, deleter_name, solver)
+    cpu_s, wall_s = proof.cpu_s + other.cpu_s, proof.wall_s + other.wall_s
+    return replace(other if other.task is not None else proof, cpu_s=cpu_s, wall_s=wall_s)
 
 
 def is_repeated(feature_id: str, deleter_name: str, share: float) -> bool:

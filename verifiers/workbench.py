@@ -24,7 +24,7 @@ from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, Start, SystemRequest, TestRunRequest
 from excise.system.folders import publish_folder, temporary_folder_beside
-from excise.types import Baseline, CoverageMap, Environment, Repo, Status, TestRun, WorkerOutcome, path_of
+from excise.types import Baseline, CoverageMap, Environment, Repo, Status, TestRun, Visibility, WorkerOutcome, path_of
 from excise.verifiers.run_starts import RunStarts
 
 logger = logging.getLogger(__name__)
@@ -188,6 +188,16 @@ class Workbench:
             yield
         finally:
             self.trusted = trusted
+
+    @contextmanager
+    def showing(self, visibility: Visibility) -> Iterator[None]:
+        """Show solvers so much meanwhile, whatever the settings say."""
+        settings = self.settings
+        self.settings = settings.model_copy(update={"visibility": visibility})
+        try:
+            yield
+        finally:
+            self.settings = settings
 
     def distrust(self, tests: Collection[str]) -> None:
         """Do not trust tests until the end of the surrounding :meth:`without`."""

@@ -137,8 +137,9 @@ def prepare_request(settings: Settings, request: TaskRequest) -> tuple[Settings,
         sources = tuple({spec.name: spec for spec in pinned.values()}.values())
     if not sources:
         raise ConfigError(f"{settings.out} has no sources to make tasks from. Name some, or give --config.")
+    visible = {"visibility": request.visibility, "sample_undescribed": False}
     changed = {
-        "verdict": settings.verdict.model_copy(update={"visibility": request.visibility}),
+        "verdict": settings.verdict.model_copy(update=visible),
         "sources": tuple(replace(source, limit=None) for source in sources),
         "limit": ceil(request.count / len(sources)),
     }

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 VERSIONS = {
     "fetch": 5, "environment": 8, "model": 2, "baseline": 7, "executed": 1, "byte code": 1, "coverage": 6, "find": 13,
-    "propose": 1, "candidate": 66, "conditions": 3, "kit": 21, "brief": 2, "grade": 12, "statement": 1,
+    "propose": 1, "candidate": 67, "conditions": 3, "kit": 21, "brief": 2, "grade": 12, "statement": 1,
 }  # fmt: skip
 """Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""
 
@@ -44,8 +44,9 @@ def verdict_fingerprint(settings: Settings) -> dict[str, object]:
 
 
 def measurement_fingerprint(settings: Settings) -> dict[str, object]:
-    """Return the settings that can change measurements of the untouched project: all but the visibility of tasks."""
-    return {name: value for name, value in verdict_fingerprint(settings).items() if name != "visibility"}
+    """Return the settings that can change measurements of the untouched project: all but what tasks show."""
+    what_tasks_show = {"visibility", "sample_undescribed"}
+    return {name: value for name, value in verdict_fingerprint(settings).items() if name not in what_tasks_show}
 
 
 def format_answer(answer: object) -> bytes:

@@ -127,6 +127,9 @@ class VerdictSettings(_Strict):
     visibility: Visibility = Visibility.DOCSTRING
     """How much information the agent gets: from the statement only, or with ``tests`` also from tests in the tree, with
     ``sample_tests`` from a half of them."""
+    sample_undescribed: bool = True
+    """Where a task has no tests in sight and nothing says what the code does, show a half of the tests
+    (``sample_tests``) rather than refuse it."""
     cutoff: Annotated[str, BeforeValidator(_cutoff_text)] = "auto"
     """Install only releases before this date; ``auto`` for the date of the sources, empty for no limit."""
 

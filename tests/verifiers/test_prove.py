@@ -15,7 +15,7 @@ from excise.errors import DeletionRefused
 from excise.pipeline.stages.prove_stage import prove_shard
 from excise.types import Feature, FeatureKind, GateOutcome, Status, Task, Visibility, WorkerOutcome
 from excise.verifiers import candidate
-from excise.verifiers.gates.all_gates import CLAIMS
+from excise.verifiers.gates.all_gates import CLAIMS, GATES
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
 from excise.verifiers.grading.kit import record_behaviour
@@ -320,7 +320,7 @@ def test_before_a_long_suite_is_run_the_statement_is_written(vary, monkeypatch: 
         candidate, "record_behaviour", lambda *given: recorded.append(given) or record_behaviour(*given)
     )
     for source, wholes in ((re.sub(r'(?s)""".*?"""', '""', WALK_SOURCE), 0), (WALK_SOURCE, 1)):
-        bench = vary({"src/shapes/walk.py": source}, baseline=True)
+        bench = vary({"src/shapes/walk.py": source}, baseline=True, sample_undescribed=False)
         runs: list[object] = []
         run = bench.run
         bench.run = lambda *given, ids=None, runs=runs, run=run, **more: (
@@ -330,6 +330,27 @@ def test_before_a_long_suite_is_run_the_statement_is_written(vary, monkeypatch: 
         assert proof.rejection is None if wholes else refused(proof, "undescribed")
         assert runs.count(None) == wholes
     assert len(recorded) == 2, "what was recorded for the statement is used later"
+
+
+def test_code_that_nothing_describes_shows_a_half_of_its_tests(vary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excise.verifiers.build_candidate.MIN_EXAMPLES", 1000)
+    bench = vary({"src/shapes/walk.py": re.sub(r'(?s)""".*?"""', '""', WALK_SOURCE)}, baseline=True)
+    proof = prove(bench, feature(bench, WALK), "remove")
+    task = accepted(proof)
+    assert (task.visibility, task.deleter, task.fail_to_pass) == (Visibility.SAMPLE_TESTS, "remove", WALK_TESTS)
+    assert len(task.hidden) == 2
+    assert "failing now, must pass" in task.problem_statement
+    assert bench.settings.visibility is Visibility.DOCSTRING
+    candidate_again = candidate_of(bench, task)
+    assert all(gate.check(candidate_again).passed for gate in GATES)
+
+
+def test_a_single_test_of_code_that_nothing_describes_stays_hidden(vary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excise.verifiers.build_candidate.MIN_EXAMPLES", 1000)
+    one = WALK_TEST_SOURCE.partition("def test_first_turn")[0]
+    undescribed = re.sub(r'(?s)""".*?"""', '""', WALK_SOURCE)
+    bench = vary({"src/shapes/walk.py": undescribed, "tests/test_walk.py": one}, baseline=True)
+    refused(prove(bench, feature(bench, WALK, tests=WALK_TESTS[2:]), "remove"), "undescribed")
 
 
 def test_code_that_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
