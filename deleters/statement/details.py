@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.statement.base_classes import base_classes, class_of
@@ -25,6 +27,8 @@ from excise.types import (
 
 MAX_DETAILS = 40
 """Maximum number of details of one kind that a statement adds for one definition; more would be its data."""
+MAX_CALLS_BETWEEN = 4
+"""Number of calls from a shown function to one that is not shown, up to which details of the latter stand below it."""
 _IDENTIFIERS = frozenset({NeedKind.USED, NeedKind.NAME, NeedKind.ATTRIBUTE, NeedKind.KEYWORD, NeedKind.EXCEPTION})
 _TEXTS = frozenset({NeedKind.MESSAGE, NeedKind.KEY, NeedKind.TEXT})
 _ITEM_ERRORS = frozenset({"KeyError", "IndexError"})
@@ -70,7 +74,8 @@ def locate(needs: Sequence[Need], statement: str, related: str, codebase: Codeba
     """
     counts: dict[tuple[str, NeedKind], int] = defaultdict(int)
     found = []
-    for need in sorted(needs, key=lambda need: (-len(need.tests), need.label)):
+    ordered = sorted(needs, key=lambda need: (-len(need.tests), need.label))
+    for need in (_with_untold_owners(need, statement, codebase) for need in ordered):
         given = need.given or _found_in(need, statement, related, codebase)
         if given is None:
             counts[need.owner, need.kind] += 1
@@ -93,13 +98,40 @@ def _position(need: Need, codebase: Codebase) -> int:
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
     if need.kind is NeedKind.RESULT:
         return GivenBy.STATEMENT if _is_result_told(need, statement, codebase) else None
-    if is_named(need, statement):
+    is_exception = need.kind is NeedKind.EXCEPTION
+    if is_named(need, statement) and (not is_exception or _is_told_of(need.owner, need.word, statement, codebase)):
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
         return GivenBy.CONVENTION
     if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION} or _is_set_by_method(need, codebase):
         return None  # that other code raises or sets it does not say that this code does
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
+
+
+def _with_untold_owners(need: Need, statement: str, codebase: Codebase) -> Need:
+    """An exception as a detail of the code of which the statement does not say that it raises it, if there is some."""
+    owners = (need.owner, *need.others) if need.kind is NeedKind.EXCEPTION else ()
+    untold = [owner for owner in owners if not _is_told_of(owner, need.word, statement, codebase)]
+    if not untold:
+        return need
+    return replace(need, owner=untold[0], others=tuple(untold[1:]))
+
+
+def _is_told_of(owner_id: str, exception: str, statement: str, codebase: Codebase) -> bool:
+    """Whether a statement that names an exception says that this code raises it: its docstring or that of its class, a
+    detail, or two lines one below the other with both names."""
+    owner = codebase.symbols().get(owner_id)
+    if owner is None or _raises(exception) in statement:
+        return True
+    holder = class_of(codebase, owner)
+    described = [each for each in (owner, holder) if each is not None and exception in each.docstring]
+    if any(each.docstring.strip().partition("\n")[0] in statement for each in described):
+        return True
+    name = owner.name.partition("#")[0]
+    called = re.compile(rf"\b{re.escape(holder.name if holder is not None and name.startswith('__') else name)}\b")
+    raised = re.compile(rf"\b{re.escape(exception)}(?!\w)")
+    near = map("\n".join, pairwise([*statement.splitlines(), ""]))
+    return any(called.search(pair) and raised.search(pair) for pair in near)
 
 
 def _is_set_by_method(need: Need, codebase: Codebase) -> bool:
@@ -220,23 +252,31 @@ def _without(codebase: Codebase, symbol: Symbol, gone: Collection[str]) -> str:
 
 
 # ---------------------------------------------------------------------------------------- the lines
-def lines_by_symbol(needs: Iterable[Need], shown: Sequence[Symbol]) -> dict[str, list[str]]:
+def lines_by_symbol(needs: Iterable[Need], shown: Sequence[Symbol], codebase: Codebase) -> dict[str, list[str]]:
     """Symbol id to the lines of details that stand below the symbol: its own, and those of code that is not shown."""
     by_place: dict[str, list[Need]] = defaultdict(list)
     for need in needs:
         if need.given is GivenBy.DETAILS:
-            by_place[place_of(need.owner, shown)].append(need)
+            for place in dict.fromkeys(place_of(owner, shown, codebase) for owner in (need.owner, *need.others)):
+                by_place[place].append(need)
     return {place: list(_lines(own)) for place, own in by_place.items()}
 
 
-def place_of(owner: str, shown: Sequence[Symbol]) -> str:
-    """The shown symbol below which a detail of ``owner`` stands: itself, what is around it, or one of its file."""
+def place_of(owner: str, shown: Sequence[Symbol], codebase: Codebase) -> str:
+    """The shown symbol below which a detail of ``owner`` stands: itself, what is around or calls it, or one of its
+    file."""
     ids = [symbol.symbol_id for symbol in shown]
     path, qualname = path_of(owner), name_in_file(owner)
     while qualname:
         if (found := joined(path, qualname)) in ids:
             return found
         qualname = qualname.rpartition(".")[0]
+    near, seen = {owner}, {owner}
+    for _ in range(MAX_CALLS_BETWEEN):
+        near = {caller for callee in near for caller in codebase.callers(callee)} - seen
+        if found := next((i for i in ids if i in near), ""):
+            return found
+        seen |= near
     return next((i for i in ids if path_of(i) == path), ids[0] if ids else owner)
 
 
@@ -254,16 +294,21 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
         if not exception:
             yield f"- {contain[0].upper()}{contain[1:]} {parts}."
         elif found:
-            yield f"- Raises `{exception}`; {contain} {parts}."
+            yield f"{_raises(exception)}; {contain} {parts}."
         else:
-            raised, _, handled = exception.partition(" for ")
-            yield f"- Raises `{raised}` for `{handled}`." if handled else f"- Raises `{raised}`."
+            yield f"{_raises(exception)}."
     yield from dict.fromkeys(_result_line(need.word.split(" ")[1]) for need in needs if need.kind is NeedKind.RESULT)
     for kind, title in _TITLES.items():
         words = dict.fromkeys(_shown(need) for need in needs if need.kind is kind)
         if words:
             listed = ", ".join(_quoted(word) if kind in _TEXTS else f"`{word}`" for word in words)
             yield f"- {title}: {listed}."
+
+
+def _raises(exception: str) -> str:
+    """How the detail of an exception begins; for ``X for Y``, with the exception that it handles."""
+    raised, _, handled = exception.partition(" for ")
+    return f"- Raises `{raised}`" + (f" for `{handled}`" if handled else "")
 
 
 def _shown(need: Need) -> str:

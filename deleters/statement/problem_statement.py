@@ -143,7 +143,7 @@ def write_statement(
     partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed
     data = _data_lines(codebase, [s for s in removed if s.symbol_id not in partly], listed, words, written({}))
     located = locate(needs, written(data), related_code(codebase, deletion), codebase) if needs else []
-    details = lines_by_symbol(located, listed)
+    details = lines_by_symbol(located, listed, codebase)
     spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
     return Statement(
         text=written({place: [*details.get(place, ()), *data.get(place, ())] for place in {**details, **data}}),
@@ -291,7 +291,7 @@ def _data_lines(
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for symbol in dict.fromkeys(inner for each in removed for inner in _with_members(codebase, each)):
         data = words.data(codebase.modules[symbol.path], symbol)
-        found[place_of(symbol.symbol_id, listed)].update({text: None for text in data if text not in told})
+        found[place_of(symbol.symbol_id, listed, codebase)].update({text: None for text in data if text not in told})
     return {
         place: ["- Data that it uses: " + ", ".join(f"`{text}`" for text in texts) + "."]
         for place, texts in found.items()

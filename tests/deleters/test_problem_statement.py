@@ -440,14 +440,16 @@ def test_the_type_of_a_result_is_told_once(signature: str, docstring: str, text:
     found = locate([need], text, "", codebase)
     assert [each.given for each in found] == [given]
     expected = {"m.py::f": ["- Returns a `list`."]} if given is GivenBy.DETAILS else {}
-    assert lines_by_symbol(found, list(codebase.symbols().values())) == expected
+    assert lines_by_symbol(found, list(codebase.symbols().values()), codebase) == expected
 
 
 def test_attributes_stand_in_the_order_of_the_code() -> None:
     codebase = PythonCodebase.from_texts({"m.py": "class C:\n    west = 1\n    east = 2\n"})
     needs = [Need(kind=NeedKind.ATTRIBUTE, word=word, owner="m.py::C", tests=("t",)) for word in ("east", "west")]
     found = locate(needs, "", "", codebase)
-    assert lines_by_symbol(found, list(codebase.symbols().values())) == {"m.py::C": ["- Attributes: `west`, `east`."]}
+    assert lines_by_symbol(found, list(codebase.symbols().values()), codebase) == {
+        "m.py::C": ["- Attributes: `west`, `east`."]
+    }
     assert [each.given for each in locate(needs, "class C(namedtuple('C', 'west east'))", "", codebase)] == [
         GivenBy.STATEMENT, GivenBy.STATEMENT,
     ]  # fmt: skip
@@ -476,5 +478,5 @@ def test_exit_codes_are_told_with_their_exceptions() -> None:
     words = ("SystemExit(2)", "SystemExit(-1) for KeyboardInterrupt")
     needs = [Need(kind=NeedKind.EXCEPTION, word=word, owner=HALVE, tests=HALVE_TESTS) for word in words]
     codebase = PythonCodebase.from_texts(FILES)
-    lines = lines_by_symbol(locate(needs, "", "", codebase), [codebase.symbols()[HALVE]])
+    lines = lines_by_symbol(locate(needs, "", "", codebase), [codebase.symbols()[HALVE]], codebase)
     assert lines == {HALVE: ["- Raises `SystemExit(-1)` for `KeyboardInterrupt`.", "- Raises `SystemExit(2)`."]}

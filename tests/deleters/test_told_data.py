@@ -3,9 +3,12 @@ that its base class calls."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.deleters.planned_deletions import REPO, delete_symbol
 
+from excise.deleters.statement.details import place_of
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
@@ -87,3 +90,65 @@ def test_data_in_functions_is_told(body: str, told: str) -> None:
     text = write_statement(codebase, delete_symbol(codebase, "m.py::letter", tests), REPO, tests).text
     lines = [line for line in text.splitlines() if line.startswith("- Data that it uses")]
     assert lines == ([f"- Data that it uses: {told}."] if told else [])
+
+
+ERRORS = '''
+def parse(text):
+    """Read a number. Raises `ValueError` for anything else."""
+    if not text:
+        raise ValueError("nothing")
+    return _checked(float(text))
+
+
+def ratio(left, right):
+    """Divide one number by another."""
+    if right == 0:
+        raise ValueError(right)
+    return _limited(left / right)
+
+
+def _checked(number):
+    return number
+
+
+def _limited(number):
+    if number > 9:
+        raise OverflowError
+    return number
+'''
+ERROR_TESTS = """
+from dataclasses import replace
+
+import pytest
+from m import parse, ratio
+
+
+def test_errors():
+    with pytest.raises(ValueError):
+        parse("")
+    with pytest.raises(ValueError):
+        ratio(1, 0)
+    with pytest.raises(OverflowError):
+        ratio(99, 1)
+"""
+
+
+def test_an_exception_is_told_of_each_function_that_raises_it() -> None:
+    """That one function's docstring names it says nothing of another."""
+    codebase, tests = PythonCodebase.from_texts({"m.py": ERRORS, "test_m.py": ERROR_TESTS}), ("test_m.py::test_errors",)
+    names = [f"m.py::{name}" for name in ("parse", "ratio", "_checked", "_limited")]
+    needs = Python().find_needs(codebase, names, tests)
+    deletion = replace(delete_symbol(codebase, names[0], tests), removed=tuple(names))
+    text = write_statement(codebase, deletion, REPO, tests, needs=needs).text
+    parse, ratio = text.split("def ratio")
+    assert "- Raises" not in parse.rpartition("def parse")[2]
+    assert (
+        ratio.index("- Raises `ValueError`.") < ratio.index("def _limited") < ratio.index("- Raises `OverflowError`.")
+    )
+
+
+def test_what_a_helper_needs_stands_below_the_function_that_calls_it() -> None:
+    codebase = PythonCodebase.from_texts({"m.py": ERRORS})
+    shown = [codebase.symbols()[f"m.py::{name}"] for name in ("parse", "ratio")]
+    assert place_of("m.py::_limited", shown, codebase) == "m.py::ratio"
+    assert place_of("m.py::_checked", shown, codebase) == "m.py::parse"

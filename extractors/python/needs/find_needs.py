@@ -124,6 +124,7 @@ class _Found:
     def __init__(self) -> None:
         self.details: dict[tuple[NeedKind, str], _Detail] = {}
         self.tests: dict[tuple[NeedKind, str], dict[str, None]] = defaultdict(dict)
+        self.owners: dict[tuple[NeedKind, str], set[str]] = defaultdict(set)
 
     def add(self, key: tuple[NeedKind, str], detail: _Detail, tests: Iterable[str]) -> None:
         """Add a detail; one that several tests need is of other code only if each of them uses it so."""
@@ -131,6 +132,7 @@ class _Found:
         is_other, is_watched = first.is_other and detail.is_other, first.is_watched and detail.is_watched
         self.details[key] = first._replace(is_other=is_other, is_watched=is_watched)
         self.tests[key].update(dict.fromkeys(tests))
+        self.owners[key].add(detail.owner)
 
     def needs(self) -> tuple[Need, ...]:
         """The details, sorted; a text that is a key, too, is listed once."""
@@ -144,6 +146,7 @@ class _Found:
                 kind=kind,
                 word=word,
                 owner=detail.owner,
+                others=tuple(sorted(self.owners[kind, word] - {detail.owner})) if kind is NeedKind.EXCEPTION else (),
                 tests=tuple(self.tests[kind, word]),
                 exception=detail.piece.exception,
                 template=detail.piece.template,

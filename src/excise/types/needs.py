@@ -64,6 +64,8 @@ class Need:
     """The detail as it is written in the tests: a name, or a text's content."""
     owner: str
     """Id of the removed symbol whose code has it."""
+    others: tuple[str, ...] = ()
+    """For an exception, the ids of further removed symbols that raise it."""
     tests: tuple[str, ...]
     """Ids of the tests that need it."""
     exception: str = ""
