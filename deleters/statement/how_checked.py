@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import removed_lines
-from excise.types import Deletion, TestId, Visibility, path_of
+from excise.types import Deletion, TestId, Visibility, path_of, without_parameter
 
+MAX_NAMES = 12
+"""Number of failing tests in sight that are named, where there are two more."""
 MAX_FILES = 5
 """Number of files of tests that are named, where there are two more."""
 
@@ -32,7 +34,10 @@ def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Vis
     if seen:
         parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
     parts[1:] = [part[0].lower() + part[1:] for part in parts[1:]]
-    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
+    names = list(dict.fromkeys(f"`{without_parameter(test)}`" for test in seen))
+    shown = names if len(names) <= MAX_NAMES + 1 else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
+    listed = f"\n\nThose that can be seen: {', '.join(shown)}." if seen and unseen else ""
+    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{listed}"
 
 
 def _defined(lines: Iterable[str]) -> frozenset[str]:

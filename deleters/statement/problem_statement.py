@@ -474,7 +474,8 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     names = "|".join(map(re.escape, _names_of(codebase, symbol)))
     if not names:
         return ""
-    owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0]
+    is_method = symbol.kind is SymbolKind.METHOD  # else what is around it is a function
+    owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] if is_method else ""
     lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
     usable = [line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith("#")]
 

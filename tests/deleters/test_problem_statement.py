@@ -324,13 +324,11 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
     found = detailed(HEAP, HEAP_TESTS)
     text = found.text
     assert "def __init__(self)\n```\n(in `Heap`)\n\n- Attributes: `total`." in text
-    assert (
-        "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty: %s'`." in text
-    )
+    assert "- Raises `ArithmeticError`; the message contains `'too low'`.\n" in text
+    assert "\n- Raises `LookupError`; the message contains `'the heap is empty: %s'`." in text
     assert "`…`, `{name}` and `%s` stand for what is filled in" in text
     assert "- Keys that it reads or makes in dictionaries, as far as tests name them: `'item'`." in text
     assert "cost" not in text
-    assert "too low" not in text
     assert {need.label: str(need.given) for need in found.needs} == {
         "attribute size": "tree",  # the base class reads it
         "attribute total": "details",
@@ -339,6 +337,7 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
         "exception LookupError": "statement",
         "key item": "details",
         "message the heap is empty": "details",
+        "message too low": "details",
     }
 
 

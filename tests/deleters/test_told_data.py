@@ -134,14 +134,14 @@ def test_errors():
 
 
 def test_an_exception_is_told_of_each_function_that_raises_it() -> None:
-    """That one function's docstring names it says nothing of another."""
+    """That one function's docstring names it says nothing of another. Messages tell when it is raised."""
     codebase, tests = PythonCodebase.from_texts({"m.py": ERRORS, "test_m.py": ERROR_TESTS}), ("test_m.py::test_errors",)
     names = [f"m.py::{name}" for name in ("parse", "ratio", "_checked", "_limited")]
     needs = Python().find_needs(codebase, names, tests)
     deletion = replace(delete_symbol(codebase, names[0], tests), removed=tuple(names))
     text = write_statement(codebase, deletion, REPO, tests, needs=needs).text
     parse, ratio = text.split("def ratio")
-    assert "- Raises" not in parse.rpartition("def parse")[2]
+    assert "- Raises `ValueError`; the message contains `'nothing'`." in parse.rpartition("def parse")[2]
     assert (
         ratio.index("- Raises `ValueError`.") < ratio.index("def _limited") < ratio.index("- Raises `OverflowError`.")
     )

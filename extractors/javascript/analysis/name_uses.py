@@ -6,7 +6,7 @@ those of functions: a ``let`` in a block counts as a variable of the whole funct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,17 +53,27 @@ class _Place:
     at_load: bool = True
 
 
-def find_uses(root: Node, source: bytes, owners: Mapping[tuple[int, int], str]) -> Uses:
-    """The uses in a file; ``owners`` are the qualified names of functions and classes by their first and last byte."""
-    walk = _Walk(source, owners)
+def find_uses(
+    root: Node,
+    source: bytes,
+    owners: Mapping[tuple[int, int], str],
+    module_functions: Collection[tuple[int, int]] = (),
+) -> Uses:
+    """The uses in a file; ``owners`` are the qualified names of functions and classes by their first and last byte.
+
+    What ``module_functions`` bind, besides their parameters, are names of the module, and what they return is exported.
+    """
+    walk = _Walk(source, owners, module_functions)
     for statement in root.named_children:
         walk.visit(statement, _Place())
     return Uses(tuple(walk.imports), tuple(walk.exports), tuple(walk.references), walk.is_esm)
 
 
 class _Walk:
-    def __init__(self, source: bytes, owners: Mapping[tuple[int, int], str]) -> None:
-        self.source, self.owners = source, owners
+    def __init__(
+        self, source: bytes, owners: Mapping[tuple[int, int], str], module_functions: Collection[tuple[int, int]]
+    ) -> None:
+        self.source, self.owners, self.module_functions = source, owners, module_functions
         self.imports: list[Import] = []
         self.exports: list[Export] = []
         self.references: list[Reference] = []
@@ -109,11 +119,26 @@ class _Walk:
                 if name is None or child.id != name.id:
                     self.visit(child, _Place(owner, place.bound, place.at_load))
             return
+        if (node.start_byte, node.end_byte) in self.module_functions:
+            self._module_function(node, place)
+            return
         inner = _Place(owner, place.bound | self._bound_in(node), place.at_load and called)
         name = node.child_by_field_name("name")
         for child in node.named_children:
             if name is None or child.id != name.id or name.type == "computed_property_name":
                 self.visit(child, inner)
+
+    def _module_function(self, node: Node, place: _Place) -> None:
+        """A function that holds code of the module: only its parameters are names of its own."""
+        parameters, body = node.child_by_field_name("parameters"), node.child_by_field_name("body")
+        own = frozenset(self._names_of(parameters)) if parameters is not None else frozenset()
+        inner = _Place(place.owner, place.bound | own - {"require", "exports", "module"}, place.at_load)
+        for statement in body.named_children if body is not None else ():
+            values = children(statement)
+            if statement.type != "return_statement" or not values:
+                self.visit(statement, inner)
+                continue
+            self._exported_value(WHOLE, unwrapped(values[0]), statement, inner)
 
     def _bound_in(self, function: Node) -> frozenset[str]:
         """Names that a function binds, without those that are bound to required modules."""

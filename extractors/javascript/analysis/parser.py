@@ -24,6 +24,7 @@ from excise.extractors.javascript.analysis.grammar import (
     text,
     unwrapped,
 )
+from excise.extractors.javascript.analysis.module_functions import module_functions, module_statements
 from excise.extractors.javascript.analysis.name_uses import find_uses
 from excise.extractors.javascript.analysis.parsed_file import FunctionSpan, JavaScriptModule
 from excise.types import Symbol, SymbolKind
@@ -69,10 +70,11 @@ class _Parser:
 
     def run(self) -> JavaScriptModule:
         root = parse_tree(self.source).root_node
-        for statement in children(root):
+        wrappers = module_functions(root)
+        for statement in module_statements(root, wrappers):
             self._statement(statement)
         owners = {(d.node.start_byte, d.node.end_byte): name for name, d in self.found.items()}
-        uses = find_uses(root, self.source, owners)
+        uses = find_uses(root, self.source, owners, frozenset((f.start_byte, f.end_byte) for f in wrappers))
         symbols = [self._symbol(definition) for definition in self.found.values()]
         symbols.sort(key=lambda s: (s.start, -s.end))
         functions = {n: s for n, d in self.found.items() if (s := _function_span(d)) is not None}
@@ -110,6 +112,13 @@ class _Parser:
                 self._declarator(declarator, outer if len(declarators) == 1 else declarator, len(declarators) > 1)
         elif node.type == "expression_statement" and children(node):
             self._assignment(children(node)[0], outer)
+        elif node.type == "return_statement" and children(node):  # of a function that holds the code of the module
+            value = unwrapped(children(node)[0])
+            if value.type == "object":
+                self._object("", value)
+            elif value.type in FUNCTIONS | CLASSES:
+                named = value.child_by_field_name("name")
+                self._define(text(named, self.source) if named else self._stem(), value, outer, prefix="return ")
 
     def _declarator(self, declarator: Node, outer: Node, is_element: bool) -> None:
         name, value = declarator.child_by_field_name("name"), declarator.child_by_field_name("value")

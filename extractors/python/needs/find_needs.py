@@ -26,6 +26,8 @@ MIN_PARTS = 2
 """Number of texts of the removed code in a text of a test from which on the latter is told whole."""
 MAX_WHOLE = 3
 """Maximum number of such texts of one test."""
+MAX_MESSAGES = 4
+"""Number of messages of one exception of a function up to which all are told where a test wants the exception."""
 MAX_WHOLE_OF_OWNER = 6
 """Maximum number of such texts of one definition: these show how its parts are joined."""
 COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
@@ -211,7 +213,22 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         last = target.rpartition(".")[2]
         if last in words.identifiers and last not in defined:
             yield NeedKind.REPLACED, target, _NO_TEXT, False
-    yield from _needed_texts(words, used, told)
+    texts = list(_needed_texts(words, used, told))
+    yield from texts
+    known_messages = {piece.template or word for kind, word, piece, _ in texts if kind is NeedKind.MESSAGE}
+    for piece in (piece for word in sorted(raised) for piece in _when_raised(words, word)):
+        if (piece.template or piece.text) not in known_messages:
+            yield NeedKind.MESSAGE, piece.text.strip(), piece, False
+
+
+def _when_raised(words: Words, exception: str) -> list[Piece]:
+    """The messages of an exception, one part of each: they say when it is raised. None if there are many."""
+    own = (p for p in words.pieces if p.role is Role.MESSAGE and p.exception == exception and not p.is_whole_code)
+    by_message: dict[str, Piece] = {}
+    for piece in sorted(own, key=lambda piece: (-len(piece.text), astuple(piece))):
+        by_message.setdefault(piece.template or piece.text, piece)
+    is_shown = words.symbol.loc > MIN_SHOWN_LOC and len(by_message) <= MAX_MESSAGES
+    return [piece for text, piece in sorted(by_message.items()) if is_shown and len(text) <= MAX_ANSWER]
 
 
 def _most_telling(exits: Collection[str]) -> list[str]:
