@@ -148,6 +148,8 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     word = need.word
     if need.template and repr(need.template) in text and not is_code:
         return True
+    if need.kind is NeedKind.EXCEPTION and _raises(word) in text:
+        return True
     if need.kind in _IDENTIFIERS:
         return _has_identifier(word, text, is_code=is_code)
     if need.kind is NeedKind.NUMBER:
@@ -181,7 +183,7 @@ def _result_line(kind: str) -> str:
 
 def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
     if not (word.isalpha() and word.islower()):
-        return re.search(rf"\b{re.escape(word)}\b", text) is not None
+        return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
     if is_code:  # a word of prose is none
         text = _DOCSTRING.sub("", text)
         return re.search(rf"\.{word}\b|\b{word}\s*(?:[=:(\[.]|\bin\b)|[\[(,=]\s*\*{{0,2}}{word}\b", text) is not None
