@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from excise.errors import PatchError
@@ -101,6 +101,29 @@ def removed_lines(patch: str) -> dict[str, list[str]]:
         ]
         for part in parse_patch(patch)
     }
+
+
+class Change(NamedTuple):
+    """A run of changed lines."""
+
+    first: int
+    """Number of the first line in the file before, from 0."""
+    before: list[str]
+    """The lines before."""
+    after: list[str]
+    """The lines after."""
+
+
+def changes_of(part: FilePatch) -> Iterator[Change]:
+    """The runs of changed lines of a file."""
+    for hunk in part.hunks:
+        number = hunk.old_start
+        for is_context, run in groupby(hunk.lines, lambda each: each[0] == " "):
+            lines = [(sign, line.decode(errors="replace").rstrip("\r\n")) for sign, line in run]
+            before = [line for sign, line in lines if sign != "+"]
+            if not is_context:
+                yield Change(number, before, [line for sign, line in lines if sign == "+"])
+            number += len(before)
 
 
 def _parse_file(lines: list[str]) -> FilePatch:

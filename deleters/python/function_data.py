@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from excise.extractors.python.needs.test_uses import Function, last_name, parsed
@@ -32,23 +33,54 @@ def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
         if isinstance(node, Function):
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             if (first, node.end_lineno) == (symbol.start_line, symbol.end_line):
-                found = dict.fromkeys(ast.unparse(each) for each in _data_in(node.body))
+                found = dict.fromkeys(ast.unparse(each) for each in _data_in(node))
                 return [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
     return ()
 
 
-def _data_in(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    for node in body:
+def _data_in(function: Function) -> Iterator[ast.AST]:
+    """The tables of a function, in order; without its answers."""
+    answers = {id(each) for each in _answers(function)}
+    stack: list[ast.AST] = [*reversed(function.body)]
+    while stack:
+        node = stack.pop()
         is_text = isinstance(node, ast.Call) and last_name(node.func) in _TEXT_CALLS
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_text or is_docstring or isinstance(node, Function | ast.Raise | ast.Assert | ast.JoinedStr):
             continue
-        if isinstance(node, ast.Return) and node.value is not None and _is_table(node.value):
-            continue  # the answer itself
-        if _is_table(node):
+        if not _is_table(node):
+            stack += reversed([*ast.iter_child_nodes(node)])
+        elif id(node) not in answers:
             yield node
-        else:
-            yield from _data_in(list(ast.iter_child_nodes(node)))
+
+
+def _answers(function: Function) -> Iterator[ast.expr]:
+    """What a function returns or yields, and what it assigns to names that do nothing but to be returned or yielded."""
+    values: dict[str, list[ast.expr]] = defaultdict(list)
+    returned = Counter[str]()
+    for node in _own_nodes(function):
+        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and node.value is not None:
+            yield node.value
+            if isinstance(node.value, ast.Name):
+                returned[node.value.id] += 1
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if len(targets) == 1 and isinstance(targets[0], ast.Name):
+                values[targets[0].id].append(node.value)
+    uses = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    for name, given in values.items():
+        if uses[name] == returned[name] > 0:
+            yield from given
+
+
+def _own_nodes(function: Function) -> Iterator[ast.AST]:
+    """The nodes of a function, in no particular order; without those of functions inside it."""
+    stack: list[ast.AST] = [*function.body]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, Function | ast.Lambda):
+            stack += ast.iter_child_nodes(node)
 
 
 def _is_table(node: ast.AST) -> bool:

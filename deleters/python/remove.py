@@ -29,7 +29,7 @@ from excise.deleters.python.references.dependent_paths import (
     remove_paths,
 )
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.documents import documents_without
+from excise.deleters.python.references.documents import documents_without, gone_code
 from excise.deleters.python.references.emptied_files import remove_emptied_files
 from excise.deleters.python.references.entry_points import (
     SETUP,
@@ -38,7 +38,6 @@ from excise.deleters.python.references.entry_points import (
     remove_from_setup,
     without_entry_points,
 )
-from excise.deleters.python.references.gone_names import gone_names
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import remove_mentions
@@ -124,10 +123,10 @@ class Removal:
         lost = self._lost_names([*gone, *helpers])
         if (setup := self.codebase.modules.get(SETUP)) is not None and not setup.has_error:
             remove_from_setup(self.remover.plan(SETUP), lost)
-        names = gone_names(self.remover, [*gone, *helpers])
-        remove_mentions(self.remover, names)
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
-        documents = documents_without(self.remover, [*gone, *helpers], [i for i, _ in aliases], names)
+        names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases])
+        remove_mentions(self.remover, names)
+        documents = documents_without(self.remover, names)
         changed = {**changed_files(self.remover), **documents}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         entry_points: list[tuple[str, str]] = []

@@ -267,7 +267,7 @@ def assignment_docstring(source: str, assignment: str) -> str:
     found = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}{_STRING_BELOW}", source)
     if found is not None:
         return inspect.cleandoc(next(filter(None, found.groups()), ""))
-    place = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}", source)
+    place = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}[ \t]*(?:#[^\n]*)?\r?$", source)
     above = _comment(reversed(source[: place.start()].splitlines()))[::-1] if place is not None else []
     text = [line.removeprefix(":").strip() for line in above if not _DIRECTIVE.fullmatch(line)]
     is_told = bool(text) and not _PLAN.match(text[0]) and not any(map(is_code, text))

@@ -42,7 +42,7 @@ def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Vis
 
 def _defined(lines: Iterable[str]) -> frozenset[str]:
     """The names of the functions that removed lines define."""
-    return frozenset(re.findall(r"(?m)^\s*(?:async )?def (\w+)", "\n".join(lines)))
+    return frozenset(re.findall(r"(?m)^[ \t]*(?:async )?def (\w+)", "\n".join(lines)))
 
 
 def _function(test: str) -> str:

@@ -38,7 +38,7 @@ from excise.deleters.statement.descriptions import (
 from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, place_of, related_code
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.offered_names import also_importable
-from excise.deleters.statement.project_docs import Quote, quotes, removed_text, rendered
+from excise.deleters.statement.project_docs import Quote, is_quoted, quotes, removed_text, rendered
 from excise.protocols import Codebase, Module, StatementWords
 from excise.types import (
     FILLED_IN,
@@ -118,7 +118,7 @@ def write_statement(
     shown = _interface(codebase, removed, named, callers)
     listed = _with_overriding(codebase, removed, shown)
     assigned = assigned_names(codebase, deletion, shown, words)
-    gone = removed_text(documents or {}, removed_lines(deletion.source_patch))
+    gone = removed_text(documents or {}, codebase, [i for i, _ in deletion.text], deletion.source_patch)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in _with_members(codebase, symbol) if is_data(codebase, s))]
     silent, share = described(codebase, list(dict.fromkeys(told)), found, named, callers)
@@ -135,13 +135,15 @@ def write_statement(
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = (
             _title(codebase, repo, shown, deletion, words),
-            _missing(codebase, listed, assigned, visibility, details, words),
+            _missing(codebase, deletion, listed, assigned, visibility, details, words),
             *rest,
         )
         return "\n\n".join(part for part in parts if part) + "\n"
 
     partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed
-    data = _data_lines(codebase, [s for s in removed if s.symbol_id not in partly], listed, words, written({}))
+    along = [symbols[i] for i, _ in deletion.text if i in symbols]
+    whole = [s for s in dict.fromkeys([*removed, *along]) if s.symbol_id not in partly]
+    data = _data_lines(codebase, whole, listed, words, written({}))
     located = locate(needs, written(data), related_code(codebase, deletion), codebase) if needs else []
     details = lines_by_symbol(located, listed, codebase)
     spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
@@ -254,6 +256,7 @@ def _how_parts_are_gone(deletion: Deletion) -> str:
 
 def _missing(
     codebase: Codebase,
+    deletion: Deletion,
     shown: Sequence[Symbol],
     assigned: Mapping[str, str],
     visibility: Visibility,
@@ -269,9 +272,11 @@ def _missing(
         by_path.setdefault(path, [])
         names[path][qualname] = text
     lines, told = ["## What is missing"], set[str]()
+    emptied = {part.path for part in parse_patch(deletion.source_patch) if part.deletes}
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
-        lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
+        note = " (the whole file)" if whole else " (the file is gone as well)" if path in emptied else ""
+        lines.append(f"\n### `{path}`{note}")
         entries = (
             _head(symbol, visibility, codebase.modules[symbol.path], words)
             + _once(_docstring(symbol, visibility, codebase), told)
@@ -387,7 +392,7 @@ def _documented(
     """The section with quotes of the project's documentation, and with what is ``gone`` from it."""
     if visibility is Visibility.SIGNATURE:
         return ""
-    found = [quote for quote in found if quote.text not in " ".join(gone.get(quote.path, "").split())]
+    found = [quote for quote in found if not is_quoted(quote, gone.get(quote.path, ""))]
     if visibility is Visibility.BEHAVIOUR:
         found = [replace(quote, text=_without_parameters(quote.text, shown)) for quote in found]
         gone = {path: _without_parameters(text, shown) for path, text in gone.items()}

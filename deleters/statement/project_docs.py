@@ -10,11 +10,12 @@ import re
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
 from excise.protocols import Codebase
 from excise.types import Symbol
 
@@ -28,6 +29,10 @@ MIN_CODE_LINE = 12
 """Minimum length of a line of deleted code that no paragraph may contain; shorter lines also occur in prose."""
 MIN_LINE_WORDS = 3
 """Number of words of the longest line from which on removed lines of a document are text, and no list of names."""
+_PROMPT = re.compile(r"\s*>>> ")
+_CALL = re.compile(r"\w\(")
+"""A call: a line with one is an example, however short."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 MAX_FILE = 1 << 20
 """Maximum size of a document in bytes."""
 _FOLDERS = frozenset({"doc", "docs", "documentation"})
@@ -120,15 +125,55 @@ def quotes(
     return _chosen(list(found.values()))
 
 
-def removed_text(documents: Mapping[str, str], removed: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Path to the text that is gone from each document, of its ``removed`` lines, without directives for docstrings."""
+def removed_text(
+    documents: Collection[str], codebase: Codebase, removed: Collection[str], patch: str
+) -> dict[str, str]:
+    """Path to the text that a patch takes out of each document, without directives for docstrings; and to the examples
+    that it takes out of docstrings of what is not ``removed``.
+
+    Of lines that were broken anew, the sentences that stay are left out.
+    """
     found: dict[str, str] = {}
-    for path in documents:
-        text = "\n".join(removed.get(path, ()))
-        text = _REFERENCE.sub("", text).strip("\n")
-        if max((len(line.split()) for line in text.splitlines()), default=0) >= MIN_LINE_WORDS:
-            found[path] = re.sub(r"\n{3,}", "\n\n", text)
+    for part in parse_patch(patch):
+        changes = list(changes_of(part))
+        if part.path not in documents:
+            lines = _docstring_lines(codebase, part.path, removed)
+            changes = [each for each in changes if each.first in lines and any(map(_PROMPT.match, each.before))]
+        texts = list(map(_lost_text, changes))
+        text = _REFERENCE.sub("", "\n\n".join(filter(None, texts))).strip("\n")
+        if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):
+            found[part.path] = re.sub(r"\n{3,}", "\n\n", text)
     return found
+
+
+def is_quoted(quote: Quote, gone: str) -> bool:
+    """Whether text that is gone from a document has a quote of it, or the quote has a paragraph of that text."""
+    parts = [_flat(part) for part in gone.split("\n\n")]
+    return quote.text in _flat(gone) or any(part and part in quote.text for part in parts)
+
+
+def _docstring_lines(codebase: Codebase, path: str, removed: Collection[str]) -> set[int]:
+    """Numbers, from 0, of the lines of the docstrings that stay in a file."""
+    module = codebase.modules.get(path)
+    if module is None or codebase.is_test(path):
+        return set()
+    gone = [s for s in module.symbols if s.symbol_id in removed]
+    left = (s for s in module.symbols if not any(each.start <= s.start and s.end <= each.end for each in gone))
+    lines: set[int] = set()
+    for symbol in left:
+        first, last = (module.source.count(b"\n", 0, place) for place in (symbol.body_start, symbol.code_start))
+        lines.update(range(first, last))
+    return lines
+
+
+def _lost_text(change: Change) -> str:
+    """What is gone of lines that others took the place of; of code, without its indentation."""
+    before, after = textwrap.dedent("\n".join(change.before)).split("\n"), change.after
+    if not after:
+        return "\n".join(before).strip("\n")
+    left = _flat(" ".join(after))
+    gone = [each for each in _SENTENCE_END.split(_flat(" ".join(before))) if each not in left]
+    return textwrap.fill(" ".join(gone), max(map(len, before)), break_long_words=False, break_on_hyphens=False)
 
 
 def _chosen(found: list[Quote]) -> list[Quote]:

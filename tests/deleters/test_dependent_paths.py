@@ -258,3 +258,49 @@ def test_tests_that_name_removed_code_are_hidden() -> None:
 def test_a_clause_goes_with_the_blank_lines_on_one_of_its_sides(above: str, below: str, expected: str) -> None:
     first, last = "    if a:\n        b = 1\n", "    elif out:\n        b = 3\n    return b\n"
     assert left(f"{first}{above}    elif gone(b):\n        b = 2\n{below}{last}") == first + expected + last
+
+
+def test_a_clause_of_a_file_with_carriage_returns_goes_with_its_blank_line() -> None:
+    body = (
+        "    if a:\n        b = 1\n\n    elif gone(b):\n        b = 2\n\n    elif out:\n        b = 3\n    return b\n"
+    )
+    source = f"{HEAD}def stays(a, b, out):\n{body}".replace("\n", "\r\n").encode()
+    after = apply_patch({"m.py": source}, removed({"m.py": source.decode()}).source_patch)["m.py"]
+    assert after is not None
+    expected = "    if a:\n        b = 1\n\n    elif out:\n        b = 3\n    return b\n"
+    assert after.decode() == f"def stays(a, b, out):\n{expected}".replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("condition", "before", "change", "goes"),
+    [
+        ("a", "print(len(a))", "a.pop()", False),
+        ("a", "out.append(a)", "a.pop()", False),
+        ("a", "out(x=len(a), a=b)", "a.pop()", False),
+        ("a", "print(b.a, a[0])", "a.pop()", False),
+        ("a", "out(a)", "a.pop()", True),
+        ("a", "out(x=[a])", "a.pop()", True),
+        ("a", "b = a", "a.pop()", True),
+        ("a", "a.clear()", "a.pop()", True),
+        ("a", "del a[0]", "a.pop()", True),
+        ("a", "a[b].c = 1", "a.pop()", True),
+        ("a", "a, b = b, a", "a.pop()", True),
+        ("a.q", "a.clear()", "a.q.pop()", True),
+        ("a.q", "a.r.clear()", "a.q.pop()", False),
+        ("self.q", "self.log()", "self.q.pop()", False),
+        ("self.q", "self.log()", "self.take()", True),
+        ("self.q", "out(b)", "self.take()", False),
+        ("self.q", "self.q = b", "self.q.pop()", True),
+        ("self.q", "self.r.clear()", "self.q.pop()", False),
+        ("self.has_more()", "out(b)", "self.take()", False),
+        ("(c := a.pop())", "out(b)", "c", True),
+        ("a and b", "b -= 1", "a.pop()", True),
+    ],
+)
+def test_a_loop_keeps_what_ends_it(condition: str, before: str, change: str, *, goes: bool) -> None:
+    first, last = f"    while {condition}:\n        {before}\n", "    return b\n"
+    use = f"        gone({change})\n"
+    source = f"{HEAD}def stays(self, a, b, out):\n{first}{use}{last}"
+    after = apply_patch({"m.py": source.encode()}, removed({"m.py": source}).source_patch)["m.py"]
+    assert after is not None
+    assert after.decode().endswith(first + ("" if goes else use) + last)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from excise.deleters.statement.problem_statement import write_statement
+from excise.deleters.statement.project_docs import removed_text
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
 from .planned_deletions import REPO, delete_symbol
@@ -120,6 +123,88 @@ def test_text_and_examples_that_name_it_go(before: str, expected: str) -> None:
     assert left_of(before, path="CHANGELOG.rst") == before
 
 
+OTHER = GONE + "def other():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("Use it:\n\n```python\n>>> gone_by(2)\n4\n```\n\nEnd.\n", "End.\n"),
+        (
+            "```python\n# make it\nfrom pkg.m import gone_by, other\n\ngone_by(1)\n\n\n# then\nother()\n```\n\n"
+            "A. See gone_by().\n",
+            "```python\n# make it\nfrom pkg.m import other\n\n# then\nother()\n```\n\nA.\n",
+        ),
+        ("a | b\n--- | ---\ngone_by | x\nother | y\n\nSee gone_by().\n", "a | b\n--- | ---\ngone_by | x\nother | y\n"),
+        ("Names:\ngone_by - does it\nother - does more\n", "Names:\nother - does more\n"),
+        ("* fast\n* used so:\n\n```python\ngone_by(1)\n```\n", "* fast\n* used so:\n"),
+        ("So:\n\n```\ngone_by(1)\n```\n\n```\nother()\n```\n", "So:\n\n```\nother()\n```\n"),
+        ("<p>\nSee gone_by().\n</p>\n", "<p>\n</p>\n"),
+        ("<p>See gone_by().</p>\n", "<p>See gone_by().</p>\n"),
+        ("A. See gone_by(). And\r\nmore of it.\r\n", "A. And more of it.\r\n"),
+        ("```python\nx = 1; y = 2\ngone_by(x)\n```\n", "```python\nx = 1; y = 2\ngone_by(x)\n```\n"),
+        ("```python\ny = other()\ngone_by(1)\n```\n", "```python\ny = other()\n```\n"),
+        ("```python\ny = other()\ngone_by(y)\n```\n\nA.\n", "A.\n"),
+        ("```python\ngone_by = other()\nprint(gone_by)\n```\n", "```python\ngone_by = other()\nprint(gone_by)\n```\n"),
+        ("### Build\n\nx\n\n# Use\n\nSee gone_by().\n\n## More\n\ny\n", "### Build\n\nx\n\n# Use\n\n## More\n\ny\n"),
+        ("# pkg\n\nSee gone_by().\n", "# pkg\n"),
+        ("See gone_by().\n", "See gone_by().\n"),
+        (".. py:function:: gone_by(x)\n\n   Does it.\n\n.. py:function:: other()\n", ".. py:function:: other()\n"),
+    ],
+)  # fmt: skip
+def test_what_is_no_running_text_stays_whole(before: str, expected: str) -> None:
+    assert left_of(before, source=OTHER, path="docs/use.md") == expected
+
+
+def test_an_item_that_begins_with_a_plain_word_stays() -> None:
+    text = "- install the package\n- install(): does it\n"
+    source = OTHER.replace("gone_by", "install")
+    assert left_of(text, source=source, path="docs/use.md", symbol="install") == "- install the package\n"
+
+
+@pytest.mark.parametrize("word", ["", "a"])
+def test_many_dots_cost_no_time(word: str) -> None:
+    text = f"{f'{word}.' * 200_000} See total().\n"
+    assert left_of(text, source=OTHER.replace("gone_by", "total"), path="docs/use.md", symbol="total") is not None
+
+
+@pytest.mark.parametrize("data", [b"Mid \xff. See gone_by().\n", b"Mid \x00. See gone_by().\n"])
+def test_a_document_that_is_no_text_stays_as_it_is(tmp_path: Path, data: bytes) -> None:
+    for path, content in {"pkg/m.py": OTHER.encode(), "docs/use.md": data}.items():
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_bytes(content)
+    codebase = PythonCodebase.parse(tmp_path, ["docs/use.md", "pkg/m.py"])
+    assert "docs/use.md" not in delete_symbol(codebase, "pkg/m.py::gone_by", ()).source_patch
+
+
+def test_entries_of_other_lists_than_tables_of_contents_stay() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": GONE,
+        "docs/m.rst": "The m\n=====\n\n.. automodule:: pkg.m\n",
+        "docs/index.rst": "Top\n===\n\n.. toctree::\n\n   m\n   n\n\nTree::\n\n   m\n   n\n",
+    }
+    left = after(files, delete(files, "pkg/m.py"))
+    assert left["docs/index.rst"] == "Top\n===\n\n.. toctree::\n\n   n\n\nTree::\n\n   m\n   n\n"
+
+
+def test_sentences_that_stay_are_not_told_as_gone() -> None:
+    text = "# p\n\nIt is fast. See gone_by() for more than\nthat. And it is good for all.\n"
+    files = {"pkg/__init__.py": "", "pkg/m.py": OTHER, "README.md": text}
+    deletion = delete(files, "pkg/m.py::gone_by")
+    codebase = PythonCodebase.from_texts(files)
+    told = removed_text(["README.md"], codebase, deletion.removed, deletion.source_patch)
+    assert told == {"README.md": "See gone_by() for more than that."}
+
+
+def test_examples_that_docstrings_lose_are_told() -> None:
+    user = 'def other():\n    """First. See gone_by() too.\n\n    >>> gone_by(1)\n    1\n    """\n    return 1\n'
+    files = {"pkg/__init__.py": "", "pkg/m.py": GONE + user}
+    deletion = delete(files, "pkg/m.py::gone_by")
+    told = removed_text([], PythonCodebase.from_texts(files), deletion.removed, deletion.source_patch)
+    assert told == {"pkg/m.py": ">>> gone_by(1)\n1"}
+
+
 def test_what_is_gone_from_documents_is_in_the_statement() -> None:
     text = "# pkg\n\nCall `gone_by` with a number:\n\n```python\nprint(gone_by(1))\n```\n\nIt knows more.\n"
     files = {"pkg/__init__.py": "", "pkg/m.py": GONE + "def other():\n    return 1\n", "README.md": text}
@@ -136,3 +221,12 @@ def test_what_is_gone_from_documents_is_in_the_statement() -> None:
 def test_documents_keep_more_text_than_a_statement_can_show() -> None:
     text = "One.\n\n" + "See gone_by() for more than that.\n\n" * 200
     assert left_of(text, path="README.rst") == text
+
+
+def test_a_module_that_goes_since_nothing_is_left_has_no_page_and_the_statement_says_so() -> None:
+    page = "The m\n=====\n\n.. automodule:: pkg.m\n   :members:\n"
+    files = {"pkg/__init__.py": "", "pkg/m.py": GONE, "docs/m.rst": page}
+    deletion = delete(files, "pkg/m.py::gone_by")
+    assert after(files, deletion).keys() == {"pkg/__init__.py"}
+    text = write_statement(PythonCodebase.from_texts(files), deletion, REPO, ()).text
+    assert "### `pkg/m.py` (the file is gone as well)" in text

@@ -34,3 +34,23 @@ def test_a_file_without_definitions_goes(before: str, path: str, *, is_left: boo
 def test_a_file_that_something_imports_stays() -> None:
     files = {"pkg/__init__.py": "from . import m\n", "pkg/m.py": GONE}
     assert after(files, delete(files, "pkg/m.py::gone_by"))["pkg/m.py"] == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "is_left"),
+    [
+        ("PLUGINS = ['pkg.m', 'pkg.other']\n", True),
+        ("import importlib\n\nm = importlib.import_module('.m', __package__)\n", True),
+        ("SUFFIXES = ['.m']\n", False),
+        ("# See 'pkg.m'.\nPLUGINS = ['other.m', 'pkg.m.x', 'the pkg.m']\n", False),
+        ('"""Loads \'pkg.m\'."""\n', False),
+    ],
+)
+def test_a_file_whose_dotted_name_is_a_string_stays(code: str, *, is_left: bool) -> None:
+    files = {"pkg/__init__.py": code, "pkg/m.py": GONE}
+    assert ("pkg/m.py" in after(files, delete(files, "pkg/m.py::gone_by"))) is is_left
+
+
+def test_a_string_that_goes_does_not_keep_a_file() -> None:
+    files = {"pkg/__init__.py": "", "pkg/m.py": GONE, "pkg/n.py": "def load():\n    return 'pkg.m'\n\n\nLIMIT = 1\n"}
+    assert "pkg/m.py" not in after(files, delete(files, "pkg/m.py::gone_by", "pkg/n.py::load"))

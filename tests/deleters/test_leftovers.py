@@ -218,3 +218,102 @@ def test_properties_of_objects_whose_class_is_known(function: str, *, is_used: b
     source = "class Box:\n    other = 2\n\n    @property\n    def string(self):\n        return 1\n\n\n" + function
     expected = ("use uses Box.string of an object by its type",) if is_used else ()
     assert left(source, "Box.string") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("    gone(mode=2)\n    return x\n", ""),
+        ("    gone(x.mode)\n    return x\n", ""),
+        ("    gone(mode)\n    return x.mode\n", "mode"),
+        ("    gone(mode)\n    return dict(mode=x)\n", "mode"),
+        ("    if mode:\n        x = gone(x)\n    else:\n        x = x.mode\n    return x\n", "mode"),
+        ("    gone(DEFAULT)\n    return x\n", ""),
+    ],
+)
+def test_attributes_and_keywords_are_no_names_that_a_function_reads(body: str, name: str) -> None:
+    source = f"DEFAULT = 3\n\n\ndef gone(x=1, mode=2):\n    return x + 1\n\n\ndef use(x, mode: int = DEFAULT):\n{body}"
+    expected = (f"use would not read {name} any more",) if name else ()
+    assert tuple(text for text in left(source, "gone") if "DEFAULT" in text or "read" in text) == expected
+
+
+BOX = "class Box:\n    other = 2\n\n    def gone(self):\n        return 1\n"
+OTHER_BOX = "class Box:\n    def gone(self):\n        return 3\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "function", "is_used"),
+    [
+        (OTHER_BOX, "def use(box: Box):\n    return box.gone()\n", False),
+        (OTHER_BOX, "def use():\n    box = Box()\n    return box.gone()\n", False),
+        ("from elsewhere import Box", "def use(box: Box):\n    return box.gone()\n", False),
+        ("from o import Box", "def use(box: Box):\n    return box.gone()\n", False),
+        ("from m import Box", "def use(box: 'Box'):\n    return box.gone()\n", True),
+        ("from m import Box as Case", "def use(box: Case):\n    return box.gone()\n", True),
+        ("import m", "def use(box: m.Box):\n    return box.gone()\n", True),
+        ("import o", "def use(box: o.Box):\n    return box.gone()\n", False),
+        ("", "def use():\n    from m import Box\n\n    box = Box()\n    return box.gone()\n", True),
+        ("from m import *", "def use(box: Box):\n    return box.gone()\n", True),
+    ],
+)
+def test_a_class_of_the_same_name_is_another_one(head: str, function: str, *, is_used: bool) -> None:
+    files = {"m.py": BOX, "n.py": f"{head}\n\n\n{function}", "o.py": OTHER_BOX, "test_m.py": "import m\n"}
+    deletion = delete_symbol(PythonCodebase.from_texts(files), "m.py::Box.gone", ("test_m.py::test_m",))
+    expected = (("m.py", "use uses Box.gone of an object by its type"),) if is_used else ()
+    assert deletion.uses_left == expected
+
+
+REGISTERED = """
+KNOWN = {}
+on = False
+
+
+def gone(name):
+    global on
+    KNOWN[name] = 1
+    on = True
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("def use(name):\n    global KNOWN\n    KNOWN = dict(name)\n", []),
+        ("def use(name):\n    global KNOWN\n    for KNOWN in name:\n        pass\n", []),
+        ("def use(name):\n    global KNOWN\n    with name as KNOWN:\n        pass\n", []),
+        ("for KNOWN in ():\n    pass\n", []),
+        ("for on in ():\n    pass\n\n\ndef use():\n    return on\n", ["fill KNOWN"]),
+        ("def use():\n    return on\n", ["fill KNOWN", "set on"]),
+        ("", ["fill KNOWN"]),
+    ],
+)
+def test_names_of_modules_that_other_code_binds_get_content(other: str, expected: list[str]) -> None:
+    source = f"{REGISTERED}\n\ndef look(name):\n    return KNOWN[name]\n\n\n{other}"
+    found = tuple(text for text in left(source, "gone") if text.startswith("nothing"))
+    assert found == tuple(f"nothing would {what} any more" for what in expected)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"n.py": "from m import KNOWN as K\n\n\ndef use(x):\n    return K.get(x)\n"}, ["fill KNOWN"]),
+        ({"n.py": "from m import KNOWN as K\n\n\ndef use(x):\n    K[x] = 1\n    return K\n"}, []),
+        ({"n.py": "def use(x):\n    from m import KNOWN as K\n\n    return K.get(x)\n"}, ["fill KNOWN"]),
+        (
+            {
+                "n.py": "from m import KNOWN as K\n",
+                "o.py": "import n\nfrom n import K as L\n\n\ndef use(x):\n    return x in L, n.K.get(x)\n",
+            },
+            ["fill KNOWN"],
+        ),
+        ({"n.py": "from m import KNOWN as K\n", "o.py": "import n\n\n\ndef use(x):\n    n.K.update(x)\n"}, []),
+        ({"n.py": "import m\n\n\ndef use(x):\n    return m.on\n"}, ["set on"]),
+        ({"test_n.py": "import m\n\n\ndef test_n():\n    assert not m.on\n"}, []),
+        ({"n.py": "import m\n\n\ndef use(x):\n    return m.on\n",
+          "test_n.py": "import m\n\n\ndef test_n():\n    m.on = 3\n"}, ["set on"]),
+    ],
+)  # fmt: skip
+def test_imports_with_other_names_are_followed(files: dict[str, str], expected: list[str]) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": REGISTERED, "test_m.py": "import m\n", **files})
+    found = delete_symbol(codebase, "m.py::gone", ("test_m.py::test_m",)).uses_left
+    assert found == tuple(("m.py", f"nothing would {what} any more") for what in expected)

@@ -27,3 +27,19 @@ def test_a_comment_goes_with_all_that_it_heads(before: str, gone: str, expected:
     container = next(node for node in descendants(parse_tree(source).root_node) if node.type == "list")
     spans = {(e.start_byte, e.end_byte) for e in elements_of(container) if (e.text or b"").decode() in gone}
     assert apply_edits(source, remove_elements(source, container, spans)).decode() == f"[\n{expected}]\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("'''\n# text''',\n    a,\n", "'''\n# text''',\n"),
+        ("'''x\n# text\n''' '''\n# more''',  # tail\n# head\na,\n",
+         "'''x\n# text\n''' '''\n# more''',  # tail\n"),
+        ("'''\n# text''',  # tail\na,\nb,\n", "'''\n# text''',  # tail\nb,\n"),
+    ],
+)  # fmt: skip
+def test_a_line_of_a_string_is_no_comment(before: str, expected: str) -> None:
+    source = f"[\n{before}]\n".encode()
+    container = next(node for node in descendants(parse_tree(source).root_node) if node.type == "list")
+    spans = {(e.start_byte, e.end_byte) for e in elements_of(container) if e.text == b"a"}
+    assert apply_edits(source, remove_elements(source, container, spans)).decode() == f"[\n{expected}]\n"

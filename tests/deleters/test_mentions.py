@@ -29,6 +29,14 @@ GONE = "def gone_by(x):\n    return x\n\n\n"
         ('"""First.\n\nSo::\n\n    gone_by(1)\n\nSee gone_by().\n"""\n', '"""First.\n"""\n'),
         ('"""First.\n\nSo::\n\n    f(1)\n\n    gone_by(1)\n\nSee f().\n"""\n',
          '"""First.\n\nSo::\n\n    f(1)\n\nSee f().\n"""\n'),
+        ('"""First.\n\n>>> y = gone_by(1)\n>>> y + 1\n2\n>>> f()\n3"""\n', '"""First.\n\n>>> f()\n3"""\n'),
+        ('"""First.\n\n```python\nx = gone_by(1)\nprint(x)\n```"""\n', '"""First."""\n'),
+        ('"""First.\n\nArgs:\n    x: such as gone_by makes\n    y: more\n"""\n',
+         '"""First.\n\nArgs:\n    x: such as gone_by makes\n    y: more\n"""\n'),
+        ('"""First.\n\nNames:\n\n    other\n    gone_by\n    third\n"""\n',
+         '"""First.\n\nNames:\n\n    other\n    third\n"""\n'),
+        ("####\n# A box, as gone_by\n####\nx = 1\n", "x = 1\n"),
+        ("# y = gone_by(1)\n# z = 3\nx = 1\n", "# y = gone_by(1)\n# z = 3\nx = 1\n"),
         ('"""First.\n\n* one\n* `gone_by`: with\n  more\n* two\n"""\n', '"""First.\n\n* one\n* two\n"""\n'),
         ('"""First.\n\nSee Also\n--------\ngone_by : x\nother : y\n"""\n',
          '"""First.\n\nSee Also\n--------\nother : y\n"""\n'),
@@ -39,6 +47,25 @@ GONE = "def gone_by(x):\n    return x\n\n\n"
 def test_a_sentence_or_an_item_that_names_it_goes(before: str, expected: str) -> None:
     files = {"m.py": GONE, "n.py": before}
     assert after(files, delete(files, "m.py::gone_by"))["n.py"] == expected
+
+
+def test_examples_of_a_file_lose_the_names_of_its_module() -> None:
+    """Other code has the name ``take``, too; in the docstrings of its own file, an example calls the function."""
+    source = (
+        'def take(x):\n    return x\n\n\ndef f():\n    """First.\n\n    >>> take(1)\n    1\n    >>> m.take(2)\n    2\n'
+        '    >>> f()\n    3\n    """\n'
+    )
+    files = {"m.py": source, "n.py": 'def g(take):\n    """As f.\n\n    >>> take(1)\n    """\n    return take\n'}
+    left = after(files, delete(files, "m.py::take"))
+    assert left["m.py"] == 'def f():\n    """First.\n\n    >>> f()\n    3\n    """\n'
+    assert left["n.py"] == files["n.py"]
+
+
+def test_docstrings_keep_more_examples_than_a_few() -> None:
+    example = '    """First.\n\n    >>> take("a long text of an example")\n    """\n'
+    others = "".join(f"\n\ndef f{n}():\n{example}" for n in range(200))
+    files = {"m.py": f"def take(x):\n    return x\n{others}", "n.py": "def g(take):\n    return take\n"}
+    assert after(files, delete(files, "m.py::take"))["m.py"].count("take(") == 200
 
 
 def test_names_that_something_else_has_and_plain_words_stay() -> None:

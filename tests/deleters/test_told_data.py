@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.deleters.planned_deletions import REPO, delete_symbol
 
+from excise.deleters.python.function_data import function_data
 from excise.deleters.statement.details import place_of
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -152,3 +153,22 @@ def test_what_a_helper_needs_stands_below_the_function_that_calls_it() -> None:
     shown = [codebase.symbols()[f"m.py::{name}"] for name in ("parse", "ratio")]
     assert place_of("m.py::_limited", shown, codebase) == "m.py::ratio"
     assert place_of("m.py::_checked", shown, codebase) == "m.py::parse"
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("    x = 1\n    result = {'X': 7, 'Y': 9}\n    return result\n", []),
+        ("    if x:\n        result = [7, 8, 9]\n    else:\n        result = [4, 5, 6]\n    return result\n", []),
+        ("    result = [7, 8, 9]\n    result.append(x)\n    return result\n", ["[7, 8, 9]"]),
+        ("    result = [7, 8, 9]\n\n    def inner():\n        return result\n\n    return inner\n", ["[7, 8, 9]"]),
+        ("    result = [7, 8, 9]\n    x = 1\n    return result, x\n", ["[7, 8, 9]"]),
+        ("    x = 1\n    y = 2\n    yield [7, 8, 9]\n", []),
+        ("    x = 1\n    y = 2\n    yield from (7, 8, 9)\n", []),
+        ("    x = [7, 8, 9]\n    y = 2\n    yield x\n", []),
+        ("    a = [7, 8, 9]\n    b = x\n    return a[b] + x" + " + x" * 1200 + "\n", ["[7, 8, 9]"]),
+    ],
+)
+def test_answers_are_no_data(body: str, told: list[str]) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": f"def letter(x):\n{body}"})
+    assert list(function_data(codebase.modules["m.py"], codebase.symbols()["m.py::letter"])) == told

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
+from excise.extractors.python.analysis.grammar import comments
 
 Span = tuple[int, int]
 
 _AFTER = re.compile(rb"[ \t]*,?[ \t]*(#[^\r\n]*)?\r?(\n|\Z)")
-_COMMENT = re.compile(rb"[ \t]*#(?!.*\b(?:noqa|fmt|type):)")
+_DIRECTIVE = re.compile(rb"#.*\b(?:noqa|fmt|type):")
 _COMMA = re.compile(rb"\s*,")
 _TUPLES = frozenset({"tuple", "expression_list"})
 _IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
@@ -40,7 +41,8 @@ def remove_elements(source: bytes, container: Node, gone: Collection[Span]) -> l
     kept = [e for e in elements if (e.start_byte, e.end_byte) not in gone]
     if not kept:
         return [_emptied(container)]
-    edits = [edit for run in _runs(elements, gone) for edit in _remove_run(source, run)]
+    headings = _comment_lines(source, container)
+    edits = [edit for run in _runs(elements, gone) for edit in _remove_run(source, run, headings)]
     if container.type in _TUPLES and len(kept) == 1:
         return _with_comma(source, kept[0], edits)
     return edits
@@ -69,10 +71,10 @@ def _runs(elements: list[Node], gone: Collection[Span]) -> list[_Run]:
     return [*runs, _Run(before, current, None)] if current else runs
 
 
-def _remove_run(source: bytes, run: _Run) -> list[Edit]:
+def _remove_run(source: bytes, run: _Run, headings: Collection[int]) -> list[Edit]:
     lines = [edit for e in run.gone if (edit := _own_lines(source, e)) is not None]
     if len(lines) == len(run.gone):
-        return _with_headings(source, lines)
+        return _with_headings(source, lines, headings)
     first, last = run.gone[0], run.gone[-1]
     if run.after is not None:
         return [_leading(source, run, first, last, run.after)]
@@ -82,9 +84,9 @@ def _remove_run(source: bytes, run: _Run) -> list[Edit]:
     return [Edit(before.end_byte, last.end_byte)]
 
 
-def _with_headings(source: bytes, lines: list[Edit]) -> list[Edit]:
+def _with_headings(source: bytes, lines: list[Edit], headings: Collection[int]) -> list[Edit]:
     """Edits that remove lines, and the comments above them that head no other lines."""
-    starts = [_comment_start(source, edit.start) for edit in lines]
+    starts = [_comment_start(source, edit.start, headings) for edit in lines]
     headed = [number for number, edit in enumerate(lines) if starts[number] < edit.start]
     following = source[lines[-1].end :].split(b"\n", 1)[0].strip()
     if headed and following and not following.startswith((b"#", b")", b"]", b"}")):
@@ -92,9 +94,19 @@ def _with_headings(source: bytes, lines: list[Edit]) -> list[Edit]:
     return [Edit(start, edit.end) for start, edit in zip(starts, lines, strict=True)]
 
 
-def _comment_start(source: bytes, start: int) -> int:
+def _comment_lines(source: bytes, container: Node) -> frozenset[int]:
+    """Where the lines of a container begin that have nothing but a comment, which may head an element."""
+    found: set[int] = set()
+    for each in comments(container):
+        line = source.rfind(b"\n", 0, each.start_byte) + 1
+        if not source[line : each.start_byte].strip() and not _DIRECTIVE.match(source, each.start_byte, each.end_byte):
+            found.add(line)
+    return frozenset(found)
+
+
+def _comment_start(source: bytes, start: int, headings: Collection[int]) -> int:
     """Where the comment lines directly above a line begin; that line if there are none."""
-    while (line := source.rfind(b"\n", 0, max(start - 1, 0)) + 1) < start and _COMMENT.match(source, line, start):
+    while (line := source.rfind(b"\n", 0, max(start - 1, 0)) + 1) < start and line in headings:
         start = line
     return start
 

@@ -300,7 +300,7 @@ def _arm(plan: FilePlan, owner: Node) -> Iterator[tuple[int, int, bytes | None, 
             return
         start, end = _line_start(plan, owner.start_byte), _next_line(plan, owner.end_byte)
         if plan.source[end:].split(b"\n", 1)[0].strip() == b"":  # what is below stays as far from what is above
-            start = len(plan.source[:start].rstrip()) + 1
+            start = _next_line(plan, len(plan.source[:start].rstrip()))
         yield start, end, b"", owner
         return
     consequence = owner.child_by_field_name("consequence")

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from excise.deleters.python.references.gone_names import GoneNames, item_pattern
-from excise.deleters.python.references.running_text import SENTENCE_END, block_without, blocks, indent_of
+from excise.deleters.python.references.running_text import block_without, blocks, indent_of, without_introduction
 
 MAX_REMOVED = 4000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -25,7 +25,6 @@ _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
 _CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|doctest)::\s*(?P<language>[\w+-]*)\s*$")
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
-_PREPARES = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
 class _Kind(Enum):
@@ -52,6 +51,16 @@ class GoneCode:
     """The names that nothing else has."""
     dotted: frozenset[str]
     """All names, with their modules and classes: also those that something else has, too."""
+    local: frozenset[str] = frozenset()
+    """Names at module level that are gone from the file whose docstrings have the examples."""
+
+
+def text_of(data: bytes) -> str | None:
+    """The text of a file; ``None`` if it is not UTF-8, or no text: such files stay as they are."""
+    try:
+        return None if b"\0" in data else data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def without_mentions(lines: Sequence[str], gone: GoneCode) -> list[str]:
@@ -65,11 +74,12 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
-    if not gone.mentioned.names and not gone.dotted:
+    if not (gone.mentioned.names or gone.dotted or gone.local):
         return list(lines)
     chunks = list(_chunks(lines))
     left: list[list[str]] = []
-    for chunk in chunks:
+    emptied: list[int] = []
+    for number, chunk in enumerate(chunks):
         own = list(lines[chunk.start : chunk.end])
         if chunk.kind is _Kind.PROSE and gone.mentioned.names and has_text:
             own = _without_sentences(own, gone.mentioned)
@@ -79,8 +89,10 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
                 own = [*lines[chunk.start : chunk.code], *kept, *lines[chunk.stop : chunk.end]]
             elif kept is not None:
                 own = []
-                _drop_introduction(chunks, left)
+                emptied.append(number)
         left.append(own)
+    for number in emptied:
+        _drop_introduction(chunks, left, number)
     return list(_without_double_blanks(chunks, left))
 
 
@@ -99,25 +111,17 @@ def _without_double_blanks(chunks: Sequence[_Chunk], left: Sequence[Sequence[str
         yield from own
 
 
-def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]]) -> None:
-    """Take the sentence before an example out of what is left, if it ends with a colon."""
-    number = len(left) - 1
-    while number >= 0 and chunks[number].kind is _Kind.BLANK:
-        number -= 1
-    if number < 0 or chunks[number].kind is not _Kind.PROSE or not left[number]:
-        return
-    paragraph = left[number]
-    if not paragraph[-1].rstrip().endswith(":"):
-        return
-    sentences = SENTENCE_END.split(" ".join(line.strip() for line in paragraph))
-    indent = paragraph[0][: len(paragraph[0]) - len(paragraph[0].lstrip())]
-    width = max(map(len, paragraph))
-    kept = " ".join(sentences[:-1])
-    left[number] = (
-        textwrap.wrap(kept, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-        if kept
-        else []
-    )
+def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]], example: int) -> None:
+    """Take the sentence before an example that is gone out of what is left, if it ends with a colon and introduces
+    nothing else."""
+    before, after = example - 1, example + 1
+    while before >= 0 and chunks[before].kind is _Kind.BLANK:
+        before -= 1
+    while after < len(chunks) and (chunks[after].kind is _Kind.BLANK or not left[after]):
+        after += 1
+    introduces_more = after < len(chunks) and chunks[after].kind is _Kind.CODE
+    if before >= 0 and chunks[before].kind is _Kind.PROSE and left[before] and not introduces_more:
+        left[before] = without_introduction(left[before])
 
 
 # ------------------------------------------------------------------------------------------- chunks
@@ -141,8 +145,7 @@ def _chunk_at(lines: Sequence[str], number: int) -> _Chunk:
     if not line.strip():
         return _Chunk(_Kind.BLANK, number, number + 1)
     if fence := _FENCE.match(line):
-        closing = (at for at in range(number + 1, len(lines)) if lines[at].strip().startswith(fence["fence"]))
-        stop = next(closing, len(lines))
+        stop = end_of_fence(lines, number)
         code = number + 1 if fence["language"].lower() in _LANGUAGES else stop
         return _Chunk(_Kind.CODE, number, min(stop + 1, len(lines)), code, stop)
     if directive := _CODE.match(line):
@@ -156,6 +159,15 @@ def _chunk_at(lines: Sequence[str], number: int) -> _Chunk:
     while end < len(lines) and lines[end].strip() and not _FENCE.match(lines[end]) and not _CODE.match(lines[end]):
         end += 1
     return _Chunk(_Kind.CODE, number, end, number, end) if is_session else _Chunk(_Kind.PROSE, number, end)
+
+
+def end_of_fence(lines: Sequence[str], number: int) -> int:
+    """The number of the line that closes the fence of a line, or of all lines; the line's own if it opens none."""
+    fence = _FENCE.match(lines[number])
+    if fence is None:
+        return number
+    closing = re.compile(rf"\s*{fence['fence']}{fence['fence'][0]}*\s*$")
+    return next((at for at in range(number + 1, len(lines)) if closing.match(lines[at])), len(lines))
 
 
 def _first_text(lines: Sequence[str], number: int) -> int:
@@ -193,29 +205,34 @@ class _Statement(NamedTuple):
 def _without_statements(lines: Sequence[str], gone: GoneCode) -> list[str] | None:
     """The lines of an example that do not use what is gone; ``None`` if none does, or it is no code that can be read.
 
-    Nothing is left if there is nothing but imports and assignments.
+    Nothing is left if there is nothing but imports and assignments for what is gone.
     """
-    statements = list(_statements(lines))
     lost = _Lost(gone)
     kept: list[str] = []
     nodes: list[ast.stmt] = []
     end = 0
-    for statement in statements:
-        own = list(lines[statement.start : statement.end])
-        kept += lines[end : statement.start]
+    is_after_lost = False
+    for statement in _statements(lines):
+        kept += _between(lines[end : statement.start], kept, is_after_lost=is_after_lost)
         end = statement.end
-        left = lost.rest_of(statement.node, own)
-        if left:
-            nodes.append(statement.node)
+        left = lost.rest_of(statement.node, list(lines[statement.start : statement.end]))
+        is_after_lost = not left
+        nodes += [statement.node] if left else []
         kept += left
     if not lost.has_lost:
         return None
-    kept += lines[end:]
-    if all(isinstance(node, _PREPARES) for node in nodes):
+    kept += _between(lines[end:], kept, is_after_lost=is_after_lost)
+    if all(map(lost.only_prepares, nodes)):
         return []
     while kept and not kept[-1].strip():
         kept.pop()
-    return [line for at, line in enumerate(kept) if line.strip() or (at and kept[at - 1].strip())]
+    return kept
+
+
+def _between(lines: Sequence[str], above: Sequence[str], *, is_after_lost: bool) -> list[str]:
+    """The lines between two statements; of the blank ones around a statement that is gone, those above it stay."""
+    first = _first_text(lines, 0) if is_after_lost and (not above or not above[-1].strip()) else 0
+    return list(lines[first:])
 
 
 def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
@@ -223,14 +240,18 @@ def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
     if any(line.lstrip().startswith(">>>") for line in lines):
         yield from _examples(lines)
         return
-    tree = _parsed("\n".join(lines))
+    tree = _parsed("\n".join(lines)) if not any("\r" in line or "\f" in line for line in lines) else None
+    found: list[_Statement] = []
     end = 0
     for node in tree.body if tree is not None else ():
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]) - 1
+        if first < end:
+            return  # two statements on one line
         while first > end and lines[first - 1].lstrip().startswith("#"):
             first -= 1
-        yield _Statement(node, first, node.end_lineno or node.lineno)
         end = node.end_lineno or node.lineno
+        found.append(_Statement(node, first, end))
+    yield from found
 
 
 def _examples(lines: Sequence[str]) -> Iterator[_Statement]:
@@ -254,7 +275,14 @@ class _Lost:
 
     def __init__(self, gone: GoneCode) -> None:
         self.dotted = gone.dotted
-        self.unique = frozenset(gone.mentioned.names)
+        self.names = {*gone.mentioned.names, *gone.local}
+        self.members = gone.mentioned.methods
+        self.functions = frozenset(gone.mentioned.names) - self.members
+        self.roots = {name.partition(".")[0] for name in gone.dotted}
+        self.needed: set[str] = set()
+        """Names in statements that are gone."""
+        self.own: set[str] = set()
+        """Names that the example itself gives to something else."""
         self.bound: set[str] = set()
         self.has_lost = False
 
@@ -262,18 +290,31 @@ class _Lost:
         """The lines of a statement that stay."""
         if isinstance(node, ast.Import | ast.ImportFrom):
             return self._imports(node, lines)
+        binds = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        binds.update({node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else ())
         if not any(map(self._is_lost, ast.walk(node))):
+            self.own |= binds
             return lines
         self.has_lost = True
-        if not isinstance(node, ast.Expr):
-            self.bound.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-            self.bound.update({node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else ())
+        self.bound |= binds
+        self.needed.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
         return []
+
+    def only_prepares(self, node: ast.stmt) -> bool:
+        """Whether a statement that stays imports names, or gives some to what only lost statements use."""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            return True
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return isinstance(node, ast.Assign | ast.AnnAssign) and names <= self.needed
 
     def _imports(self, node: ast.Import | ast.ImportFrom, lines: list[str]) -> list[str]:
         """An import without the names of what is gone."""
         module = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
-        lost = [a for a in node.names if f"{module}{a.name}" in self.dotted or (module and a.name in self.unique)]
+        is_own = module.partition(".")[0] in self.roots
+        lost = [a for a in node.names if f"{module}{a.name}" in self.dotted or (is_own and a.name in self.names)]
+        for alias in node.names:
+            root = (module or alias.name).partition(".")[0]
+            self.own.update({alias.asname or root} if alias not in lost and root not in self.roots else ())
         if not lost:
             return lines
         self.has_lost = True
@@ -281,13 +322,19 @@ class _Lost:
         node.names = [alias for alias in node.names if alias not in lost]
         if not node.names:
             return []
-        head = lines[0][: indent_of(lines[0])] + (">>> " if lines[0].lstrip().startswith(">>>") else "")
-        return [f"{head}{ast.unparse(node)}"]
+        first = next((at for at, line in enumerate(lines) if not line.lstrip().startswith("#")), 0)
+        head = lines[first][: indent_of(lines[first])] + (">>> " if lines[first].lstrip().startswith(">>>") else "")
+        return [*lines[:first], f"{head}{ast.unparse(node)}"]
 
     def _is_lost(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
-            return node.id in self.bound or node.id in self.unique
-        return isinstance(node, ast.Attribute) and (node.attr in self.unique or _chain(node) in self.dotted)
+            is_gone = node.id in self.names - self.own and isinstance(node.ctx, ast.Load)
+            return is_gone or node.id in self.bound
+        if not isinstance(node, ast.Attribute):
+            return False
+        chain = _chain(node)
+        is_function = node.attr in self.functions and bool(chain) and chain.partition(".")[0] not in self.own
+        return is_function or node.attr in self.members or chain in self.dotted
 
 
 def _chain(node: ast.expr) -> str:

@@ -7,13 +7,19 @@ of contents that name it. Text and examples go from the documents that a stateme
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import dirname, relpath
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, without_mentions
-from excise.deleters.python.references.gone_names import GoneNames
+from excise.deleters.python.references.document_text import (
+    MAX_REMOVED,
+    GoneCode,
+    end_of_fence,
+    text_of,
+    without_mentions,
+)
+from excise.deleters.python.references.gone_names import gone_names
 from excise.deleters.python.references.running_text import indent_of
 from excise.deleters.statement.project_docs import is_document
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -24,15 +30,18 @@ MAX_PROSE = 400
 _DOCUMENTS = (".rst", ".md", ".txt")
 _CONTENTS = ("mkdocs.yml", "mkdocs.yaml")
 _REFERENCE = re.compile(
-    r"^(?P<indent>[ \t]*)(?:\.\.\s+auto(?:function|class|method|exception|data|attribute|module)::|:::)"
-    r"\s+(?P<name>[\w.]+)\s*$"
+    r"^(?P<indent>[ \t]*)(?:"
+    r"\.\.\s+(?:auto|py:)?(?:function|class|method|exception|data|attribute|module|decorator)::|:::)"
+    r"\s+(?P<name>[\w.]+)(?:\s*\(.*)?\s*$"
 )
-"""A directive of Sphinx, or of mkdocstrings, that stands for a docstring."""
+"""A directive of Sphinx, or of mkdocstrings, that stands for a docstring or has what else there is to say."""
 _MODULE = re.compile(r"^\.\.\s+(?:current)?module::\s+([\w.]+)\s*$")
 """A directive that says in which module the names below are."""
 _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):")
 """What a page has around its content."""
-_RULE = re.compile(r"([^\w\s])\1{2,}\s*$")
+_TOCTREE = re.compile(r"[ \t]*\.\.\s+toctree::")
+"""The head of a table of contents; its entries stand below it, indented."""
+_RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
 _MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
 """The beginning of what is no running text."""
 
@@ -49,61 +58,79 @@ class _Section:
     """Whether a directive is gone from it."""
 
 
-def documents_without(
-    remover: DependentRemover, gone: Iterable[Symbol], aliases: Collection[str], mentioned: GoneNames
-) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to (content before, content after) of documents without what is gone; ``None``: no page left.
+def gone_code(remover: DependentRemover, gone: Collection[Symbol], aliases: Collection[str]) -> GoneCode:
+    """The names of removed definitions (``gone``) with those of files that are gone, and of removed names that
+    assignments bound (ids: ``aliases``)."""
+    modules = remover.codebase.modules
+    files = [path for path, plan in remover.plans.items() if plan.deleted and not remover.codebase.is_test(path)]
+    whole = [modules[path].symbols[0] for path in sorted(files) if path in modules]
+    return GoneCode(gone_names(remover, gone), _dotted_names(remover, [*gone, *whole], aliases))
 
-    ``gone`` are removed definitions, ``aliases`` the ids of removed names that assignments bound, ``mentioned`` the
-    names that nothing which stays has.
-    """
-    names = GoneCode(mentioned, _dotted_names(remover, gone, aliases))
+
+def documents_without(remover: DependentRemover, names: GoneCode) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to (content before, content after) of documents without what is gone; ``None``: no page left."""
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     others = remover.codebase.others
+    last = {*names.mentioned.names, *(each.rpartition(".")[2] for each in names.dotted)}
+    words = re.compile("|".join(map(re.escape, sorted(last))).encode())
     for path in sorted(others.paths) if names.dotted else ():
-        if path.endswith(_DOCUMENTS) and b"::" in (before := others.read(path)):
-            text = before.decode("utf-8", "surrogateescape")
-            after = _without_directives(text, names)
+        if path.endswith(_DOCUMENTS) and b"::" in (before := others.read(path)) and words.search(before):
+            text = text_of(before)
+            after = _with_line_ends_of(text, lambda plain: _without_directives(plain, names)) if text else text
             if after != text:
-                changed[path] = (before, after.encode("utf-8", "surrogateescape") if after else None)
-    changed |= _without_text(remover, names, changed)
+                changed[path] = (before, after.encode() if after else None)
+    changed |= _without_text(remover, names, words, changed)
     pages = {path for path, (_, after) in changed.items() if after is None}
     for path in sorted(others.paths - pages) if pages else ():
         if path.endswith((*_DOCUMENTS, *_CONTENTS)):
             before = others.read(path)
             known = changed.get(path, (before, before))[1] or b""
-            left = _without_entries(known, {_entry(path, page) for page in pages})
+            left = _without_entries(path, known, {_entry(path, page) for page in pages})
             if left != known:
                 changed[path] = (before, left)
     return changed
 
 
 def _without_text(
-    remover: DependentRemover, names: GoneCode, changed: Mapping[str, tuple[bytes, bytes | None]]
+    remover: DependentRemover,
+    names: GoneCode,
+    words: re.Pattern[bytes],
+    changed: Mapping[str, tuple[bytes, bytes | None]],
 ) -> dict[str, tuple[bytes, bytes | None]]:
     """The documents that statements quote without text and examples; nothing if that were more than these can show."""
-    last = {*names.mentioned.names, *(each.rpartition(".")[2] for each in names.dotted)}
-    words = re.compile("|".join(map(re.escape, sorted(last))).encode())
     codebase, found = remover.codebase, dict[str, tuple[bytes, bytes | None]]()
     num_removed = 0
     for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)):
         original = codebase.others.read(path)
         if not words.search(original):
             continue
-        before = changed.get(path, (original, original))[1]
-        if before is None:
+        before = text_of(changed.get(path, (original, original))[1] or b"")
+        if not before:
             continue
-        sections = list(_sections(before.decode("utf-8", "surrogateescape").split("\n")))
-        for section in sections:
-            left = without_mentions(section.lines, names)
-            section.has_lost = left != section.lines and not any(line.strip() for line in left)
-            section.lines = left
-        after = "\n".join(line for each in _not_emptied(sections) for line in (*each.heading, *each.lines))
-        after = after.rstrip() + "\n"
-        if after.split() != before.decode("utf-8", "surrogateescape").split():
+        after = _with_line_ends_of(before, lambda plain: _without_sections(plain, names))
+        if after.strip() and after.split() != before.split():
             num_removed += len(before) - len(after)
-            found[path] = (original, after.encode("utf-8", "surrogateescape"))
+            found[path] = (original, after.encode())
     return found if num_removed <= MAX_REMOVED else {}
+
+
+def _without_sections(text: str, names: GoneCode) -> str:
+    """A document without text and examples, and without sections that were nothing else; its title stays."""
+    sections = list(_sections(text.split("\n")))
+    for section in sections:
+        left = without_mentions(section.lines, names)
+        section.has_lost = left != section.lines and not any(line.strip() for line in left)
+        section.lines = left
+    title = sections[1] if len(sections) > 1 and not any(map(str.strip, sections[0].lines)) else None
+    left_over = [each for each in sections if each is title or each in _not_emptied(sections)]
+    return "\n".join(line for each in left_over for line in (*each.heading, *each.lines)).rstrip() + "\n"
+
+
+def _with_line_ends_of(text: str, change: Callable[[str], str]) -> str:
+    """What ``change`` makes of a text, with the line ends that the text had."""
+    if "\r\n" not in text:
+        return change(text)
+    return change(text.replace("\r\n", "\n")).replace("\n", "\r\n")
 
 
 def is_documented(codebase: PythonCodebase, name: str) -> bool:
@@ -151,6 +178,8 @@ def _without_directives(text: str, names: GoneCode) -> str:
             number += 1
             if found := _MODULE.match(line):
                 module = found[1]
+                section.lines.append(line)
+                continue
             match = _REFERENCE.match(line)
             if match is None or not _has(names, match["name"], module):
                 section.lines.append(line)
@@ -187,6 +216,11 @@ def _sections(lines: list[str]) -> Iterator[_Section]:
     number = 0
     while number < len(lines):
         level, length = _heading_at(lines, number)
+        stop = number if level else end_of_fence(lines, number)
+        if stop > number:
+            current.lines += lines[number : stop + 1]
+            number = stop + 1
+            continue
         if not level:
             current.lines.append(lines[number])
             number += 1
@@ -217,10 +251,11 @@ def _is_rule(line: str) -> bool:
 
 def _not_emptied(sections: list[_Section]) -> list[_Section]:
     """The sections without those that were nothing but what is gone; those with sections inside them stay."""
-    order = list(dict.fromkeys(section.level for section in sections))
+    marks = {level: number for number, level in enumerate(dict.fromkeys(section.level for section in sections))}
+    depths = {level: len(level) if level.startswith("#") else number for level, number in marks.items()}
     left = []
     for section, following in zip(sections, [*sections[1:], None], strict=True):
-        has_inner = following is not None and order.index(following.level) > order.index(section.level)
+        has_inner = following is not None and depths[following.level] > depths[section.level]
         if section.level and section.has_lost and not has_inner and not _holds_more(section.lines):
             continue
         left.append(section)
@@ -247,10 +282,18 @@ def _entry(path: str, page: str) -> str:
     return relpath(page, dirname(path) or ".").rpartition(".")[0]
 
 
-def _without_entries(text: bytes, entries: Collection[str]) -> bytes:
+def _without_entries(path: str, text: bytes, entries: Collection[str]) -> bytes:
     """A table of contents without the lines that are an entry: ``   name``, ``   Title <name>``, ``- Title: name``."""
     wanted = "|".join(map(re.escape, sorted(entries)))
-    forms = (rf"[ \t]+(?:{wanted})", rf"[ \t]+[^<>\n]*<(?:{wanted})>", rf"[ \t]*- (?:[^:\n]*: )?(?:{wanted})")
-    line = re.compile(rf"(?:{'|'.join(forms)})[ \t]*\n")
-    lines = text.decode("utf-8", "surrogateescape").splitlines(keepends=True)
-    return "".join(each for each in lines if not line.fullmatch(each)).encode("utf-8", "surrogateescape")
+    forms = (rf"[ \t]+(?:{wanted})", rf"[ \t]+[^\s<>][^<>\n]*<(?:{wanted})>", rf"[ \t]*- (?:[^:\n]*: )?(?:{wanted})")
+    line = re.compile(rf"(?:{'|'.join(forms)})[ \t]*\r?\n?")
+    left: list[str] = []
+    depth = -1 if path.endswith(_CONTENTS) else None
+    for each in text.decode("utf-8", "surrogateescape").splitlines(keepends=True):
+        if depth is None or not line.fullmatch(each):
+            left.append(each)
+        if _TOCTREE.match(each):
+            depth = indent_of(each)
+        elif depth is not None and each.strip() and indent_of(each) <= depth:
+            depth = None
+    return "".join(left).encode("utf-8", "surrogateescape")

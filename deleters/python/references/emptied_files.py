@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from posixpath import dirname
 
 from tree_sitter import Node
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.remaining_words import words_of
-from excise.extractors.python.analysis.grammar import docstring_node, parse_tree, statements
+from excise.deleters.python.references.remaining_words import paths_of_words, words_of
+from excise.extractors.python.analysis.grammar import docstring_node, field, parse_tree, statements, text_of
 
 
 def remove_emptied_files(remover: DependentRemover) -> None:
     """Plan the removal of modules of packages that lose their last definition, and that nothing imports any more.
 
-    What is left of them is a docstring, and imports from ``__future__``. The ``__init__`` of a package stays.
+    What is left of them is a docstring, and imports from ``__future__``. The ``__init__`` of a package stays, and so
+    does a module whose dotted name is a string in code that stays: it may be imported by that.
     """
     for path, plan in sorted(remover.plans.items()):
         is_packaged = f"{dirname(path)}/__init__.py" in remover.codebase.modules and not path.endswith("__init__.py")
         is_source = is_packaged and not remover.codebase.is_test(path) and not plan.deleted
         if not is_source or not plan.lost_names or remover.is_imported(path):
             continue
-        if not any(map(_holds_something, _without_docstring(parse_tree(words_of(plan).after).root_node))):
+        rest = _without_docstring(parse_tree(words_of(plan).after).root_node)
+        if not any(map(_holds_something, rest)) and not _is_named_by_a_string(remover, path):
             plan.deleted = True
+
+
+def _is_named_by_a_string(remover: DependentRemover, path: str) -> bool:
+    """Whether a string in code that stays is the dotted name of a module; ``import_module`` may begin it with a dot."""
+    names, last = remover.codebase.names, path.rpartition("/")[2].removesuffix(".py")
+    pattern = re.compile(rf"""["']((?:\w+\.)+{re.escape(last)}|\.+(?:\w+\.)*{re.escape(last)})["']""".encode())
+    for other in paths_of_words(remover.codebase).get(last, ()):
+        plan = remover.plans.get(other)
+        code = remover.codebase.modules[other].source if plan is None else words_of(plan).after
+        for match in pattern.finditer(code):
+            node = parse_tree(code).root_node.descendant_for_byte_range(*match.span(1))
+            if node is None or node.type != "string_content" or (node.start_byte, node.end_byte) != match.span(1):
+                continue
+            dotted = text_of(node)
+            is_end = dotted.startswith(".") and f".{names.name_of(path)}".endswith(f".{dotted.lstrip('.')}")
+            if names.absolute(dotted, other) == path or (is_end and _is_imported(node)):
+                return True
+    return False
+
+
+def _is_imported(content: Node) -> bool:
+    """Whether a string is an argument of ``import_module``."""
+    arguments = content.parent.parent if content.parent is not None else None
+    call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
+    return call is not None and text_of(field(call, "function")).rpartition(".")[2] == "import_module"
 
 
 def _without_docstring(root: Node) -> list[Node]:

@@ -7,18 +7,19 @@ text changes but its line breaks. The first paragraph of a docstring stays: it s
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.document_text import GoneCode, without_examples
-from excise.deleters.python.references.gone_names import GoneNames, item_pattern
+from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, text_of, without_examples
+from excise.deleters.python.references.gone_names import item_pattern
 from excise.deleters.python.references.remaining_words import paths_of_words
-from excise.deleters.python.references.running_text import block_without, blocks, indent_of, without_sentences
+from excise.deleters.python.references.running_text import block_without, blocks, indent_of, shortened
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node
 
 _DIRECTIVE = re.compile(
@@ -27,45 +28,70 @@ _DIRECTIVE = re.compile(
 
 
 # --------------------------------------------------------------------------------------------- code
-def remove_mentions(remover: DependentRemover, gone: GoneNames) -> None:
-    """Plan the removal of mentions in comments and docstrings of the sources that stay."""
-    if not gone.names:
-        return
-    pattern = gone.pattern()
+def remove_mentions(remover: DependentRemover, code: GoneCode) -> None:
+    """Plan the removal of mentions in comments and docstrings of the sources that stay.
+
+    If docstrings lost more than :data:`MAX_REMOVED` characters of examples, those stay that have no unique name.
+    """
+    gone = code.mentioned
+    pattern = gone.pattern() if gone.names else None
     known = paths_of_words(remover.codebase)
-    for path in sorted({path for name in gone.names for path in known.get(name, ())}):
-        module = remover.codebase.modules[path]
-        if remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or module.has_error:
+    local: dict[str, set[str]] = defaultdict(set)
+    for lost in remover.lost:
+        if lost.qualname and "." not in lost.qualname:
+            local[lost.path].add(lost.qualname)
+    named = {path for name in gone.names for path in known.get(name, ())}
+    plans = list(_readable_plans(remover, named.union(local, _with_examples(remover, code, known))))
+    edits = [(plan, _in_docstrings(plan, pattern, replace(code, local=frozenset(local[path])))) for path, plan in plans]
+    if sum(edit.end - edit.start - len(edit.replacement) for _, found in edits for edit in found) > MAX_REMOVED:
+        edits = [(plan, _in_docstrings(plan, pattern, GoneCode(gone, gone.dotted))) for _, plan in plans]
+    if pattern is not None:
+        edits += [(plan, list(_in_comments(plan, pattern))) for _, plan in plans]
+    for plan, found in edits:
+        plan.replacements += [edit for edit in found if not plan.is_removed(edit.start, edit.end)]
+
+
+def _readable_plans(remover: DependentRemover, paths: Iterable[str]) -> Iterator[tuple[str, FilePlan]]:
+    """The plans of those files that are sources, stay, and are UTF-8."""
+    codebase = remover.codebase
+    for path in sorted(paths):
+        if codebase.is_test(path) or codebase.is_vendored(path) or codebase.modules[path].has_error:
             continue
         plan = remover.plan(path)
-        if plan.deleted:
-            continue
-        for edit in (*_in_comments(plan, pattern), *_in_docstrings(plan, pattern, gone)):
-            if not plan.is_removed(edit.start, edit.end):
-                plan.replacements.append(edit)
+        if not plan.deleted and text_of(plan.source) is not None:
+            yield path, plan
+
+
+def _with_examples(remover: DependentRemover, code: GoneCode, known: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Paths of files with prompts that have a dotted name of what is gone."""
+    for name in code.dotted:
+        for path in known.get(name.rpartition(".")[2], ()):
+            source = remover.codebase.modules[path].source
+            if b">>> " in source and name.encode() in source:
+                yield path
 
 
 def _in_comments(plan: FilePlan, pattern: re.Pattern[str]) -> Iterator[Edit]:
     """Edits of the comments outside removed code."""
-    lines = plan.source.decode("utf-8", "replace").split("\n")
+    newline = "\r\n" if b"\r\n" in plan.source else "\n"
     for block in _comment_blocks(plan):
-        text = "\n".join((node.text or b"").decode(errors="replace") for node in block)
+        text = "\n".join((node.text or b"").decode("utf-8", "surrogateescape") for node in block)
         if not pattern.search(text) or _DIRECTIVE.search(text):
             continue
         start = plan.source.rfind(b"\n", 0, block[0].start_byte) + 1
         indent = plan.source[start : block[0].start_byte]
         if indent.strip():  # behind code
-            yield Edit(len(plan.source[: block[0].start_byte].rstrip()), block[0].end_byte)
+            end = block[0].end_byte - text.endswith("\r")
+            yield Edit(len(plan.source[: block[0].start_byte].rstrip()), end)
             continue
-        plain = [line.lstrip("#").removeprefix(" ") for line in text.split("\n")]
-        left = without_sentences(plain, pattern)
-        if left is None:
+        own = text.split("\n")
+        plain = [line.removeprefix("#").removeprefix(" ").rstrip() for line in own if not line.startswith("##")]
+        mark = f"{indent.decode()}# "
+        left = shortened(plain, pattern, mark)
+        if left == [f"{mark}{line}" for line in plain] or (left and len(plain) < len(own)):  # a box goes as a whole
             continue
         end = min(block[-1].end_byte + 1, len(plan.source))
-        width = max(len(lines[node.start_point[0]]) for node in block)
-        mark = f"{indent.decode()}# "
-        kept = textwrap.wrap(" ".join(left), width, initial_indent=mark, subsequent_indent=mark, break_on_hyphens=False)
-        yield Edit(start, end, "".join(f"{line}\n" for line in kept).encode())
+        yield Edit(start, end, "".join(f"{line.rstrip()}{newline}" for line in left).encode())
 
 
 def _comment_blocks(plan: FilePlan) -> Iterator[list[Node]]:
@@ -86,29 +112,44 @@ def _comment_blocks(plan: FilePlan) -> Iterator[list[Node]]:
         yield block
 
 
-def _in_docstrings(plan: FilePlan, pattern: re.Pattern[str], gone: GoneNames) -> Iterator[Edit]:
+def _in_docstrings(plan: FilePlan, pattern: re.Pattern[str] | None, code: GoneCode) -> list[Edit]:
     """Edits of the docstrings outside removed code."""
-    item, code = item_pattern(gone.names), GoneCode(gone, gone.dotted)
-    for node in descendants(plan.root):
+    item = item_pattern(code.mentioned.names)
+    words = {*code.mentioned.names, *code.local, *(name.rpartition(".")[2] for name in code.dotted)}
+    used = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b".encode())
+    newline = "\r\n" if b"\r\n" in plan.source else "\n"
+    edits = []
+    for node in descendants(plan.root) if used.search(plan.source) else ():
         if node.type not in {"module", "function_definition", "class_definition"}:
             continue
         block = node if node.type == "module" else node.child_by_field_name("body")
         statement = docstring_node(block) if block is not None else None
-        if statement is None:
+        if statement is None or not used.search(plan.source, statement.start_byte, statement.end_byte):
             continue
-        text = plan.source[statement.start_byte : statement.end_byte].decode("utf-8", "replace")
-        if pattern.search(text):
-            before = text.split("\n")
-            first, *inner = _without_mentions(before, pattern, item) or before
-            after = [first, *without_examples(inner, code)]
-            is_closed = len(after) > 2 and not after[-1].strip().strip("\"'") and before[-2].strip()
-            while is_closed and not after[-2].strip():
-                after.pop(-2)
-            if after != before:
-                yield Edit(statement.start_byte, statement.end_byte, "\n".join(after).encode())
+        before = plan.source[statement.start_byte : statement.end_byte].decode().replace("\r\n", "\n").split("\n")
+        after = _without_examples(before, code)
+        if pattern is not None and pattern.search("\n".join(after)):
+            after = _without_mentions(after, pattern, item) or after
+        if after != before:
+            edits.append(Edit(statement.start_byte, statement.end_byte, newline.join(after).encode()))
+    return edits
 
 
 # -------------------------------------------------------------------------------------------- text
+def _without_examples(lines: list[str], code: GoneCode) -> list[str]:
+    """The lines of a docstring without examples that use what is gone; its quotes stay."""
+    *inner, last = lines
+    quote = last[-3:] if last.endswith(('"""', "'''")) else last[-1:]
+    is_apart = bool(inner) and not last.removesuffix(quote).strip()
+    text = inner if is_apart else [*inner, last.removesuffix(quote)]
+    after = [text[0], *without_examples(text[1:], code)]
+    if after == text:
+        return lines
+    while len(after) > 1 and not after[-1].strip() and text[-1].strip():
+        after.pop()
+    return [*after, last] if is_apart else [*after[:-1], after[-1] + quote]
+
+
 def _without_mentions(lines: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str] | None:
     """The lines of a docstring without items and sentences that name what is gone; ``None`` if nothing changes."""
     closing = lines[-1:] if len(lines) > 1 and not lines[-1].strip().strip("\"'") else []

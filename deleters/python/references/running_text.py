@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from enum import Enum
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
 """What is between two sentences of running text."""
@@ -13,10 +14,27 @@ _SPECIAL = re.compile(
     r"|\s*(Args|Returns|Yields|Raises|Parameters|Attributes|Notes?|Examples?|See Also|References|Usage)\s*:?$"
 )
 """Lines that belong to no running text."""
+_STRUCTURED = re.compile(
+    r"\s*(?:[\w*`, ]{1,60}:\s|</?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?\S {2,}\S)"
+)
+"""Lines that are a named value, markup, an address, or a row of a table, whatever sentences are in them."""
+MIN_WIDTH = 50
+"""Length of the longest line from which on lines are taken for running text that was broken into them."""
+SLACK = 12
+"""Characters by which a line of running text may be shorter than it could be."""
+_ENDED = re.compile(r"[.!?][\"'`)*]*$")
 _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _RELATED = re.compile(r"\s*(?:See Also|See also|Related)\s*:?$")
 """The head of a list of related names."""
+
+
+class _Kind(Enum):
+    RELATED = "related"
+    EXAMPLE = "example"
+    ITEM = "item"
+    SINGLE = "single"
+    TEXT = "text"
 
 
 def blocks(lines: Sequence[str], item: re.Pattern[str]) -> Iterator[list[str]]:
@@ -24,22 +42,34 @@ def blocks(lines: Sequence[str], item: re.Pattern[str]) -> Iterator[list[str]]:
     number = 0
     while number < len(lines):
         block = [lines[number]]
+        kind = _kind(block[0], item)
         number += 1
-        while number < len(lines) and lines[number].strip() and _joins(block, lines[number], item, number):
+        while number < len(lines) and lines[number].strip() and _joins(kind, block, lines[number], item, number):
             block.append(lines[number])
             number += 1
         yield block
 
 
-def _joins(block: list[str], line: str, item: re.Pattern[str], number: int) -> bool:
+def _kind(first: str, item: re.Pattern[str]) -> _Kind:
+    """The kind of the block that begins with a line."""
+    if _RELATED.match(first):
+        return _Kind.RELATED
+    if _EXAMPLE.match(first):
+        return _Kind.EXAMPLE
+    if item.match(first):
+        return _Kind.ITEM
+    return _Kind.TEXT if first.strip() and not _SPECIAL.match(first) else _Kind.SINGLE
+
+
+def _joins(kind: _Kind, block: list[str], line: str, item: re.Pattern[str], number: int) -> bool:
     """Whether a line that is not blank belongs to the block above it; ``number`` is that of the line."""
-    if _RELATED.match(block[0]):
+    if kind is _Kind.RELATED:
         return True
-    if _EXAMPLE.match(block[0]):
+    if kind is _Kind.EXAMPLE:
         return not _EXAMPLE.match(line)
-    if item.match(block[0]):
+    if kind is _Kind.ITEM:
         return indent_of(line) > indent_of(block[0])
-    if not block[0].strip() or _SPECIAL.match(block[0]) or _SPECIAL.match(line) or item.match(line):
+    if kind is _Kind.SINGLE or _SPECIAL.match(line) or item.match(line):
         return False
     return indent_of(line) == indent_of(block[-1]) or number == 1  # the first line stands behind the quotes
 
@@ -49,7 +79,7 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
     if not _RELATED.match(block[0]):
-        return _shortened(block, pattern)
+        return shortened(block, pattern) or []
     head = 2 if len(block) > 1 and not block[1].strip().strip("-=~") else 1
     entries: list[list[str]] = []
     for line in block[head:]:
@@ -61,25 +91,71 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     return [*block[:head], *(line for entry in left for line in entry)] if left or not entries else []
 
 
-def _shortened(paragraph: list[str], pattern: re.Pattern[str]) -> list[str]:
-    """A paragraph without the sentences that name what is gone."""
-    left = without_sentences(paragraph, pattern)
-    if left is None:
-        return paragraph
-    indent, text = " " * indent_of(paragraph[0]), " ".join(left)
-    width = max(map(len, paragraph))
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+def shortened(lines: Sequence[str], pattern: re.Pattern[str], prefix: str | None = None) -> list[str]:
+    """Running text without the sentences that name what is gone; the lines as they are where it is no such text.
+
+    Only lines that were broken since they were full are joined. Of others, sentences go, and lines that begin with the
+    name. New lines begin like those that they replace, or with ``prefix``, which ``lines`` then lack.
+    """
+    found: list[str] = []
+    for group in _wrapped(lines):
+        left = _sentences_left(group, pattern, is_alone=len(group) == len(lines))
+        if left is None:
+            found += [f"{prefix or ''}{line}" for line in group]
+        elif left:
+            found += _filled(left, group, max(map(len, lines)) + len(prefix or ""), prefix)
+    return found
 
 
-def without_sentences(lines: Sequence[str], pattern: re.Pattern[str]) -> list[str] | None:
-    """The sentences of running text without those with a mention; ``None`` if there is none, or it is no such text."""
+def without_introduction(lines: list[str]) -> list[str]:
+    """A paragraph without its last sentence, if that ends with a colon and is running text."""
+    group = list(_wrapped(lines))[-1]
+    is_special = any(_SPECIAL.match(line.rstrip().rstrip(":")) for line in group) or _STRUCTURED.match(group[0])
+    if not group[-1].rstrip().endswith(":") or is_special:
+        return lines
+    *kept, _ = SENTENCE_END.split(" ".join(line.strip() for line in group))
+    return [*lines[: len(lines) - len(group)], *_filled(kept, group, max(map(len, lines)))]
+
+
+def _filled(sentences: Sequence[str], lines: Sequence[str], width: int, prefix: str | None = None) -> list[str]:
+    """Sentences as lines that begin like ``lines``, or with ``prefix``."""
+    first, own = (line[: indent_of(line)] if prefix is None else prefix for line in (lines[0], lines[-1]))
+    text = " ".join(sentences)
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=own, break_on_hyphens=False, expand_tabs=False
+    )
+
+
+def _wrapped(lines: Sequence[str]) -> Iterator[list[str]]:
+    """The lines in groups: a line to which the next one's first word could be added ends a group."""
+    width = max(map(len, lines), default=0)
+    is_broken = width >= MIN_WIDTH or any(SENTENCE_END.search(line.strip()) for line in lines)
+    group: list[str] = []
+    for line in lines:
+        word = line.split(maxsplit=1)[0] if line.strip() else ""
+        if group and (not is_broken or len(group[-1].rstrip()) + 1 + len(word) + SLACK <= width):
+            yield group
+            group = []
+        group.append(line)
+    if group:
+        yield group
+
+
+def _sentences_left(lines: Sequence[str], pattern: re.Pattern[str], *, is_alone: bool) -> list[str] | None:
+    """The sentences of a group of lines without a mention; ``None`` if there is none, or it is no running text.
+
+    Unless the group ``is_alone``, what ends like no sentence stays if it does not begin with the name.
+    """
     text = " ".join(line.strip() for line in lines)
     sentences = SENTENCE_END.split(text)
-    left = [each for each in sentences if not pattern.search(each)]
-    if len(left) == len(sentences):
+    gone = [each for each in sentences if pattern.search(each)]
+    if not gone or any(_SPECIAL.match(line) or line.startswith("  ") for line in _relative(lines)):
         return None
-    is_running = not any(_SPECIAL.match(line) or line.startswith("  ") for line in _relative(lines))
-    return left if is_running else None
+    if any(map(_STRUCTURED.match, lines)):
+        return None
+    if not is_alone and not all(_ENDED.search(each) or pattern.match(each.lstrip("`*:~")) for each in gone):
+        return None
+    return [each for each in sentences if each not in gone]
 
 
 def _relative(lines: Sequence[str]) -> Iterator[str]:

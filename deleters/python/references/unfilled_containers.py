@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.loop_ends import is_bound
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.extractors.python.analysis.grammar import descendants, text_of
 from excise.extractors.python.analysis.parsed_file import SELF, Reference
@@ -47,25 +48,36 @@ def unfilled_containers(remover: DependentRemover, removed: Symbol, *, of_object
     for attribute in sorted(_filled_attributes(remover, removed)) if of_object else ():
         if _is_only_read(remover, list(_attribute_uses(remover, attribute))):
             yield f"{owner}.{attribute}"
-    for name in sorted(_filled_names(remover, removed)):
+    for name in sorted(_filled_names(remover, removed) - _global_names(remover, removed)[1]):
         if _is_only_read(remover, list(_name_uses(remover, removed.path, name))):
             yield name
 
 
 def unset_flags(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
-    """The variables of the module that only a removed function gave another value than one constant (``global``)."""
-    plan = remover.plan(removed.path)
-    inside, left = set[str](), set[str]()
-    for node in descendants(plan.root):
-        if node.type == "global_statement":
-            names = {text_of(each) for each in node.named_children}
-            (inside if removed.start <= node.start_byte < removed.end else left).update(names)
+    """The variables of the module that only a removed function gave another value than one constant (``global``).
+
+    What tests do with them does not matter.
+    """
+    inside, left = _global_names(remover, removed)
     for name in sorted(inside - left):
-        uses = list(_name_uses(remover, removed.path, name))
-        values = [_given_value(each.node) for each in uses]
-        given = [value for value in values if value is not None]
-        if len(given) == 1 and given[0].type in CONSTANTS and len(given) < len(uses):
+        uses = [use for use in _name_uses(remover, removed.path, name) if not remover.codebase.is_test(use.path)]
+        bound = [use for use in uses if is_bound(use.node)]
+        value = _given_value(bound[0].node) if len(bound) == 1 else None
+        if value is not None and value.type in CONSTANTS and len(uses) > 1:
             yield name
+
+
+def _global_names(remover: DependentRemover, removed: Symbol) -> tuple[set[str], set[str]]:
+    """The names in ``global`` statements of a removed definition, and those in the statements of its file that stay."""
+    inside, left = set[str](), set[str]()
+    plan = remover.plan(removed.path)
+    for node in descendants(plan.root) if b"global" in plan.source else ():
+        if node.type == "global_statement":
+            if removed.start <= node.start_byte < removed.end:
+                inside.update(map(text_of, node.named_children))
+            elif not remover.is_removed(removed.path, node.start_byte, node.end_byte):
+                left.update(map(text_of, node.named_children))
+    return inside, left
 
 
 # ---------------------------------------------------------------------------------------- what removed code fills
@@ -107,15 +119,44 @@ def _attribute_uses(remover: DependentRemover, name: str) -> Iterator[_Use]:
 
 
 def _name_uses(remover: DependentRemover, path: str, name: str) -> Iterator[_Use]:
-    """Uses of a variable of a module that stay, with the assignments that bind it."""
-    lost = LostBinding(path, name)
-    for other, ref in (*remover.uses.references_to(lost), *remover.uses.later_references_to(lost)):
-        if not remover.is_removed(other, ref.start, ref.end):
-            yield _use(remover, other, ref, ref.chain.split(".").index(name) + 1)
+    """Uses of a variable of a module that stay, also by other names of it, with the assignments that bind it."""
+    refs: dict[tuple[str, Reference], int] = {}
+    for lost in _names_of(remover, path, name):
+        for other, ref in _references_to(remover, lost, is_alias=lost != (path, name)):
+            if not remover.is_removed(other, ref.start, ref.end):
+                refs.setdefault((other, ref), ref.chain.split(".").index(lost.name) + 1)
+    yield from (_use(remover, other, ref, length) for (other, ref), length in refs.items())
     for binding in remover.codebase.modules[path].bindings:
         if binding.name == name and not binding.klass and not remover.plan(path).is_removed(binding.start, binding.end):
             node = remover.plan(path).node_at(binding.start, binding.end)
-            yield _Use(path, node.child_by_field_name("left") or node, "")
+            targets = (n for n in descendants(node) if n.type == "identifier" and text_of(n) == name and is_bound(n))
+            yield _Use(path, next(targets, node), "")
+
+
+def _references_to(remover: DependentRemover, lost: LostBinding, *, is_alias: bool) -> Iterator[tuple[str, Reference]]:
+    """References to a variable of a module; to an alias only those in its file, and those that name the file."""
+    if is_alias:
+        own = remover.codebase.modules[lost.path].references
+        yield from ((lost.path, ref) for ref in own if ref.chain.partition(".")[0] == lost.name)
+        yield from remover.uses.attribute_reads(lost.path, lost.name)
+    else:
+        yield from remover.uses.references_to(lost)
+        yield from remover.uses.later_references_to(lost)
+
+
+def _names_of(remover: DependentRemover, path: str, name: str) -> Iterator[LostBinding]:
+    """A variable of a module, and the other names that imports give it: ``from m import NAME as OTHER``."""
+    first = LostBinding(path, name)
+    queue, seen = [first], {first}
+    while queue:
+        lost = queue.pop()
+        if lost == first or lost.name != name:  # references by its own name are found through all imports
+            yield lost
+        for other, record in remover.uses.named_from(lost.path, lost.name):
+            found = LostBinding(other, record.bound)
+            if found not in seen and not remover.is_removed(other, record.start, record.end):
+                seen.add(found)
+                queue.append(found)
 
 
 def _is_only_read(remover: DependentRemover, uses: list[_Use]) -> bool:

@@ -9,11 +9,14 @@ from tree_sitter import Node
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.extractors.python.analysis.grammar import descendants, field, text_of
+from excise.deleters.python.references.loop_ends import variables_in
+from excise.extractors.python.analysis.grammar import field, text_of
 from excise.types import Symbol
 
 _RECEIVERS = frozenset({"self", "cls"})
 _TARGETS = frozenset({"pattern_list", "tuple_pattern", "list_pattern"})
+_WORD = re.compile(rb"(?<![\w.])\w+")
+"""A word that is no attribute."""
 
 
 def unread_names(remover: DependentRemover) -> Iterator[tuple[str, str]]:
@@ -36,12 +39,10 @@ def _unread_in(plan: FilePlan, symbol: Symbol, spans: Collection[tuple[int, int]
         node = node.parent
     if node is None:
         return set()
-    bound = {text_of(each) for each in descendants(field(node, "parameters")) if each.type == "identifier"}
-    kept = {word for edit in plan.replacements for word in re.findall(rb"\w+", edit.replacement)}
+    bound = set(_parameters(node))
+    kept = {word for edit in plan.replacements for word in _WORD.findall(edit.replacement)}
     gone, left = set[str](), {word.decode(errors="replace") for word in kept}
-    for each in descendants(field(node, "body")):
-        if each.type != "identifier":
-            continue
+    for each in variables_in(field(node, "body")):
         is_gone = any(start <= each.start_byte and each.end_byte <= end for start, end in spans)
         if not _is_target(each):
             (gone if is_gone else left).add(text_of(each))
@@ -50,6 +51,15 @@ def _unread_in(plan: FilePlan, symbol: Symbol, spans: Collection[tuple[int, int]
         if each.parent is not None and each.parent.type in {"global_statement", "nonlocal_statement"}:
             left.add(text_of(each))
     return {name for name in bound & gone - left if not name.startswith("_")}
+
+
+def _parameters(function: Node) -> Iterator[str]:
+    """The names of the parameters of a function."""
+    for each in field(function, "parameters").named_children:
+        name = each.child_by_field_name("name") or each
+        while name.type not in {"identifier", "tuple_pattern"} and name.named_children:
+            name = name.named_children[0]
+        yield from map(text_of, variables_in(name))
 
 
 def _is_target(name: Node) -> bool:

@@ -119,7 +119,8 @@ class Task:
     fail_to_pass: tuple[str, ...]
     """Tests that fail without the feature and pass with it."""
     pass_to_pass: tuple[str, ...]
-    """All other tests that pass with and without the feature, in files that a solution may not change."""
+    """Other tests that pass with and without the feature, in files that a solution may not change; hidden ones that do
+    are left out."""
     hidden: tuple[str, ...] = ()
     """Tests that are not in the shipped tree: FAIL_TO_PASS, other cases of the same test functions, and doctests of the
     removed code, which are not graded."""
