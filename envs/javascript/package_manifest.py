@@ -85,7 +85,7 @@ def read_project(root: Path) -> ProjectFiles:
     name = str(manifest.get("name", ""))
     packages, evidence = _packages(manifest, needed | named_packages(root, manifest, command), name)
     locked, lock_file = locked_versions(root, packages)
-    packages |= locked
+    packages |= {package: _followed(package, version) for package, version in locked.items()}
     evidence += tuple(f"{lock_file}: {package}@{version}" for package, version in sorted(locked.items()))
     for package in command.packages:
         if package != name and package not in packages:
@@ -131,8 +131,8 @@ def _packages(manifest: Mapping[str, Any], imported: set[str], name: str) -> tup
 
 def _followed(package: str, wanted: str) -> str:
     """The range of a package; of a tap whose tests cannot be followed, that of the last one with all of its words."""
-    major = re.search(r"\d+", wanted)
-    return "^14.11.0" if package == "tap" and major is not None and int(major[0]) < FIRST_TAP else wanted
+    major = re.search(r"\d+", wanted) if package == "tap" and not wanted.startswith(">") else None
+    return "^14.11.0" if major is not None and int(major[0]) < FIRST_TAP else wanted
 
 
 def _table(manifest: Mapping[str, Any], name: str) -> dict[str, str]:

@@ -127,8 +127,44 @@ def test_a_package_that_a_runner_loads_by_another_one_is_required(tmp_path: Path
     }
 
 
-@pytest.mark.parametrize(("wanted", "found"), [("~0.7.1", "^14.11.0"), ("^16.0.0", "^16.0.0"), ("*", "*")])
+def test_what_a_runner_may_load_is_kept(tmp_path: Path) -> None:
+    """Also what it names in another form, what only modules load, and what a package needs whose files do not tell."""
+    exports = {".": {"import": ["./esm.mjs"]}, "./*": "./lib/*.js"}
+    files = {
+        "tap/index.js": "require ('blank'); import(`lazy`); require('computed'); require('odd')\nrequire(settings)\n",
+        "blank/package.json": json.dumps({"exports": exports}),
+        "blank/esm.mjs": "import deep from 'deep'\nexport * from 'again'\nimport 'effect'\n",
+        **{f"{name}/index.js": "" for name in ("lazy", "deep", "again", "effect", "needed", "own", "unused")},
+        "computed/index.js": "module.exports = (name) => require(name)\n",
+        "computed/package.json": json.dumps({"dependencies": {"needed": "1"}}),
+        "odd/package.json": json.dumps({"main": "build/none.js", "dependencies": {"own": "1"}}),
+        "tap/package.json": json.dumps({"dependencies": {"unused": "1"}}),
+    }
+    write(tmp_path / "real", files)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    drop_unloaded(tmp_path / "link", "tap", [])
+    left = {path.name for path in (tmp_path / "real").iterdir()}
+    assert left == {name.partition("/")[0] for name in files} - {"unused"}
+
+
+def test_if_a_runner_loads_too_much_to_follow_nothing_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excise.envs.javascript.loaded_packages.MAX_FILES", 1)
+    write(
+        tmp_path, {"tap/index.js": "require('a')\n", "a/index.js": "require('b')\n", "b/index.js": "", "c/index.js": ""}
+    )
+    drop_unloaded(tmp_path, "tap", [])
+    assert {path.name for path in tmp_path.iterdir()} == {"tap", "a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"), [("~0.7.1", "^14.11.0"), ("^16.0.0", "^16.0.0"), ("*", "*"), (">=5", ">=5")]
+)
 def test_a_tap_that_cannot_be_followed_is_replaced_by_a_later_one(tmp_path: Path, wanted: str, found: str) -> None:
     manifest = json.dumps({"name": "p", "devDependencies": {"tap": wanted}})
     files = {"package.json": manifest, "test/a.js": "const t = require('tap')\nt.test('a', t => t.end())\n"}
     assert read_project(write(tmp_path, files)).packages == {"tap": found}
+    versions = {"packages": {"node_modules/tap": {"version": wanted.strip("~^")}}}
+    write(tmp_path, {"package-lock.json": json.dumps(versions)})
+    assert read_project(tmp_path).packages == {"tap": found.replace("^16", "16")}

@@ -20,7 +20,7 @@ SETTINGS = "workers = 1\n[verdict]\ngold_runs = 2\nstarved_runs = 0\nmin_passing
 GENERAL = ("node-flip-where-called",)
 """Attacks on each; ``test_javascript_tasks.py`` tries more on one of them."""
 OWN = {
-    "tap": ("node-tap-fail", "node-load-replaced"),
+    "tap": ("node-tap-fail", "node-tap-results", "node-weak-map", "node-load-replaced"),
     "mocha-esm": ("node-mocha-events", "node-mocha-runnable", "node-mocharc", "node-load-replaced"),
     "jest": ("node-expect-passes", "node-circus-errors", "node-jest-config"),
     "vitest": ("node-expect-passes", "node-vitest-results", "node-vitest-config", "node-tsconfig"),

@@ -26,6 +26,18 @@ module.exports = (request) => {
   const MAX_MESSAGE = 300
   const JOIN = '::'
 
+  const { get, set, has } = WeakMap.prototype
+
+  /** A `WeakMap` whose values code of the project cannot see: it does not call what that may replace. */
+  function blockMap () {
+    const map = new WeakMap()
+    return {
+      get: (key) => apply(get, map, [key]),
+      set: (key, value) => apply(set, map, [key, value]),
+      has: (key) => apply(has, map, [key])
+    }
+  }
+
   function send (kind, fields) {
     let data = from(stringify({ t: kind, key: request.key, ...fields }) + '\n')
     while (data.length > 0) {
@@ -57,8 +69,6 @@ module.exports = (request) => {
       this.isInserted = inserted.titles !== null
       this.children = 0
       this.titles = new Map()
-      /** The titles of the blocks inside it, as they are written. */
-      this.names = new Set()
       this.failure = null
       this.asserts = 0
       this.skipped = false
@@ -67,7 +77,6 @@ module.exports = (request) => {
         return
       }
       parent.children++
-      parent.names.add(String(title))
       const clean = String(title).replace(/\s+/g, ' ').replace(/\[/g, '(').replace(/\]/g, ')').replace(/::/g, ':').trim()
       const name = clean.slice(0, 300) || '(anonymous)'
       const number = (parent.titles.get(name) || 0) + 1
@@ -336,7 +345,7 @@ module.exports = (request) => {
   }
 
   return {
-    request, send, Block, root, running, begin, finish, skip, messageOf, startCoverage, watch, conclude, inserted, later,
+    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, conclude, inserted, later,
     MAX_MESSAGE
   }
 }

@@ -22,10 +22,21 @@ function forget () {
   process.execArgv.splice(at - 1, 2)
 }
 
+/** Whether a file that names tap can load it: it may only speak of it. */
+function hasTap (file) {
+  try {
+    Module.createRequire(file).resolve('tap')
+    return true
+  } catch {
+    return false
+  }
+}
+
 function main () {
-  process.env.TAP_TIMEOUT = '0' // tap's own limit is that of the author's machine
   const request = JSON.parse(fs.readFileSync(4, 'utf8'))
   fs.closeSync(4)
+  request.tap = request.tap && hasTap(request.file)
+  if (request.tap) process.env.TAP_TIMEOUT = '0' // tap's own limit is that of the author's machine
   forget()
   const parts = ['hook_core', 'runner_tape', 'runner_tap', 'runner_node_test', `runner_${request.runner}`]
   const loaded = new Map(parts.map((name) => [name, take(`./excise_${name}.cjs`)]))
@@ -71,6 +82,11 @@ function main () {
 
   /** Follow tap's class of tests, before the first object of it is made. */
   function hookTests (exported, name, parent) {
+    const Parser = name === 'tap-parser' && exported && (exported.Parser || exported)
+    if (typeof Parser === 'function' && !hooked.has(Parser)) {
+      hooked.set(Parser, true)
+      core.watch('tap/parser', Parser.prototype)
+    }
     const last = /(^|\/)test(-base)?(\.js)?$/.exec(name)
     const Test = last && (last[2] && exported ? exported.TestBase : exported)
     if (typeof Test !== 'function' || !Test.prototype || hooked.has(Test)) return
@@ -79,7 +95,9 @@ function main () {
     if (!own.test(file)) return
     hooked.set(Test, true)
     hookTap(Test)
-    core.watch('tap/test', Test.prototype)
+    for (let each = Test.prototype; each && each !== Object.prototype; each = Object.getPrototypeOf(each)) {
+      core.watch('tap/test', each)
+    }
   }
 
   function fileOf (name, parent) {
@@ -163,7 +181,7 @@ function main () {
     core.watch('process', process, ['binding', '_kill', ...(request.tap ? [] : ending)]) // tap replaces these itself
     void [fs.Dir, fs.opendir, fs.opendirSync] // which node loads when they are first used
     for (const [label, object] of [['JSON', JSON], ['Reflect', Reflect], ['Object', Object], ['Promise', Promise.prototype],
-      ['Map', Map.prototype], ['Set', Set.prototype], ['Array', Array.prototype], ['String', String.prototype],
+      ['Map', Map.prototype], ['WeakMap', WeakMap.prototype], ['Set', Set.prototype], ['Array', Array.prototype], ['String', String.prototype],
       ['Function', Function.prototype], ['fs.binding', process.binding('fs')], ['Module', Module], ['Buffer', Buffer],
       ['events', require('node:events').prototype]]) {
       core.watch(label, object)

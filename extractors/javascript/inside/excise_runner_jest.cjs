@@ -18,7 +18,7 @@ module.exports = async (core, { follow }) => {
   const { apply } = Reflect
   const reallyExit = process.reallyExit.bind(process)
   const load = createRequire(join(request.root, 'package.json'))
-  const blocks = new WeakMap()
+  const blocks = core.blockMap()
 
   /** Make the blocks of all tests, in the order of the file, and leave out the tests that are not wanted. */
   function choose (describe, parent, state) {

@@ -19,7 +19,7 @@ module.exports = async (core, { runInserted }) => {
   const { request, Block, root, begin, finish, skip, messageOf } = core
   const load = createRequire(join(request.root, 'package.json'))
   const reallyExit = process.reallyExit.bind(process)
-  const blocks = new WeakMap()
+  const blocks = core.blockMap()
 
   const blockOf = (suite) => {
     if (!blocks.has(suite)) blocks.set(suite, suite.root ? root : new Block(blockOf(suite.parent), suite.title))

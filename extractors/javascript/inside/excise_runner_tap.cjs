@@ -7,12 +7,14 @@
 'use strict'
 
 module.exports = (core) => {
-  const { Block, root, begin, finish, skip, MAX_MESSAGE } = core
+  const { Block, root, begin, finish, skip, blockMap, MAX_MESSAGE } = core
   const { apply } = Reflect
 
-  const blocks = new WeakMap()
-  /** The options of a test that is made, to its block. */
-  const made = new WeakMap()
+  const blocks = blockMap()
+  /** The options of a test that is made, to its block and that around it. */
+  const made = blockMap()
+  /** A block to the names of the blocks inside it that failed, with their numbers. */
+  const failed = blockMap()
 
   function hookTap (Test) {
     const { sub, main } = Test.prototype
@@ -24,26 +26,37 @@ module.exports = (core) => {
       extra.buffered = false
       if (extra.skip || extra.todo) skip(block)
       else if (!block.isWanted()) extra.skip = true
-      else made.set(extra, block)
+      else made.set(extra, [block, parent])
       return apply(sub, this, [Class, extra, ...rest])
     }
     Test.prototype.main = function (done) {
-      const block = made.get(this.options)
-      if (block === undefined) return apply(main, this, arguments)
+      const own = made.get(this.options)
+      if (own === undefined) return apply(main, this, arguments)
+      const [block, parent] = own
       blocks.set(this, block)
       begin(block)
       return apply(main, this, [(...given) => {
-        conclude(this, block)
+        conclude(this, block, parent)
         return apply(done, undefined, given)
       }])
     }
   }
 
   /** Judge a block by the results of its test, but for those of the tests inside it. */
-  function conclude (test, block) {
+  function conclude (test, block, parent) {
     const { results } = test
+    if (!results || !results.ok) {
+      const around = failed.get(parent) || new Map()
+      around.set(written(test.name), (around.get(written(test.name)) || 0) + 1)
+      failed.set(parent, around)
+    }
     if (results) {
-      const failures = [...(results.failures || [])].filter((each) => each.tapError || !block.names.has(each.name))
+      const inside = new Map(failed.get(block) || [])
+      const failures = [...(results.failures || [])].filter((each) => {
+        const number = each.tapError ? 0 : inside.get(written(each.name)) || 0
+        if (number > 0) inside.set(written(each.name), number - 1)
+        return number === 0
+      })
       block.asserts = Math.max(results.count - block.children, 0)
       if (failures.length > 0) {
         const { tapError, name } = failures[0]
@@ -55,6 +68,11 @@ module.exports = (core) => {
       block.failure = 'did not end'
     }
     finish(block)
+  }
+
+  /** A name as tap's parser reads it: without what stands behind a number sign, and without its own escapes. */
+  function written (name) {
+    return String(name).split(/\s\\?#/)[0].replace(/\\(.)/g, '$1').trim()
   }
 
   return hookTap

@@ -9,7 +9,7 @@ module.exports = (core) => {
   const { Block, root, begin, finish, skip, messageOf, MAX_MESSAGE } = core
   const { apply } = Reflect
 
-  const tapeBlocks = new WeakMap()
+  const tapeBlocks = core.blockMap()
 
   function hookTape (Test) {
     const { run, test } = Test.prototype
