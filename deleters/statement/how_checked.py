@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from excise.deleters.patches.git_patches import touched
-from excise.deleters.patches.patch_reader import removed_lines
-from excise.types import Deletion, TestId, Visibility, path_of, without_parameter
+from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
+from excise.protocols import Codebase
+from excise.types import Deletion, TestId, Visibility, joined, path_of, without_parameter
 
 MAX_NAMES = 12
 """Number of failing tests in sight that are named, where there are two more."""
@@ -15,13 +14,12 @@ MAX_FILES = 5
 """Number of files of tests that are named, where there are two more."""
 
 
-def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Visibility) -> str:
+def how_checked(codebase: Codebase, fail_to_pass: Sequence[str], deletion: Deletion, visibility: Visibility) -> str:
     """The section about the tests ``fail_to_pass`` and all others."""
-    changed = set(touched(deletion.hide_patch))
     unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
-    gone = {path: _defined(lines) for path, lines in removed_lines(deletion.hide_patch).items()}
-    rest = [t for t in fail_to_pass if t not in set(deletion.hidden) and path_of(t) in changed]
-    partly = [t for t in rest if _function(t) in gone.get(path_of(t), ())]
+    gone = {part.path: list(changes_of(part)) for part in parse_patch(deletion.hide_patch)}
+    rest = [test for test in fail_to_pass if test not in set(deletion.hidden)]
+    partly = [test for test in rest if _is_removed(codebase, test, gone.get(path_of(test), ()))]
     if visibility is Visibility.SAMPLE_TESTS:
         partly = []
     seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
@@ -40,14 +38,11 @@ def how_checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Vis
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{listed}"
 
 
-def _defined(lines: Iterable[str]) -> frozenset[str]:
-    """The names of the functions that removed lines define."""
-    return frozenset(re.findall(r"(?m)^[ \t]*(?:async )?def (\w+)", "\n".join(lines)))
-
-
-def _function(test: str) -> str:
-    """The name of a test's function."""
-    return "".join(TestId.parse(test).names[-1:])
+def _is_removed(codebase: Codebase, test: str, changes: Sequence[Change]) -> bool:
+    """Whether the first line of a test's function is among those that its file lost."""
+    symbol = codebase.symbols().get(joined(path_of(test), ".".join(TestId.parse(test).names)))
+    first = symbol.start_line - 1 if symbol is not None else -1
+    return any(first in range(each.first, each.first + len(each.before)) for each in changes)
 
 
 def _files(tests: Sequence[str]) -> str:

@@ -129,7 +129,7 @@ def write_statement(
         _used(deletion),
         _examples(examples, words.fence),
         also_importable(codebase, shown, assigned, deletion, words),
-        how_checked(fail_to_pass, deletion, visibility),
+        how_checked(codebase, fail_to_pass, deletion, visibility),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:

@@ -173,3 +173,15 @@ def test_tests_in_sight_whose_files_lost_parts_are_told_apart() -> None:
     assert "One test that is in files of which this checkout has parts only (`tests/test_zones.py`) must pass" in text
     text = write_statement(codebase, replace(other, hide_patch=""), REPO, (test,)).text
     assert "One test that is in this checkout (in `tests/test_zones.py`), failing now, must pass" in text
+
+
+def test_a_test_of_another_class_with_the_name_of_a_hidden_one_is_in_sight() -> None:
+    source = (
+        "from m import gone, stays\n\n\nclass TestA:\n    def test_x(self):\n        assert gone()\n\n\n"
+        "class TestB:\n    def test_x(self):\n        assert stays()\n"
+    )
+    files = {"m.py": "def gone():\n    return 1\n\n\ndef stays():\n    return 2\n", "test_m.py": source}
+    codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::TestA::test_x", "test_m.py::TestB::test_x")
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::gone", tests[:1]), REPO, tests).text
+    assert "One test that is not in this checkout" in text
+    assert "one test that is in this checkout (in `test_m.py`), failing now, must pass" in text
