@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
@@ -35,6 +36,8 @@ FIRST_TAP = 10
 _SETUP = re.compile(r"(^|/)((jest|vitest|vite|babel)\.config|[\w.-]*setup[\w.-]*)\.[cm]?[jt]sx?$")
 """Files that a test runner loads by its configuration."""
 _NAME = re.compile(r"(@[\w.~-]+/)?[A-Za-z0-9._~-]+")
+_BELOW = re.compile(r"<(=?)\s*v?(\d+)((?:\.\d+)*)")
+_MAJOR = re.compile(r"(?<![\w.-])[v^~=]*(\d+)")
 _RANGE = re.compile(r"[\w.\-+^~<>=*| ]*")
 _BUILTIN = frozenset(
     {"assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
@@ -131,8 +134,20 @@ def _packages(manifest: Mapping[str, Any], imported: set[str], name: str) -> tup
 
 def _followed(package: str, wanted: str) -> str:
     """The range of a package; of a tap whose tests cannot be followed, that of the last one with all of its words."""
-    major = re.search(r"\d+", wanted) if package == "tap" and not wanted.startswith(">") else None
-    return "^14.11.0" if major is not None and int(major[0]) < FIRST_TAP else wanted
+    return "^14.11.0" if package == "tap" and _newest_major(wanted) < FIRST_TAP else wanted
+
+
+def _newest_major(wanted: str) -> float:
+    """The newest major version that a range admits."""
+    newest: list[float] = []
+    for part in wanted.split("||"):
+        if below := _BELOW.findall(part):
+            limits = ((int(major), equal or int(rest.replace(".", "") or 0)) for equal, major, rest in below)
+            newest.append(min(major if is_in else major - 1 for major, is_in in limits))
+        else:
+            majors = [] if ">" in part else [float(major) for major in _MAJOR.findall(part)]
+            newest.append(max(majors, default=math.inf))
+    return max(newest)
 
 
 def _table(manifest: Mapping[str, Any], name: str) -> dict[str, str]:

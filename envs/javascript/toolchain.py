@@ -22,7 +22,7 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, from_json, to_dict, to_json
 
-VERSION = 8
+VERSION = 9
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 _IN_NODE = frozenset({"acorn", "acorn-walk", "amaro", "cjs-module-lexer", "minimatch", "undici"})
 """Packages that node itself holds, as sources in its program: every sandbox would show them."""

@@ -131,20 +131,48 @@ def test_what_a_runner_may_load_is_kept(tmp_path: Path) -> None:
     """Also what it names in another form, what only modules load, and what a package needs whose files do not tell."""
     exports = {".": {"import": ["./esm.mjs"]}, "./*": "./lib/*.js"}
     files = {
-        "tap/index.js": "require ('blank'); import(`lazy`); require('computed'); require('odd')\nrequire(settings)\n",
+        "tap/index.js": "require ('blank'); import(`lazy`); require('computed'); require('odd')\nrequire(settings)\n"
+        "require('#own'); require('./folder'); require(/* note */ 'bundled'); require('pattern/deep/x')\n",
+        "tap/folder/package.json": json.dumps({"main": "main.js"}),
+        "tap/folder/main.js": "require('of-folder')\n",
+        "tap/node_modules/bundled/other.txt": "",
+        "pattern/package.json": json.dumps({"exports": {"./deep/*": {"default": ["./lib/*.js"]}}}),
+        "pattern/lib/x.js": "require('of-pattern')\n",
         "blank/package.json": json.dumps({"exports": exports}),
         "blank/esm.mjs": "import deep from 'deep'\nexport * from 'again'\nimport 'effect'\n",
         **{f"{name}/index.js": "" for name in ("lazy", "deep", "again", "effect", "needed", "own", "unused")},
-        "computed/index.js": "module.exports = (name) => require(name)\n",
+        **{f"{name}/index.js": "" for name in ("of-folder", "of-pattern", "of-imports", "of-parts", "of-nested")},
+        "computed/index.js": "require('./parts/' + process.argv[2]); require('nested')\n",
+        "computed/parts/one.js": "require('of-parts/index')\n",
+        "computed/node_modules/nested/index.js": "module.exports = (name) => require(path.join(name))\n",
+        "computed/node_modules/nested/package.json": json.dumps({"optionalDependencies": {"of-nested": "1"}}),
         "computed/package.json": json.dumps({"dependencies": {"needed": "1"}}),
         "odd/package.json": json.dumps({"main": "build/none.js", "dependencies": {"own": "1"}}),
-        "tap/package.json": json.dumps({"dependencies": {"unused": "1"}}),
+        "tap/package.json": json.dumps({"imports": {"#own": "of-imports"}, "dependencies": {"unused": "1"}}),
     }
     write(tmp_path / "real", files)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     drop_unloaded(tmp_path / "link", "tap", [])
     left = {path.name for path in (tmp_path / "real").iterdir()}
     assert left == {name.partition("/")[0] for name in files} - {"unused"}
+    assert (tmp_path / "real/tap/node_modules/bundled").is_dir()
+
+
+def test_names_that_are_too_long_for_a_file_are_those_of_no_file(tmp_path: Path) -> None:
+    files = {
+        "tap/index.js": f"require('{'x' * 300}'); require('./{'é' * 190}'); require('odd')\n",
+        "odd/package.json": json.dumps({"main": "y" * 5000, "dependencies": {"z" * 300: "1"}}),
+        "unused/index.js": "",
+    }
+    drop_unloaded(write(tmp_path, files), "tap", [])
+    assert {path.name for path in tmp_path.iterdir()} == {"tap", "odd"}
+
+
+def test_if_the_entry_of_a_runner_is_not_found_nothing_is_deleted(tmp_path: Path) -> None:
+    write(tmp_path, {"tap/package.json": '{"main": "none.js"}', "other/index.js": ""})
+    drop_unloaded(tmp_path, "tap", [])
+    assert {path.name for path in tmp_path.iterdir()} == {"tap", "other"}
+    assert toolchain._is_required(tmp_path, "tap", "other")
 
 
 def test_if_a_runner_loads_too_much_to_follow_nothing_is_deleted(
@@ -159,12 +187,22 @@ def test_if_a_runner_loads_too_much_to_follow_nothing_is_deleted(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"), [("~0.7.1", "^14.11.0"), ("^16.0.0", "^16.0.0"), ("*", "*"), (">=5", ">=5")]
-)
+    ("wanted", "found"),
+    [("~0.7.1", "^14.11.0"), ("^16.0.0", "^16.0.0"), ("*", "*"), (">=5", ">=5"), (">=5 <10", "^14.11.0"),
+     ("<10.0.0", "^14.11.0"), ("<=10", "<=10"), ("^5 || ^16", "^5 || ^16"), ("5 - 9", "^14.11.0"),
+     ("5 - 12", "5 - 12"), ("5.x || 6.x", "^14.11.0"), ("latest", "latest")],
+)  # fmt: skip
 def test_a_tap_that_cannot_be_followed_is_replaced_by_a_later_one(tmp_path: Path, wanted: str, found: str) -> None:
     manifest = json.dumps({"name": "p", "devDependencies": {"tap": wanted}})
     files = {"package.json": manifest, "test/a.js": "const t = require('tap')\nt.test('a', t => t.end())\n"}
     assert read_project(write(tmp_path, files)).packages == {"tap": found}
-    versions = {"packages": {"node_modules/tap": {"version": wanted.strip("~^")}}}
-    write(tmp_path, {"package-lock.json": json.dumps(versions)})
-    assert read_project(tmp_path).packages == {"tap": found.replace("^16", "16")}
+
+
+@pytest.mark.parametrize(("version", "found"), [("5.8.0", "^14.11.0"), ("16.3.0", "16.3.0")])
+def test_a_locked_tap_that_cannot_be_followed_is_replaced_too(tmp_path: Path, version: str, found: str) -> None:
+    files = {
+        "package.json": json.dumps({"name": "p", "devDependencies": {"tap": ">=5"}}),
+        "package-lock.json": json.dumps({"packages": {"node_modules/tap": {"version": version}}}),
+        "test/a.js": "const t = require('tap')\nt.test('a', t => t.end())\n",
+    }
+    assert read_project(write(tmp_path, files)).packages == {"tap": found}

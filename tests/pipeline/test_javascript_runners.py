@@ -20,11 +20,14 @@ SETTINGS = "workers = 1\n[verdict]\ngold_runs = 2\nstarved_runs = 0\nmin_passing
 GENERAL = ("node-flip-where-called",)
 """Attacks on each; ``test_javascript_tasks.py`` tries more on one of them."""
 OWN = {
-    "tap": ("node-tap-fail", "node-tap-results", "node-weak-map", "node-load-replaced"),
+    "tap": (
+        "node-tap-fail", "node-tap-results", "node-weak-map", "node-blocks-kept", "node-failure-inherited",
+        "node-load-replaced",
+    ),
     "mocha-esm": ("node-mocha-events", "node-mocha-runnable", "node-mocharc", "node-load-replaced"),
     "jest": ("node-expect-passes", "node-circus-errors", "node-jest-config"),
     "vitest": ("node-expect-passes", "node-vitest-results", "node-vitest-config", "node-tsconfig"),
-}
+}  # fmt: skip
 """Kinds of projects to attacks on their test runners; ``excise attack`` runs all on any."""
 
 
@@ -48,6 +51,44 @@ def test_the_tests_of_each_kind_of_project_run(kind: str, excise: Callable[..., 
     assert (made["tests"]["passed"], made["pass_rate"]) == (len(made["baseline"]["statuses"]), 1.0)
     assert len(made["baseline"]["statuses"]) >= 5
     assert len({test.rpartition("::")[0] for test in made["baseline"]["statuses"]}) >= 3, "suites are parts of ids"
+
+
+TITLES = ("adds", "a # b", "a \\\\# b", "  two  ", "x {", "1 - one", "x\\ny", "")
+"""Names of tests that tap writes in another form."""
+BY_NAMES = """\
+const {{ test }} = require('tap')
+for (const [n, title] of {titles}.entries()) {{
+  for (const [own, inner] of [[1, 2], [2, 1], [2, 2]]) {{
+    test(`${{n}} ${{own}} ${{inner}}`, (t) => {{
+      t.test(title, (t) => {{
+        t.equal(inner, 1)
+        t.end()
+      }})
+      t.equal(own, 1, title)
+      t.end()
+    }})
+  }}
+}}
+"""
+
+
+@pytest.mark.slow
+def test_a_test_of_tap_fails_by_its_own_assertions_alone(excise: Callable[..., Any], tmp_path: Path) -> None:
+    """Whatever the tests inside it, or its assertions, are called."""
+    root = written("tap", tmp_path)
+    titles = "[" + ", ".join(f"'{title}'" for title in TITLES) + "]"
+    (root / "test/names.test.js").write_text(BY_NAMES.format(titles=titles))
+    (tmp_path / "excise.toml").write_text(f"{SETTINGS}min_pass_rate = 0\n")
+    done = excise("env", root, "--cache", tmp_path / "cache", "--config", tmp_path / "excise.toml", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    statuses = json.loads(done.stdout)["baseline"]["statuses"]
+    found = {test.partition("::")[2]: status for test, status in statuses.items() if "names.test.js" in test}
+    outer = {title: status for title, status in found.items() if "::" not in title}
+    assert outer == {
+        f"{n} {own} {inner}": "PASSED" if own == 1 else "FAILED"
+        for n in range(len(TITLES))
+        for own, inner in ((1, 2), (2, 1), (2, 2))
+    }
 
 
 @pytest.mark.slow

@@ -12,11 +12,14 @@ const { SourceMap } = require('node:module')
 const { isMainThread } = require('node:worker_threads')
 
 module.exports = (request) => {
-  const { apply, ownKeys, getOwnPropertyDescriptor } = Reflect
+  const { apply, ownKeys, getOwnPropertyDescriptor, getPrototypeOf } = Reflect
+  const { setPrototypeOf } = Object
   const { stringify } = JSON
   const { writeSync } = fs
   const { from } = Buffer
   const { subarray } = Uint8Array.prototype
+  const { splice, lastIndexOf } = Array.prototype
+  const { get, set, has } = WeakMap.prototype
   const { hrtime, pid } = process
   const now = () => Number(hrtime.bigint()) / 1e9
   const later = setTimeout
@@ -26,7 +29,8 @@ module.exports = (request) => {
   const MAX_MESSAGE = 300
   const JOIN = '::'
 
-  const { get, set, has } = WeakMap.prototype
+  /** An array without methods: accessors that code of the project adds to `Array.prototype` do not get what is put in. */
+  const bareArray = () => setPrototypeOf([], null)
 
   /** A `WeakMap` whose values code of the project cannot see: it does not call what that may replace. */
   function blockMap () {
@@ -39,7 +43,7 @@ module.exports = (request) => {
   }
 
   function send (kind, fields) {
-    let data = from(stringify({ t: kind, key: request.key, ...fields }) + '\n')
+    let data = from(stringify({ __proto__: null, t: kind, key: request.key, ...fields }) + '\n') // `toJSON` is not found
     while (data.length > 0) {
       try {
         data = apply(subarray, data, [writeSync(3, data)])
@@ -63,19 +67,25 @@ module.exports = (request) => {
   const textual = request.textual ? [new Set(request.textual.first), new Set(request.textual.last)] : null
   const places = new Map()
 
-  /** A block of tests; `id` is empty for the file itself. */
+  /**
+   * A block of tests; `id` is empty for the file itself. No code of the project may see a block: it tells canaries from
+   * other tests, and holds the result. So all members are declared: accessors of `Object.prototype` get none of them.
+   */
   class Block {
+    id = ''
+    isInserted = inserted.titles !== null
+    isChosen = false
+    children = 0
+    titles = new Map()
+    failure = null
+    asserts = 0
+    skipped = false
+    began = undefined
+    timer = undefined
+    ended = false
+
     constructor (parent, title) {
-      this.isInserted = inserted.titles !== null
-      this.children = 0
-      this.titles = new Map()
-      this.failure = null
-      this.asserts = 0
-      this.skipped = false
-      if (parent === null) {
-        this.id = ''
-        return
-      }
+      if (parent === null) return
       parent.children++
       const clean = String(title).replace(/\s+/g, ' ').replace(/\[/g, '(').replace(/\]/g, ')').replace(/::/g, ':').trim()
       const name = clean.slice(0, 300) || '(anonymous)'
@@ -110,11 +120,11 @@ module.exports = (request) => {
   }
 
   const root = new Block(null, '')
-  const running = []
+  const running = bareArray()
 
   function begin (block) {
     collect(running[running.length - 1] || null)
-    running.push(block)
+    running[running.length] = block
     block.began = now()
     if (block.isReported()) send('start', { id: block.id })
     block.timer = later(() => timeOut(block), request.limit_s * 1000)
@@ -134,7 +144,7 @@ module.exports = (request) => {
     block.ended = true
     cancel(block.timer)
     collect(block)
-    running.splice(running.lastIndexOf(block), 1)
+    apply(splice, running, [apply(lastIndexOf, running, [block]), 1])
     if (!block.isReported()) return
     if (block.children === 0 || block.asserts > 0) {
       const status = block.skipped ? 'SKIPPED' : block.failure === null ? 'PASSED' : 'FAILED'
@@ -312,31 +322,45 @@ module.exports = (request) => {
   const lineOf = (starts, offset) => firstAtLeast(starts, offset + 1) - 1
 
   // -------------------------------------------------------------------------------- integrity of the test runner
-  const watched = []
+  const watched = bareArray()
+  const MAX_NAMES = 50
 
   /** Remember the members of an object of the test runner, to be compared at the end. */
   function watch (label, object, names = ownKeys(object)) {
     if (!request.watch) return
-    const members = new Map()
-    for (const key of names) members.set(key, getOwnPropertyDescriptor(object, key))
-    watched.push([label, object, members])
+    for (let n = 0; n < names.length; n++) {
+      const key = names[n]
+      watched[watched.length] = { label, object, key, before: getOwnPropertyDescriptor(object, key) }
+    }
   }
 
-  function differences () {
-    const found = []
-    for (const [label, object, members] of watched) {
-      for (const [key, before] of members) {
-        const after = getOwnPropertyDescriptor(object, key)
-        const same = after === before || (after && before && after.value === before.value && after.get === before.get)
-        if (!same) found.push(`${label}.${String(key)}`)
-      }
+  /** Watch the methods of a class, those that it inherits, and whether it gets its own ones instead of these. */
+  function watchClass (label, { prototype }) {
+    const names = bareArray()
+    for (let each = prototype; each !== null && each !== Object.prototype; each = getPrototypeOf(each)) {
+      const own = ownKeys(each)
+      for (let n = 0; n < own.length; n++) names[names.length] = own[n]
     }
-    return found.slice(0, 50)
+    for (let each = prototype; each !== null && each !== Object.prototype; each = getPrototypeOf(each)) {
+      watch(label, each, names)
+    }
+  }
+
+  /** Names of the members that were replaced. The methods of arrays, which may be among these, are not called. */
+  function differences () {
+    const found = bareArray()
+    for (let n = 0; n < watched.length && found.length < MAX_NAMES; n++) {
+      const { label, object, key, before } = watched[n]
+      const after = getOwnPropertyDescriptor(object, key)
+      const same = after === before || (after && before && after.value === before.value && after.get === before.get)
+      if (!same) found[found.length] = `${label}.${String(key)}`
+    }
+    return found
   }
 
   /** What is reported at the end of the process, or of the thread that runs the tests. */
   function conclude () {
-    for (const block of running.slice().reverse()) collect(block)
+    for (let n = running.length - 1; n >= 0; n--) collect(running[n])
     if (running.length === 0) collect(null)
     if (request.watch) {
       const names = differences()
@@ -345,7 +369,7 @@ module.exports = (request) => {
   }
 
   return {
-    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, conclude, inserted, later,
-    MAX_MESSAGE
+    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, watchClass, conclude,
+    inserted, later, MAX_MESSAGE
   }
 }

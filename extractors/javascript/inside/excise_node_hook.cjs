@@ -71,7 +71,7 @@ function main () {
         if (found) {
           hooked.set(exported, true)
           hookTape[found[1]](exported)
-          core.watch(`tape/${found[1]}`, exported.prototype)
+          core.watchClass(`tape/${found[1]}`, exported)
         }
       }
     }
@@ -85,7 +85,7 @@ function main () {
     const Parser = name === 'tap-parser' && exported && (exported.Parser || exported)
     if (typeof Parser === 'function' && !hooked.has(Parser)) {
       hooked.set(Parser, true)
-      core.watch('tap/parser', Parser.prototype)
+      core.watchClass('tap/parser', Parser)
     }
     const last = /(^|\/)test(-base)?(\.js)?$/.exec(name)
     const Test = last && (last[2] && exported ? exported.TestBase : exported)
@@ -95,9 +95,7 @@ function main () {
     if (!own.test(file)) return
     hooked.set(Test, true)
     hookTap(Test)
-    for (let each = Test.prototype; each && each !== Object.prototype; each = Object.getPrototypeOf(each)) {
-      core.watch('tap/test', each)
-    }
+    core.watchClass('tap/test', Test)
   }
 
   function fileOf (name, parent) {
@@ -181,7 +179,8 @@ function main () {
     core.watch('process', process, ['binding', '_kill', ...(request.tap ? [] : ending)]) // tap replaces these itself
     void [fs.Dir, fs.opendir, fs.opendirSync] // which node loads when they are first used
     for (const [label, object] of [['JSON', JSON], ['Reflect', Reflect], ['Object', Object], ['Promise', Promise.prototype],
-      ['Map', Map.prototype], ['WeakMap', WeakMap.prototype], ['Set', Set.prototype], ['Array', Array.prototype], ['String', String.prototype],
+      ['Map', Map.prototype], ['WeakMap', WeakMap.prototype], ['Set', Set.prototype], ['Array', Array.prototype],
+      ['ArrayIterator', Reflect.getPrototypeOf([][Symbol.iterator]())], ['String', String.prototype],
       ['Function', Function.prototype], ['fs.binding', process.binding('fs')], ['Module', Module], ['Buffer', Buffer],
       ['events', require('node:events').prototype]]) {
       core.watch(label, object)

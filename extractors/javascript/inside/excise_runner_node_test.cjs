@@ -8,10 +8,18 @@
 const { AsyncLocalStorage } = require('node:async_hooks')
 
 module.exports = (core) => {
-  const { Block, root, running, begin, finish, skip, messageOf } = core
+  const { Block, blockMap, root, running, begin, finish, skip, messageOf } = core
   const { apply, ownKeys, getOwnPropertyDescriptor, defineProperty } = Reflect
 
+  /** Holds what stands for the block in which code runs: code of the project can read what it holds. */
   const context = new AsyncLocalStorage()
+  const blocks = blockMap()
+
+  function runIn (block, body) {
+    const key = {}
+    blocks.set(key, block)
+    return context.run(key, body)
+  }
 
   function argumentsOf (name, options, fn) {
     if (typeof name === 'function') {
@@ -34,14 +42,14 @@ module.exports = (core) => {
     return function (...given) {
       const { title, name, options, fn } = argumentsOf(...given)
       Object.assign(options, fixed)
-      const block = new Block(context.getStore() || root, title)
+      const block = new Block(blocks.get(context.getStore()) || root, title)
       if ('concurrency' in options) options.concurrency = 1
       if (!fn || options.skip || options.todo) {
         if (!isSuite) skip(block)
         return apply(original, this, [title, options, fn])
       }
       if (!block.isWanted()) return apply(original, this, [title, { ...options, skip: true }, fn])
-      const body = isSuite ? (...rest) => context.run(block, () => apply(fn, this, rest)) : testBody(block, fn)
+      const body = isSuite ? (...rest) => runIn(block, () => apply(fn, this, rest)) : testBody(block, fn)
       defineProperty(body, 'length', { value: fn.length })
       return apply(original, this, [title, options, body])
     }
@@ -58,7 +66,7 @@ module.exports = (core) => {
       let answer
       try {
         const given = fn.length > 1 ? [t, (error) => { end(error); done(error) }] : [t]
-        answer = context.run(block, () => apply(fn, this, given))
+        answer = runIn(block, () => apply(fn, this, given))
       } catch (error) {
         end(error === undefined ? new Error('undefined was thrown') : error)
         throw error
@@ -98,7 +106,7 @@ module.exports = (core) => {
       const wrapped = wrapTest(subtest, {}, false)
       t.test = function () {
         count++
-        return context.run(block, () => apply(wrapped, t, arguments))
+        return runIn(block, () => apply(wrapped, t, arguments))
       }
     }
     const { assert } = t

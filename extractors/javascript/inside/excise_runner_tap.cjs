@@ -10,69 +10,60 @@ module.exports = (core) => {
   const { Block, root, begin, finish, skip, blockMap, MAX_MESSAGE } = core
   const { apply } = Reflect
 
-  const blocks = blockMap()
-  /** The options of a test that is made, to its block and that around it. */
+  /** Tests to their places: the block, the place around it, and how many tests inside it failed, by name. */
+  const places = blockMap()
+  /** The options of a test that is made, to its place. */
   const made = blockMap()
-  /** A block to the names of the blocks inside it that failed, with their numbers. */
-  const failed = blockMap()
+  const placeOf = (block, around) => ({ block, around, failed: { __proto__: null } })
+  const outside = placeOf(root, null)
 
   function hookTap (Test) {
     const { sub, main } = Test.prototype
     Test.prototype.sub = function (Class, extra = {}, ...rest) {
       if (Class !== Test && !(Class.prototype instanceof Test)) return apply(sub, this, arguments)
-      const parent = blocks.get(this) || root
-      const block = new Block(parent, extra.name)
+      const around = places.get(this) || outside
+      const block = new Block(around.block, extra.name)
       this.jobs = 1
       extra.buffered = false
       if (extra.skip || extra.todo) skip(block)
       else if (!block.isWanted()) extra.skip = true
-      else made.set(extra, [block, parent])
+      else made.set(extra, placeOf(block, around))
       return apply(sub, this, [Class, extra, ...rest])
     }
     Test.prototype.main = function (done) {
-      const own = made.get(this.options)
-      if (own === undefined) return apply(main, this, arguments)
-      const [block, parent] = own
-      blocks.set(this, block)
-      begin(block)
+      const place = made.get(this.options)
+      if (place === undefined) return apply(main, this, arguments)
+      places.set(this, place)
+      begin(place.block)
       return apply(main, this, [(...given) => {
-        conclude(this, block, parent)
+        conclude(this, place)
         return apply(done, undefined, given)
       }])
     }
   }
 
   /** Judge a block by the results of its test, but for those of the tests inside it. */
-  function conclude (test, block, parent) {
+  function conclude (test, { block, around, failed }) {
     const { results } = test
-    if (!results || !results.ok) {
-      const around = failed.get(parent) || new Map()
-      around.set(written(test.name), (around.get(written(test.name)) || 0) + 1)
-      failed.set(parent, around)
-    }
+    if (!results || !results.ok) around.failed[written(test.name)] = (around.failed[written(test.name)] || 0) + 1
     if (results) {
-      const inside = new Map(failed.get(block) || [])
-      const failures = [...(results.failures || [])].filter((each) => {
-        const number = each.tapError ? 0 : inside.get(written(each.name)) || 0
-        if (number > 0) inside.set(written(each.name), number - 1)
-        return number === 0
-      })
+      const failures = results.failures || []
       block.asserts = Math.max(results.count - block.children, 0)
-      if (failures.length > 0) {
-        const { tapError, name } = failures[0]
-        block.failure = String(tapError || name || 'an assertion').split('\n')[0].slice(0, MAX_MESSAGE)
-      } else if (!results.ok && block.children === 0) {
-        block.failure = 'did not pass'
+      for (let n = 0; n < failures.length && block.failure === null; n++) {
+        const { tapError, name } = failures[n]
+        if (!tapError && failed[written(name)] > 0) failed[written(name)]--
+        else block.failure = String(tapError || name || 'an assertion').split('\n')[0].slice(0, MAX_MESSAGE)
       }
+      if (block.failure === null && !results.ok && block.children === 0) block.failure = 'did not pass'
     } else {
       block.failure = 'did not end'
     }
     finish(block)
   }
 
-  /** A name as tap's parser reads it: without what stands behind a number sign, and without its own escapes. */
+  /** What tap leaves of a name that it writes and reads: it cuts, escapes and replaces other characters. */
   function written (name) {
-    return String(name).split(/\s\\?#/)[0].replace(/\\(.)/g, '$1').trim()
+    return String(name).split('#')[0].replace(/[^\p{L}\p{N}]/gu, '')
   }
 
   return hookTap
