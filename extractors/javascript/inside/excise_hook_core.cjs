@@ -29,7 +29,7 @@ module.exports = (request) => {
   const MAX_MESSAGE = 300
   const JOIN = '::'
 
-  /** An array without methods: accessors that code of the project adds to `Array.prototype` do not get what is put in. */
+  /** An array without methods: accessors that are added to `Array.prototype` do not get what is put in. */
   const bareArray = () => setPrototypeOf([], null)
 
   /** A `WeakMap` whose values code of the project cannot see: it does not call what that may replace. */
@@ -43,7 +43,8 @@ module.exports = (request) => {
   }
 
   function send (kind, fields) {
-    let data = from(stringify({ __proto__: null, t: kind, key: request.key, ...fields }) + '\n') // `toJSON` is not found
+    const message = { __proto__: null, t: kind, key: request.key, ...fields } // a `toJSON` of all objects is not found
+    let data = from(stringify(message) + '\n')
     while (data.length > 0) {
       try {
         data = apply(subarray, data, [writeSync(3, data)])
@@ -68,8 +69,8 @@ module.exports = (request) => {
   const places = new Map()
 
   /**
-   * A block of tests; `id` is empty for the file itself. No code of the project may see a block: it tells canaries from
-   * other tests, and holds the result. So all members are declared: accessors of `Object.prototype` get none of them.
+   * A block of tests; `id` is empty for the file itself. No code of the project may see a block: it tells canaries
+   * from other tests, and holds the result. So all members are declared: accessors of `Object.prototype` get none.
    */
   class Block {
     id = ''
@@ -369,7 +370,7 @@ module.exports = (request) => {
   }
 
   return {
-    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, watchClass, conclude,
-    inserted, later, MAX_MESSAGE
+    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, watchClass,
+    conclude, inserted, later, MAX_MESSAGE
   }
 }
