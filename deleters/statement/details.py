@@ -308,9 +308,10 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
 
 
 def _raises(exception: str) -> str:
-    """How the detail of an exception begins; for ``X for Y``, with the exception that it handles."""
+    """How the detail of an exception or a warning begins; for ``X for Y``, with the exception that it handles."""
     raised, _, handled = exception.partition(" for ")
-    return f"- Raises `{raised}`" + (f" for `{handled}`" if handled else "")
+    verb = "Warns with" if raised.endswith("Warning") else "Raises"
+    return f"- {verb} `{raised}`" + (f" for `{handled}`" if handled else "")
 
 
 def _shown(need: Need) -> str:

@@ -474,10 +474,11 @@ def test_code_gives_a_detail_only_where_it_points_to_it(
 
 
 def test_exit_codes_are_told_with_their_exceptions() -> None:
-    words = ("SystemExit(2)", "SystemExit(-1) for KeyboardInterrupt")
+    words = ("SystemExit(2)", "SystemExit(-1) for KeyboardInterrupt", "UserWarning")
     needs = [Need(kind=NeedKind.EXCEPTION, word=word, owner=HALVE, tests=HALVE_TESTS) for word in words]
     codebase = PythonCodebase.from_texts(FILES)
     lines = lines_by_symbol(locate(needs, "", "", codebase), [codebase.symbols()[HALVE]], codebase)
     told = "\n".join(lines[HALVE])
-    assert [each.given for each in locate(needs, told, "", codebase)] == [GivenBy.STATEMENT] * 2
-    assert lines == {HALVE: ["- Raises `SystemExit(-1)` for `KeyboardInterrupt`.", "- Raises `SystemExit(2)`."]}
+    assert [each.given for each in locate(needs, told, "", codebase)] == [GivenBy.STATEMENT] * 3
+    exits = ["- Raises `SystemExit(-1)` for `KeyboardInterrupt`.", "- Raises `SystemExit(2)`."]
+    assert lines == {HALVE: [*exits, "- Warns with `UserWarning`."]}
