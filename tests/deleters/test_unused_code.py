@@ -316,3 +316,18 @@ def test_code_of_tests_that_was_unused_before_stays_and_so_do_cases() -> None:
     left = after(files, delete(files, "m.py::f", hide=("tests/test_f.py::Case::test_f",)))
     assert left["tests/test_g.py"] == files["tests/test_g.py"]
     assert "tests/test_f.py" not in left
+
+
+@pytest.mark.parametrize(
+    ("others", "is_hidden"), [("", True), ("    def test_c(self):\n        self.check(3)\n\n" * 2, False)]
+)
+def test_a_test_whose_helper_names_what_is_gone_goes_with_most_that_use_it(others: str, *, is_hidden: bool) -> None:
+    others = others.replace("test_c", "test_d", 1)
+    source = (
+        "import pytest\nfrom m import gone\n\n\nclass TestA:\n    def check(self, x):\n        assert gone(x)\n\n"
+        f"    def test_a(self):\n        self.check(1)\n\n{others}    def test_b(self):\n"
+        "        with pytest.raises(Exception):\n            self.check(0)\n\n\ndef test_other():\n    assert 1\n"
+    )
+    files = {"m.py": "def gone(x):\n    return x\n", "test_m.py": source}
+    left = after(files, delete(files, "m.py::gone", hide=("test_m.py::TestA::test_a",)))["test_m.py"]
+    assert ("test_b" not in left) is is_hidden

@@ -62,9 +62,17 @@ class TestHider:
                 continue
             for path, ref in self.uses.later_references_to(lost):
                 symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
-                if symbol is not None and _is_test_function(symbol) and not self._is_removed(symbol.symbol_id):
-                    found.add("::".join([path, *symbol.qualname.split(".")]))
+                if symbol is not None and not self._is_removed(symbol.symbol_id):
+                    found.update(map(_id_of, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
         return found
+
+    def _left_behind(self, helper: Symbol) -> list[Symbol]:
+        """The test functions that stay and call a helper, if at least as many that do are hidden."""
+        symbols = self.codebase.symbols()
+        callers = (symbols[each] for each in self.codebase.callers(helper.symbol_id) if each in symbols)
+        tests = [each for each in callers if self.codebase.is_test(each.path) and _is_test_function(each)]
+        staying = [each for each in tests if not self._is_removed(each.symbol_id)]
+        return staying if 2 * len(staying) <= len(tests) else []
 
     def _hide_one(self, node: NodeId) -> bool:
         entity = self._find(node)
@@ -237,6 +245,11 @@ class TestHider:
         imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in imports)
         if not (has_tests or doctests or assigned or imported):
             plan.deleted = True
+
+
+def _id_of(function: Symbol) -> str:
+    """The id of a test function, without parameters."""
+    return "::".join([function.path, *function.qualname.split(".")])
 
 
 def _is_test_function(symbol: Symbol) -> bool:
