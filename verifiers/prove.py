@@ -93,8 +93,7 @@ def _prove_in_sight(bench: Workbench, feature: Feature, deleter_name: str, solve
         return proof
     with bench.showing(Visibility.SAMPLE_TESTS):
         other = _prove_or_stub(bench, feature, deleter_name, solver)
-    cpu_s, wall_s = proof.cpu_s + other.cpu_s, proof.wall_s + other.wall_s
-    return replace(other if other.task is not None else proof, cpu_s=cpu_s, wall_s=wall_s)
+    return _with_costs(other if other.task is not None else proof, proof, other)
 
 
 def is_repeated(feature_id: str, deleter_name: str, share: float) -> bool:
@@ -111,9 +110,13 @@ def _prove_or_stub(bench: Workbench, feature: Feature, deleter_name: str, solver
             continue
         other = _prove_with(bench, feature, next_deleter, solver)
         is_refused = other.task is None and next_deleter == "stub"
-        cpu_s, wall_s = proof.cpu_s + other.cpu_s, proof.wall_s + other.wall_s
-        proof = replace(proof if is_refused else other, cpu_s=cpu_s, wall_s=wall_s)
+        proof = _with_costs(proof if is_refused else other, proof, other)
     return proof
+
+
+def _with_costs(outcome: Proof, *tries: Proof) -> Proof:
+    """An outcome that cost what all tries did."""
+    return replace(outcome, cpu_s=sum(each.cpu_s for each in tries), wall_s=sum(each.wall_s for each in tries))
 
 
 def _instead(bench: Workbench, feature: Feature, deleter_name: str) -> list[str]:
@@ -132,7 +135,7 @@ def _prove_with(bench: Workbench, feature: Feature, deleter_name: str, solver: S
         return proof
     with bench.without(failing):
         again = _prove_once(bench, feature, deleter_name, solver)
-    return replace(again, cpu_s=proof.cpu_s + again.cpu_s, wall_s=proof.wall_s + again.wall_s)
+    return _with_costs(again, proof, again)
 
 
 def _failing_with_gold(verdicts: Sequence[Verdict]) -> frozenset[str]:

@@ -55,7 +55,7 @@ class GoneCode:
     """Names at module level that are gone from the file whose docstrings have the examples."""
 
 
-def text_of(data: bytes) -> str | None:
+def utf8_text(data: bytes) -> str | None:
     """The text of a file; ``None`` if it is not UTF-8, or no text: such files stay as they are."""
     try:
         return None if b"\0" in data else data.decode("utf-8")

@@ -16,7 +16,7 @@ from excise.deleters.python.references.document_text import (
     MAX_REMOVED,
     GoneCode,
     end_of_fence,
-    text_of,
+    utf8_text,
     without_mentions,
 )
 from excise.deleters.python.references.gone_names import gone_names
@@ -75,7 +75,7 @@ def documents_without(remover: DependentRemover, names: GoneCode) -> dict[str, t
     words = re.compile("|".join(map(re.escape, sorted(last))).encode())
     for path in sorted(others.paths) if names.dotted else ():
         if path.endswith(_DOCUMENTS) and b"::" in (before := others.read(path)) and words.search(before):
-            text = text_of(before)
+            text = utf8_text(before)
             after = _with_line_ends_of(text, lambda plain: _without_directives(plain, names)) if text else text
             if after != text:
                 changed[path] = (before, after.encode() if after else None)
@@ -104,7 +104,7 @@ def _without_text(
         original = codebase.others.read(path)
         if not words.search(original):
             continue
-        before = text_of(changed.get(path, (original, original))[1] or b"")
+        before = utf8_text(changed.get(path, (original, original))[1] or b"")
         if not before:
             continue
         after = _with_line_ends_of(before, lambda plain: _without_sections(plain, names))
@@ -122,8 +122,9 @@ def _without_sections(text: str, names: GoneCode) -> str:
         section.has_lost = left != section.lines and not any(line.strip() for line in left)
         section.lines = left
     title = sections[1] if len(sections) > 1 and not any(map(str.strip, sections[0].lines)) else None
-    left_over = [each for each in sections if each is title or each in _not_emptied(sections)]
-    return "\n".join(line for each in left_over for line in (*each.heading, *each.lines)).rstrip() + "\n"
+    kept = {id(section) for section in (*_not_emptied(sections), title)}
+    staying = (section for section in sections if id(section) in kept)
+    return "\n".join(line for each in staying for line in (*each.heading, *each.lines)).rstrip() + "\n"
 
 
 def _with_line_ends_of(text: str, change: Callable[[str], str]) -> str:

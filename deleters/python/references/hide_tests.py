@@ -159,7 +159,7 @@ class TestHider:
         inside = [symbol, *(s for s in self._members(symbol))] if symbol.kind is SymbolKind.CLASS else [symbol]
         for part in inside:
             if _is_test_function(part):
-                bare = "::".join([part.path, *part.qualname.split(".")])
+                bare = _id_of(part)
                 known = [t for t in predicted if t == bare or t.startswith(f"{bare}[")]
                 self.hidden.update(known or [bare])
 

@@ -16,7 +16,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, text_of, without_examples
+from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, utf8_text, without_examples
 from excise.deleters.python.references.gone_names import item_pattern
 from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.deleters.python.references.running_text import block_without, blocks, indent_of, shortened
@@ -58,7 +58,7 @@ def _readable_plans(remover: DependentRemover, paths: Iterable[str]) -> Iterator
         if codebase.is_test(path) or codebase.is_vendored(path) or codebase.modules[path].has_error:
             continue
         plan = remover.plan(path)
-        if not plan.deleted and text_of(plan.source) is not None:
+        if not plan.deleted and utf8_text(plan.source) is not None:
             yield path, plan
 
 
@@ -75,7 +75,7 @@ def _in_comments(plan: FilePlan, pattern: re.Pattern[str]) -> Iterator[Edit]:
     """Edits of the comments outside removed code."""
     newline = "\r\n" if b"\r\n" in plan.source else "\n"
     for block in _comment_blocks(plan):
-        text = "\n".join((node.text or b"").decode("utf-8", "surrogateescape") for node in block)
+        text = "\n".join((node.text or b"").decode() for node in block)
         if not pattern.search(text) or _DIRECTIVE.search(text):
             continue
         start = plan.source.rfind(b"\n", 0, block[0].start_byte) + 1

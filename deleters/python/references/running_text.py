@@ -79,7 +79,7 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
     if not _RELATED.match(block[0]):
-        return shortened(block, pattern) or []
+        return shortened(block, pattern)
     head = 2 if len(block) > 1 and not block[1].strip().strip("-=~") else 1
     entries: list[list[str]] = []
     for line in block[head:]:
