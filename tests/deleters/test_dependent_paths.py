@@ -106,6 +106,7 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    while a:\n        gone(a.pop())\n        b = out(b)\n    return b\n",
         "    @out\n    def view():\n        return gone(a)\n\n    return view\n",
         "    def view():\n        return gone(a)\n\n    return b\n",
+        "    with a:\n        if b:\n            return 1\n        else:\n            return gone(a)\n",
     ],
     ids=[
         "whole",
@@ -120,6 +121,7 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "takes-out",
         "returned",
         "undecorated",
+        "last-way-out",
     ],
 )
 def test_what_the_function_depends_on_stays(body: str) -> None:

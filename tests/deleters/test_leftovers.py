@@ -65,6 +65,25 @@ def test_no_method_of_python_takes_the_place_of_a_removed_one(
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('"""Sizes."""\n        raise NotImplementedError("soon")', "which raises NotImplementedError"),
+        ("return 0", ""),
+        ("if self:\n            raise NotImplementedError", ""),
+    ],
+)
+def test_a_method_of_a_base_that_is_there_to_be_overridden(body: str, expected: str) -> None:
+    """It would take the place of the removed one."""
+    source = (
+        f"class Shape:\n    def size(self):\n        {body}\n\n\n"
+        "class Square(Shape):\n    def size(self):\n        return 4\n\n    def use(self):\n        return 1\n"
+    )
+    assert left(source, "Square.size") == ((f"Square.size would be Shape.size, {expected}",) if expected else ())
+    abstract = source.replace("    def size", "    @abc.abstractmethod\n    def size", 1)
+    assert left(f"import abc\n\n\n{abstract}", "Square.size") == ("Square.size would be Shape.size, which is abstract",)
+
+
+@pytest.mark.parametrize(
     ("initial", "other", "read", "is_left"),
     [
         ("False", "", "if self.muted:\n            return 0", True),

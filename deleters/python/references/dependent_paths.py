@@ -247,7 +247,7 @@ def _removal_of(plan: FilePlan, ref: Reference) -> _Removal | None:
     for start, end, replacement, inside in _candidates(plan, node):
         is_small = plan.source.count(b"\n", start, end) < MAX_LINES
         around = _function_around(inside)
-        if ends_a_loop((start, end), inside):
+        if ends_a_loop((start, end), inside) or _is_last_way_out(inside):
             return None
         if is_small and around is not None and not _binds_what_stays(around, (start, end), inside):
             return _Removal(start, end, replacement, around)
@@ -316,6 +316,24 @@ def _arm(plan: FilePlan, owner: Node) -> Iterator[tuple[int, int, bytes | None, 
         kept = _dedented(plan, owner, alternatives[0])
         if kept is not None:
             yield owner.start_byte, owner.end_byte, kept, consequence
+
+
+def _is_last_way_out(arm: Node) -> bool:
+    """Whether a function would end without a value or an exception where an ``else`` at its end gives one."""
+    owner, body = arm.parent, arm.child_by_field_name("body")
+    if arm.type != "else_clause" or owner is None or owner.type != "if_statement" or body is None:
+        return False
+    last = statements(body)[-1:]
+    if not last or last[0].type not in {"return_statement", "raise_statement"} or not last[0].named_children:
+        return False
+    while owner is not None and owner.type not in DEFINITIONS:
+        block = owner.parent
+        if owner.type in {"for_statement", "while_statement"} or block is None:
+            return False
+        if block.type == "block" and statements(block)[-1] != owner:
+            return False
+        owner = block
+    return owner is not None and owner.type == "function_definition"
 
 
 def _dedented(plan: FilePlan, owner: Node, clause: Node) -> bytes | None:

@@ -7,6 +7,7 @@ import collections
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from excise.deleters.python.edits.empty_bodies import is_abstract
 from excise.deleters.python.references.annotated_uses import annotated_uses
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.entry_points import SETUP
@@ -84,26 +85,27 @@ def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
 
 
 def _inherited_instead(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
-    """Removed methods for which those of Python's own containers and exceptions would be called without a word."""
+    """Removed methods for which those of a base would be called: Python's own, which do something else without a word,
+    and such that are there to be overridden."""
     for symbol in methods:
         klass = Entity(symbol.path, symbol.qualname.rpartition(".")[0])
         found = _foreign_method(remover, klass, symbol.name.partition("#")[0])
         if found:
-            yield Leftover(
-                symbol.path, f"{symbol.qualname} would be {found}, which does something else", symbol.symbol_id
-            )
+            yield Leftover(symbol.path, f"{symbol.qualname} would be {found}", symbol.symbol_id)
 
 
 def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:
-    """The method of Python that objects of a class would have without their own; empty if there is none."""
+    """The method of Python that objects of a class would have without their own, or the one that leaves it to them, and
+    what is wrong with it; empty if there is none."""
     resolver, pending, seen = remover.uses.resolver, [klass], set[Entity]()
     while pending:
         entity = pending.pop(0)
         if entity in seen:
             continue
         seen.add(entity)
-        if entity != klass and resolver.attribute(entity, name) is not None:
-            return ""
+        inherited = resolver.attribute(entity, name) if entity != klass else None
+        if inherited is not None:
+            return _left_to_subclasses(remover, inherited)
         own = resolver.bases(entity)
         pending += own
         for base in resolver.scope(entity.path).bases.get(entity.qualname, ()):
@@ -111,8 +113,20 @@ def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:
             kind = getattr(builtins, last, None) or getattr(collections, last, None)
             is_own = any(each.qualname.rpartition(".")[2] == last for each in own)
             if isinstance(kind, type) and not is_own and hasattr(kind, name) and name not in vars(object):
-                return f"{last}.{name}"
+                return f"{last}.{name}, which does something else"
     return ""
+
+
+def _left_to_subclasses(remover: DependentRemover, inherited: Entity) -> str:
+    """A method that is abstract or only raises ``NotImplementedError``, and a word on it; empty for other ones."""
+    method = remover.codebase.symbols().get(inherited.id)
+    if method is None or method.kind is not SymbolKind.METHOD:
+        return ""
+    if is_abstract(method):
+        return f"{method.qualname}, which is abstract"
+    source = remover.codebase.modules[method.path].source
+    raises = source.startswith(b"raise NotImplementedError", method.code_start)
+    return f"{method.qualname}, which raises NotImplementedError" if raises else ""
 
 
 def _constant_attributes(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
