@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from excise.protocols import EMPTY, TRIVIAL, GateReport
 from excise.types import Status, TestRun, Verdict
@@ -12,6 +13,8 @@ from excise.verifiers.workbench import SUITE_ENDED
 
 FIRST_TESTS = 20
 """Number of the quickest FAIL_TO_PASS tests that are run first; all are run only if these pass."""
+FIRST_S, MIN_FIRST_TESTS = 2.0, 3
+"""Seconds that these take at most, unless they are this few."""
 
 
 class EmptySolutionsFail:
@@ -62,8 +65,7 @@ class EmptySolutionsFail:
 
     def _try_programs(self, candidate: Candidate, number: int) -> Verdict:
         """Try every trivial program on the FAIL_TO_PASS tests, the quickest first."""
-        durations = candidate.bench.baseline.durations
-        ids = sorted(candidate.fail_to_pass, key=lambda test: (durations.get(test, 0.0), test))
+        ids = _quickest_first(candidate)
         run, tried, passing = self._tried_programs(candidate, ids)
         result = CheckResult(
             passed=bool(tried) and not passing and run.worker in SUITE_ENDED,
@@ -86,9 +88,23 @@ class EmptySolutionsFail:
         """A run in which a test fails if any does: of the quickest tests or, if these pass, of all."""
         every = candidate.dependent_tests
         if not candidate.trees.has_run(tree, every):
-            durations = candidate.bench.baseline.durations
-            first = sorted(candidate.fail_to_pass, key=lambda test: (durations.get(test, 0.0), test))[:FIRST_TESTS]
+            first = _first_tests(candidate)
             run = candidate.run(tree, ids=first)
             if not_passing(run, first):
                 return run
         return candidate.run(tree, ids=every)
+
+
+def _quickest_first(candidate: Candidate) -> list[str]:
+    """The FAIL_TO_PASS tests by their durations on the untouched project."""
+    durations = candidate.bench.baseline.durations
+    return sorted(candidate.fail_to_pass, key=lambda test: (durations.get(test, 0.0), test))
+
+
+def _first_tests(candidate: Candidate) -> list[str]:
+    """The quickest FAIL_TO_PASS tests, as many as are worth to be run alone."""
+    durations = candidate.bench.baseline.durations
+    first = _quickest_first(candidate)[:FIRST_TESTS]
+    seconds = accumulate(durations.get(test, 0.0) for test in first)
+    return [test for place, (test, spent) in enumerate(zip(first, seconds, strict=True))
+            if place < MIN_FIRST_TESTS or spent <= FIRST_S]  # fmt: skip

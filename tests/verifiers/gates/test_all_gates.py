@@ -228,18 +228,21 @@ def test_g8_refuses_a_task_that_a_stand_in_solves(make: Make, task: Task, bench:
 
 
 def test_g8_runs_all_tests_only_if_the_quickest_pass(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    def tested(first: int) -> list[int]:
+    def tested(first: int, seconds: float = 100.0) -> list[int]:
         monkeypatch.setattr(empty_solutions_fail, "FIRST_TESTS", first)
+        monkeypatch.setattr(empty_solutions_fail, "FIRST_S", seconds)
+        monkeypatch.setattr(empty_solutions_fail, "MIN_FIRST_TESTS", 1)
         candidate = make()
         report = check("g8_empty", candidate)
         assert report.passed
         assert len(report.verdicts) == 1 + len(candidate.deletion.stub_patches)
-        assert {v.num_tests for v in report.verdicts} <= {first, len(candidate.fail_to_pass)}
+        assert {v.num_tests for v in report.verdicts} <= {1, first, len(candidate.fail_to_pass)}
         return [len(key[1]) for key in candidate.trees.runs]
 
     everything = max(tested(100))
     assert everything > 1
     assert min(tested(1)) == 1
+    assert min(tested(100, 0.0)) == 1, "long ones are few"
     assert set(tested(0)) == {0, everything}, "no test passes as well as any"
 
 
