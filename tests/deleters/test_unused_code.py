@@ -65,6 +65,31 @@ def test_private_names_that_others_may_look_for_stay() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "is_gone"),
+    [
+        ({}, True),
+        ({"m/other.py": "from m.a import helper\n"}, False),
+        ({"README.rst": "Call ``helper``."}, False),
+        ({"m/page.html": "{{ helper(1) }}"}, False),
+        ({"tests/test_other.py": "def test_other():\n    assert 'helper'\n"}, False),
+    ],
+    ids=["dead", "imported", "documented", "template", "tested"],
+)
+def test_public_helpers_of_removed_code_alone_go(more: dict[str, str], is_gone: bool) -> None:
+    """With what only they use, but not what a statement shows in the head of a definition."""
+    helpers = "class Base:\n    pass\n\n\ndef deeper(x):\n    return x\n\n\ndef helper(x):\n    return deeper(x)\n\n\n"
+    used = "class Used(Base):\n    def f(self):\n        return helper(1)\n\n\n"
+    files = {
+        "m/__init__.py": "",
+        "m/a.py": f"{helpers}{used}def stays():\n    pass\n",
+        **more,
+    }
+    left = after(files, delete(files, "m/a.py::Used")).get("m/a.py", files["m/a.py"])
+    assert ("helper" not in left) is ("deeper" not in left) is is_gone
+    assert "class Base" in left
+
+
 ENUM = "import enum\n\n\nclass Kind(enum.Enum):\n    PLAIN = 'plain'\n    BOLD = 'bold'\n\n\n"
 
 
@@ -74,7 +99,7 @@ ENUM = "import enum\n\n\nclass Kind(enum.Enum):\n    PLAIN = 'plain'\n    BOLD =
         ("def g(kind: Kind):\n    return isinstance(kind, Kind)\n", True),
         ("def g(name):\n    return Kind(name)\n", False),
         ("def g():\n    return list(Kind)\n", False),
-        ("def g(name):\n    return 'BOLD'\n", False),
+        ("def g(name):\n    return 'BOLD', Kind.PLAIN\n", False),
     ],
     ids=["type", "lookup", "all", "name"],
 )

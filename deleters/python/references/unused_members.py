@@ -1,5 +1,4 @@
-"""Removal of what only removed code used, and of which the name says so: private definitions, attributes, enum members,
-constants of any file.
+"""Removal of what only removed code used: definitions, private attributes, enum members, constants of any file.
 
 Left behind, they would be dead code that tells how the removed code worked. A name counts as used wherever it stands in
 code that stays, tests and strings included.
@@ -8,7 +7,7 @@ code that stays, tests and strings included.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -20,14 +19,14 @@ from excise.deleters.python.references.unused_code import is_constant, statement
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Binding
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol, SymbolKind, path_of
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 """Base classes of enums."""
 
 
 def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
-    """Remove private functions, classes and attributes, constants, and members of enums, that only removed code used.
+    """Remove functions, classes, private attributes, constants, and members of enums, that only removed code used.
 
     Returns (path, text) of statements that are gone from functions that stay. Definitions and assignments are in
     ``remover.removed``.
@@ -35,11 +34,12 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
     words = RemainingWords(remover.codebase, remover.plans)
     names = words.removed(of_tests=False)
     by_name: dict[str, list[Symbol]] = defaultdict(list)
-    for symbol in _private_definitions(remover, names):
+    for symbol in _definitions(remover, names):
         by_name[symbol.name].append(symbol)
     for name, symbols in by_name.items():
         texts = (remover.codebase.modules[s.path].source[s.start : s.end] for s in symbols)
-        if not words.is_used(name, sum(words_in(text).count(name) for text in texts)):
+        is_used = words.is_used(name, sum(words_in(text).count(name) for text in texts))
+        if not is_used and (_is_private(name) or _is_internal(remover, symbols)):
             is_tested = any(map(remover.codebase.is_test, paths_of_words(remover.codebase)[name]))
             (remover.removed.symbols if is_tested else remover.removed.helpers).extend(symbols)
             for symbol in symbols:
@@ -55,10 +55,10 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
     return [found for plan in _kept_sources(remover) for found in _drop_attributes(remover, plan, words, names)]
 
 
-def _private_definitions(remover: DependentRemover, names: frozenset[str]) -> Iterator[Symbol]:
-    """Undecorated private functions, methods and classes that stay and whose names stand in removed code."""
+def _definitions(remover: DependentRemover, names: frozenset[str]) -> Iterator[Symbol]:
+    """Undecorated functions, methods and classes that stay and whose names stand in removed code."""
     for symbol in remover.codebase.symbols().values():
-        if symbol.name not in names or not _is_private(symbol.name) or symbol.decorators or "#" in symbol.qualname:
+        if symbol.name not in names or symbol.name.endswith("_") or symbol.decorators or "#" in symbol.qualname:
             continue
         path = symbol.path
         if remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path):
@@ -71,6 +71,21 @@ def _private_definitions(remover: DependentRemover, names: frozenset[str]) -> It
         if module.has_error or is_in_function or remover.is_removed(path, symbol.start, symbol.end):
             continue
         yield symbol
+
+
+def _is_internal(remover: DependentRemover, symbols: Sequence[Symbol]) -> bool:
+    """Whether public definitions serve removed code alone: sources use them, in bodies, and no other file names them.
+
+    What stands in the head of a definition, as a base class or in an annotation, is a part of what a statement shows.
+    """
+    codebase = remover.codebase
+    for symbol in symbols:
+        callers = [each for each in codebase.callers(symbol.symbol_id) if not codebase.is_test(path_of(each))]
+        heads = (codebase.symbols()[each] for each in callers)
+        is_in_head = any(symbol.name in words_in(f"{s.signature} {s.decorators}".encode()) for s in heads)
+        if not callers or is_in_head or symbol.name in codebase.others.words:
+            return False
+    return True
 
 
 def _is_private(name: str) -> bool:

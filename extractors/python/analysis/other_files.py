@@ -9,6 +9,7 @@ from pathlib import Path
 
 MAX_BYTES = 1 << 20
 """Size of a file above which it is not looked at."""
+_WORD = re.compile(r"[^\W\d]\w*")
 FILE_NAME = re.compile(rb"[\w\-][\w.\-]*\.\w+")
 """A name of a file, as it stands in texts, without its folders."""
 
@@ -41,6 +42,12 @@ class OtherFiles:
         for path in sorted(self.paths):
             found.setdefault(path.rpartition("/")[2].encode(errors="surrogateescape"), []).append(path)
         return {name: tuple(paths) for name, paths in found.items()}
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of all files that are text."""
+        texts = (data for path in self.paths if b"\0" not in (data := self.read(path)))
+        return frozenset(word for data in texts for word in _WORD.findall(data.decode("utf-8", "replace")))
 
     @cached_property
     def naming(self) -> Mapping[bytes, frozenset[str]]:
