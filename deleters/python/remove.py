@@ -130,8 +130,9 @@ class Removal:
         changed = {**changed_files(self.remover), **documents}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         entry_points: list[tuple[str, str]] = []
-        for path, after in without_entry_points(self.codebase.manifests, lost).items():
-            before = self.codebase.manifests[path]
+        manifests = {p: data for p, data in self.codebase.manifests.items() if not self.codebase.is_test(p)}
+        for path, after in without_entry_points(manifests, lost).items():
+            before = manifests[path]
             changed[path] = (before, after)
             entry_points += [(path, line) for line in entry_lines(before, after)]
         parts = [i for i in self.parts if i not in removed]
@@ -235,7 +236,9 @@ class Removal:
     def _lost_names(self, gone: list[Symbol]) -> LostNames:
         name_of = self.codebase.names.name_of
         modules = {name_of(s.path) for s in gone if s.kind is SymbolKind.MODULE}
+        modules |= {name_of(path) for path, plan in self.remover.plans.items() if plan.deleted}
         names = {(name_of(s.path), s.name) for s in gone if s.qualname and "." not in s.qualname}
+        names |= {(name_of(each.path), each.qualname) for each in self.remover.lost if "." not in each.qualname}
         return LostNames(modules, names)
 
     def _hidden_doctests(self, gone: list[Symbol]) -> list[str]:

@@ -28,7 +28,7 @@ VENDOR_FOLDERS = frozenset(
 )
 """Names of folders in which projects keep copies of other projects."""
 MANIFESTS = ("pyproject.toml", "setup.cfg")
-"""Manifest files that may declare entry points."""
+"""Names of the manifest files that may declare entry points."""
 
 BUILTIN_ATTRIBUTES = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, int, float, complex, object, type) for name in dir(kind)
@@ -81,16 +81,18 @@ class PythonCodebase:
         """
         modules: dict[str, PythonModule] = {}
         executable: list[str] = []
+        paths = set(paths)
         with _without_garbage_collection():
-            for path in sorted(set(paths)):
+            for path in sorted(paths):
                 check_deadline()
                 source = read_regular(root / path) if path.endswith((".py", ".pyw")) else None
                 if source is not None:
                     modules[path] = parse_module(path, source)
                     if os.access(root / path, os.X_OK):
                         executable.append(path)
-        manifests = {name: data for name in MANIFESTS if (data := read_regular(root / name)) is not None}
-        others = OtherFiles((path for path in set(paths) if path not in modules), root)
+        declaring = {*MANIFESTS, *(path for path in paths if _is_manifest(path))}
+        manifests = {path: data for path in sorted(declaring) if (data := read_regular(root / path)) is not None}
+        others = OtherFiles((path for path in paths if path not in modules), root)
         return cls(
             modules, manifests=manifests, executable=executable, collected=collected, packages=packages, others=others
         )
@@ -102,7 +104,7 @@ class PythonCodebase:
         """Make a codebase from the contents of files in memory, for tests; parameters as in :meth:`parse`."""
         data = {p: t.encode() if isinstance(t, str) else t for p, t in files.items()}
         modules = {p: parse_module(p, t) for p, t in sorted(data.items()) if p.endswith((".py", ".pyw"))}
-        manifests = {p: t for p, t in data.items() if p in MANIFESTS}
+        manifests = {p: t for p, t in data.items() if _is_manifest(p)}
         others = OtherFiles(texts={p: t for p, t in data.items() if p not in modules})
         return cls(modules, manifests=manifests, collected=collected, packages=packages, others=others)
 
@@ -261,6 +263,10 @@ class PythonCodebase:
             for name, ids in by_name.items()
             if len(ids) == 1 and name not in BUILTIN_ATTRIBUTES and next(iter(ids)) in self._symbols
         }
+
+
+def _is_manifest(path: str) -> bool:
+    return path.rpartition("/")[2] in MANIFESTS
 
 
 def base_id(symbol: Symbol) -> str:

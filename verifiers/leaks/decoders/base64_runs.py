@@ -17,7 +17,8 @@ _SHORTEST = b"a" * 60
 _CAPITALS = string.ascii_uppercase.encode()
 _CAPITAL_SHARE = 0.06
 """Base64 of code, plain or compressed, had never below 0.11; joined words (``not_a_word_list``) have fewer capitals."""
-_LETTERS = bytes(ord("a") if re.match(_LINE, bytes([letter])) else 0 for letter in range(256))
+_KINDS = bytes(ord("a") if re.match(_LINE, bytes([letter])) else 0 for letter in range(256))
+"""Base64 characters become one letter, so that runs of them are found without a regular expression."""
 
 
 class Base64:
@@ -28,11 +29,11 @@ class Base64:
 
     def fits(self, data: bytes) -> bool:
         """Recognise 60 consecutive base64 characters."""
-        return _SHORTEST in data.translate(_LETTERS)
+        return _SHORTEST in data.translate(_KINDS)
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """Yield the decoded runs; short runs of letters alone, and of few capitals, are words, not base64."""
-        for found in _RUN.finditer(data):
+        for found in _runs(data):
             letters = _BREAKS.sub(b"", found[0]).replace(b"-", b"+").replace(b"_", b"/")
             if len(letters) - len(letters.translate(None, _CAPITALS)) < _CAPITAL_SHARE * len(letters):
                 continue
@@ -43,3 +44,10 @@ class Base64:
                 continue
             if not letters.isalpha() or len(letters) > 200:
                 yield decoded
+
+
+def _runs(data: bytes) -> Iterator[re.Match[bytes]]:
+    kinds, place = data.translate(_KINDS), 0
+    while (start := kinds.find(_SHORTEST, place)) >= 0 and (found := _RUN.match(data, start)):
+        yield found
+        place = found.end()

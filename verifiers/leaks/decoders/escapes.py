@@ -38,7 +38,7 @@ class Escapes:
             letters = _LETTERS.sub(b" ", data.replace(b"\\PYZus{}", b"_"))
             yield _BRACES.sub(lambda found: found[1] or b"", letters)
         if b"\\n" in data or b"\\u00" in data:
-            yield _ESCAPE.sub(_meaning, affected_lines(data, lambda line: b"\\" in line))
+            yield _ESCAPE.sub(_meaning, affected_lines(data, b"\\"))
 
 
 def _meaning(found: re.Match[bytes]) -> bytes:

@@ -26,7 +26,7 @@ class Html:
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """Yield the text, if it differs from the data."""
-        data = affected_lines(data, lambda line: b"<" in line or b"&" in line)
+        data = affected_lines(data, b"<&")
         plain = _TAG.sub(lambda tag: b"" if (tag[2] or b"").lower() in _INLINE else b"\n", data)
         plain = html.unescape(plain.decode(errors="replace")).replace("\xa0", " ").encode(errors="replace")
         if plain != data:

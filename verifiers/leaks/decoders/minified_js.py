@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
+from excise.verifiers.leaks.decoders.strings import line_spans
 from excise.verifiers.leaks.fragments import DecodingLimits
 
 _LONG_LINE = 400
@@ -56,7 +59,7 @@ class MinifiedJavaScript:
         """Recognise long lines and words of scripts. JSON is none; scripts in its texts are decoded before."""
         if _JSON.match(data) or not _SCRIPT.search(data):
             return False
-        return any(_is_minified(line) for line in data.splitlines())
+        return bool(_minified_lines(data))
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """Yield the words of minified lines and of those next to them; they are no script any more."""
@@ -65,15 +68,11 @@ class MinifiedJavaScript:
             yield words
 
 
-def _is_minified(line: bytes) -> bool:
-    return len(line) >= _LONG_LINE and b";" in line
-
-
 def _minified_lines(data: bytes) -> bytes:
     """The minified lines with :data:`_BESIDE` others on each side: a text in code may have line breaks."""
-    lines = data.splitlines(keepends=True)
+    starts, ends = line_spans(data)
     chosen: set[int] = set()
-    for number, line in enumerate(lines):
-        if _is_minified(line):
-            chosen.update(range(max(0, number - _BESIDE), min(len(lines), number + _BESIDE + 1)))
-    return b"".join(lines[number] for number in sorted(chosen))
+    for line in np.flatnonzero(ends - starts >= _LONG_LINE).tolist():
+        if data.find(b";", starts[line], ends[line]) >= 0:
+            chosen.update(range(max(0, line - _BESIDE), min(len(ends), line + _BESIDE + 1)))
+    return b"".join(data[starts[line] : ends[line]] for line in sorted(chosen))

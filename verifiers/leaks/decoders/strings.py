@@ -7,8 +7,11 @@ import codecs
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from excise.verifiers.leaks.fragments import MAX_PART, DecodingLimits
 
@@ -19,6 +22,7 @@ _WIDE = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _HEAD = 4096
+_LINE_END = ord("\n")
 _STRINGS = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]{3,}")
 _WIDE_STRINGS = re.compile(rb"(?:[\t\n\r\x20-\x7e]\0){8,}")
 _STREAMS = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08[\0-\x1f]|BZh[1-9]1AY&SY|\xfd7zXZ\0")
@@ -99,11 +103,22 @@ def holds_python(data: bytes) -> bool:
     return any(mark in data for mark in (*_COMPILED, *_SOURCE))
 
 
-def affected_lines(text: bytes, is_affected: Callable[[bytes], bool]) -> bytes:
-    """The whole text if a quarter of its lines are affected, else only those lines: the rest needs no decoding."""
-    lines = text.splitlines(keepends=True)
-    chosen = [line for line in lines if is_affected(line)]
-    return text if 4 * len(chosen) >= len(lines) else b"".join(chosen)
+def line_spans(text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First byte and end of each line, line feeds included; the last one may be empty."""
+    ends = np.append(np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == _LINE_END) + 1, len(text))
+    return np.append(0, ends[:-1]), ends
+
+
+def affected_lines(text: bytes, marks: bytes) -> bytes:
+    """The lines that have one of the bytes ``marks``, or the whole text if these are a quarter: the rest needs no
+    decoding."""
+    letters = np.frombuffer(text, dtype=np.uint8)
+    starts, ends = line_spans(text)
+    hits = np.flatnonzero(np.logical_or.reduce([letters == mark for mark in marks]))
+    chosen = np.unique(np.searchsorted(ends, hits, side="right"))
+    if 4 * len(chosen) >= len(ends):
+        return text
+    return b"".join(text[starts[line] : ends[line]] for line in chosen)
 
 
 def carve_streams(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
