@@ -43,6 +43,7 @@ from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import remove_mentions
 from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
+from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.deleters.python.references.unused_members import drop_unused_members
 from excise.errors import DeletionRefused
@@ -127,7 +128,7 @@ class Removal:
         names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases])
         remove_mentions(self.remover, names)
         documents = documents_without(self.remover, names)
-        changed = {**changed_files(self.remover), **documents}
+        changed = {**changed_files(self.remover), **documents, **stub_files_without(self.remover)}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         entry_points: list[tuple[str, str]] = []
         manifests = {p: data for p, data in self.codebase.manifests.items() if not self.codebase.is_test(p)}

@@ -44,6 +44,7 @@ def left(body: str, head: str = HEAD) -> str:
         ("    if a:\n        b = 1\n    else:\n        b = gone(b)\n    return b\n",
          "    if a:\n        b = 1\n    return b\n"),
         ("    gone(out)\n    return b\n", "    return b\n"),
+        ("    print(gone(out))\n    return b\n", "    return b\n"),
         ("    for x in a:\n        gone(x)\n    return b\n", "    return b\n"),
         ("    for x in a:\n        if x:\n            out.append(gone(x))\n        out.append(x)\n    return out\n",
          "    for x in a:\n        out.append(x)\n    return out\n"),
@@ -79,8 +80,8 @@ def left(body: str, head: str = HEAD) -> str:
          "        return a\n\n    return d\n",
          "    @out('/a')\n    def d():\n        return a\n\n    return d\n"),
     ],
-    ids=["if", "if-elif", "elif", "if-else", "else", "call", "loop", "call-in-if", "or", "case", "unused", "advances",
-         "chain", "flag", "attempt", "as", "imports", "lookup",
+    ids=["if", "if-elif", "elif", "if-else", "else", "call", "told", "loop", "call-in-if", "or", "case", "unused",
+         "advances", "chain", "flag", "attempt", "as", "imports", "lookup",
          "attribute", "no-loop", "attribute-in-loop", "another-way-out", "decorated"],
 )  # fmt: skip
 def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
@@ -107,6 +108,9 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    @out\n    def view():\n        return gone(a)\n\n    return view\n",
         "    def view():\n        return gone(a)\n\n    return b\n",
         "    with a:\n        if b:\n            return 1\n        else:\n            return gone(a)\n",
+        "    out.open(a)\n    out.write(gone(b))\n    out.close()\n",
+        "    if a:\n        return gone(b) if b else out\n    return 1\n",
+        "    try:\n        out(a)\n    except TypeError:\n        gone(a)\n        raise\n",
     ],
     ids=[
         "whole",
@@ -122,6 +126,9 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "returned",
         "undecorated",
         "last-way-out",
+        "argument",
+        "one-of-two",
+        "raised-again",
     ],
 )
 def test_what_the_function_depends_on_stays(body: str) -> None:

@@ -27,6 +27,8 @@ def left(source: str, symbol: str) -> tuple[str, ...]:
         ("TABLE = {gone}", ("TABLE would be left without entries",)),
         ("TABLE = frozenset([gone])", ("TABLE would be left without entries",)),
         ("TABLE = dict(a={gone}, b=1)", ()),
+        ("TABLE = dict(a=gone)", ("TABLE would be left without entries",)),
+        ("TABLE = dict(a=gone, b=1)", ()),
         ("TABLE = frozenset([gone, len])", ()),
     ],
 )

@@ -241,6 +241,31 @@ def test_sections_that_lose_their_last_entry_point_go(path: str, before: str, ex
     assert without_entry_points({path: before.encode()}, LOST) == {path: expected.encode()}
 
 
+def test_entry_points_of_all_manifests_go_that_lead_to_what_is_gone() -> None:
+    """Through an import of another module, too, and those of an example's manifest; not those of a test's data."""
+    manifest = "[project.scripts]\na = '{}'\nb = 'pkg:b'\n"
+    files = {
+        "pyproject.toml": manifest.format("pkg.__main__:main"),
+        "pkg/__init__.py": "",
+        "pkg/__main__.py": "from pkg.cli import main\n\nif __name__ == '__main__':\n    main()\n",
+        "pkg/cli.py": f"def main():\n    return 1\n\n\n{F}",
+        "pkg/example/pyproject.toml": manifest.format("pkg.cli:main"),
+        "tests/data/pyproject.toml": manifest.format("pkg.cli:main"),
+        "tests/test_a.py": "def test_a():\n    pass\n",
+    }
+    left = after(files, delete(files, "pkg/cli.py::main"))
+    assert left["pyproject.toml"] == left["pkg/example/pyproject.toml"] == "[project.scripts]\nb = 'pkg:b'\n"
+    assert left.get("tests/data/pyproject.toml", files["tests/data/pyproject.toml"]) == manifest.format("pkg.cli:main")
+
+
+def test_statements_of_main_blocks_go_alone() -> None:
+    block = "    with open('x') as x:\n        f()\n        stays(x)\n    with x:\n        f()\n    stays(1)\n"
+    main = f"if __name__ == '__main__':\n{block}"
+    files = {"m.py": f"{F}\n\ndef stays(x):\n    return x\n\n\n{main}"}
+    expected = "if __name__ == '__main__':\n    with open('x') as x:\n        stays(x)\n    stays(1)\n"
+    assert after(files, delete(files, "m.py::f"))["m.py"].endswith(f"\n\n\n{expected}")
+
+
 def test_entry_points_of_set_up_code_go() -> None:
     setup = "setup(\n    name='pkg',\n    entry_points={{'console_scripts': [{}]}},\n    zip_safe=True,\n)\n"
     files = {

@@ -63,7 +63,7 @@ class _Memo(dict[bytes, int]):
     """
 
     def __missing__(self, word: bytes) -> int:
-        value = sum(row[byte] for row, byte in zip(_ROWS, word, strict=False)) & 0xFFFFFFFFFFFFFFFF
+        value: int = sum(row[byte] for row, byte in zip(_ROWS, word, strict=False)) & 0xFFFFFFFFFFFFFFFF
         if len(word) <= _LONGEST:
             if len(self) >= _MEMO:
                 self.clear()

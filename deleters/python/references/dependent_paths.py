@@ -19,6 +19,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.loop_ends import ends_a_loop
 from excise.deleters.python.references.name_uses import LostBinding
+from excise.deleters.python.references.needed_parts import is_last_way_out, is_needed_call, is_one_of_two_values
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements, text_of
@@ -117,17 +118,17 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
     for path, refs in sorted(uses.items()):
         if remover.codebase.modules[path].has_error:
             continue
-        plan = remover.plan(path)
+        plan, is_test = remover.plan(path), remover.codebase.is_test(path)
         taken: list[_Removal] = []
         left = [ref for span, ref in sorted(refs.items()) if not plan.is_removed(*span)]
         for ref in left:
-            removal = None if _is_within(ref, taken) else _removal_of(plan, ref)
+            removal = None if _is_within(ref, taken) else _removal_of(plan, ref, is_test=is_test)
             if removal is not None:
                 taken = [each for each in taken if not (removal.start <= each.start and each.end <= removal.end)]
                 taken.append(removal)
         if not taken or not _try_all(plan, [*taken, *_without_use(plan, taken)]):
             continue
-        if not remover.codebase.is_test(path):
+        if not is_test:
             steps = [(ref, each) for ref in left for each in taken if _is_within(ref, [each])]
             found += [(path, text) for text in dict.fromkeys(_described(plan, *step) for step in steps)]
     return found
@@ -235,29 +236,32 @@ def _lost_step(plan: FilePlan, removal: _Removal) -> str:
 
 
 # ------------------------------------------------------------------------------------- what goes
-def _removal_of(plan: FilePlan, ref: Reference) -> _Removal | None:
+def _removal_of(plan: FilePlan, ref: Reference, *, is_test: bool) -> _Removal | None:
     """What to remove with a use; ``None`` if the function would no longer make sense without it."""
     node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
     scope = _function_around(node)
     if scope is None:
         return None
+    if is_one_of_two_values(node):
+        return None
     operand = _operand_around(node)
     if operand is not None:
         return _Removal(*operand, b"", scope)
-    for start, end, replacement, inside in _candidates(plan, node):
+    for start, end, replacement, inside in _candidates(plan, node, is_test=is_test):
         is_small = plan.source.count(b"\n", start, end) < MAX_LINES
         around = _function_around(inside)
-        if ends_a_loop((start, end), inside) or _is_last_way_out(inside):
+        if ends_a_loop((start, end), inside) or is_last_way_out(inside):
             return None
         if is_small and around is not None and not _binds_what_stays(around, (start, end), inside):
             return _Removal(start, end, replacement, around)
     return None
 
 
-def _candidates(plan: FilePlan, node: Node) -> Iterator[tuple[int, int, bytes | None, Node]]:
+def _candidates(plan: FilePlan, node: Node, *, is_test: bool) -> Iterator[tuple[int, int, bytes | None, Node]]:
     """What may go with a use, from the smallest: span, replacement, and the node whose bindings go."""
     statement = _statement_around(node)
-    if statement.type == "expression_statement" and _calls(statement) and len(_siblings(statement)) > 1:
+    is_call = statement.type == "expression_statement" and _calls(statement)
+    if is_call and len(_siblings(statement)) > 1 and (is_test or not is_needed_call(statement, node)):
         yield statement.start_byte, statement.end_byte, None, statement
     if statement.type == "except_clause":
         if _number_of(statement, "except_clause", "finally_clause") > 1:
@@ -316,24 +320,6 @@ def _arm(plan: FilePlan, owner: Node) -> Iterator[tuple[int, int, bytes | None, 
         kept = _dedented(plan, owner, alternatives[0])
         if kept is not None:
             yield owner.start_byte, owner.end_byte, kept, consequence
-
-
-def _is_last_way_out(arm: Node) -> bool:
-    """Whether a function would end without a value or an exception where an ``else`` at its end gives one."""
-    owner, body = arm.parent, arm.child_by_field_name("body")
-    if arm.type != "else_clause" or owner is None or owner.type != "if_statement" or body is None:
-        return False
-    last = statements(body)[-1:]
-    if not last or last[0].type not in {"return_statement", "raise_statement"} or not last[0].named_children:
-        return False
-    while owner is not None and owner.type not in DEFINITIONS:
-        block = owner.parent
-        if owner.type in {"for_statement", "while_statement"} or block is None:
-            return False
-        if block.type == "block" and statements(block)[-1] != owner:
-            return False
-        owner = block
-    return owner is not None and owner.type == "function_definition"
 
 
 def _dedented(plan: FilePlan, owner: Node, clause: Node) -> bytes | None:

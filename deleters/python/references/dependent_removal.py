@@ -336,8 +336,12 @@ class DependentRemover:
     def _main_statement(self, plan: FilePlan, ref: Reference) -> None:
         """Remove the statement of a use under ``if __name__ == "__main__":``, and the names that it binds."""
         node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
-        while node.parent is not None and not is_main_block(node.parent):
+        while node.parent is not None and node.parent.type != "block":
             node = node.parent
+        while node.parent is not None and not is_main_block(node.parent) and self._is_last(plan, node, node.parent):
+            node = node.parent
+            while node.parent is not None and node.parent.type != "block":
+                node = node.parent
         plan.remove_statement(node)
         block = node.parent
         left = [s for s in statements(block) if not plan.is_removed(s.start_byte, s.end_byte)] if block else []
@@ -348,6 +352,11 @@ class DependentRemover:
         for binding in plan.module.bindings:
             if node.start_byte <= binding.start and binding.end <= node.end_byte and not binding.klass:
                 self.lose(plan.path, binding.name)
+
+    def _is_last(self, plan: FilePlan, statement: Node, block: Node) -> bool:
+        """Whether all other statements of a block are removed."""
+        others = (each for each in statements(block) if each != statement)
+        return all(plan.is_removed(each.start_byte, each.end_byte) for each in others)
 
     def _refuse(self, plan: FilePlan, ref: Reference, why: str) -> None:
         if self.uses.is_loose_test_file(plan.path):

@@ -11,6 +11,7 @@ from excise.deleters.python.edits.empty_bodies import is_abstract
 from excise.deleters.python.references.annotated_uses import annotated_uses
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.entry_points import SETUP
+from excise.deleters.python.references.name_positions import is_keyword_table
 from excise.deleters.python.references.unfilled_containers import CONSTANTS, unfilled_containers, unset_flags
 from excise.deleters.python.references.unread_names import unread_names
 from excise.extractors.python.analysis.grammar import descendants
@@ -72,7 +73,8 @@ def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
         for node in descendants(plan.root):
             span, assignment = (node.start_byte, node.end_byte), node.parent
             value, is_table = node, node.type in {"dictionary", "set"}
-            if node.type not in _DISPLAYS or span not in plan.elements or not plan.is_emptied(node):
+            is_display = node.type in _DISPLAYS or is_keyword_table(node)
+            if not is_display or span not in plan.elements or not plan.is_emptied(node):
                 continue
             while assignment is not None and assignment.type in {"argument_list", "call"}:
                 value, assignment, is_table = assignment, assignment.parent, True

@@ -103,12 +103,21 @@ def _element(node: Node, root: Node) -> Use | None:
     """The display element that contains the node; ``None`` if an inner construct decides what to remove."""
     child, parent = node, node.parent
     while parent is not None and parent != root:
+        if is_keyword_table(parent) and child.type == "keyword_argument":
+            return Use(UseKind.ELEMENT, child, parent)
         if parent.type in _DISPLAYS:
             return Use(UseKind.HEADER, parent) if _is_unpacked(parent) else _outermost(parent, child)
         if _use_in(parent, child) is not None or parent.type.endswith("_comprehension") or parent.type == "lambda":
             return None
         child, parent = parent, parent.parent
     return None
+
+
+def is_keyword_table(node: Node) -> bool:
+    """Whether a node is the argument list of ``dict(key=value)``."""
+    call = node.parent
+    function = call.child_by_field_name("function") if call is not None and node.type == "argument_list" else None
+    return function is not None and function.text in {b"dict", b"OrderedDict", b"collections.OrderedDict"}
 
 
 def _is_unpacked(display: Node) -> bool:

@@ -45,8 +45,9 @@ class OtherFiles:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of all files that are text."""
-        texts = (data for path in self.paths if b"\0" not in (data := self.read(path)))
+        """The words of all files that are text; not of stub files, which only declare what the code has."""
+        paths = (path for path in self.paths if not path.endswith(".pyi"))
+        texts = (data for path in paths if b"\0" not in (data := self.read(path)))
         return frozenset(word for data in texts for word in _WORD.findall(data.decode("utf-8", "replace")))
 
     @cached_property

@@ -1,0 +1,71 @@
+"""Parts of functions that stay and use removed code, but of which other code has need: they cannot go with it."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from excise.extractors.python.analysis.grammar import DEFINITIONS, field, statements, text_of
+
+_REPORTING = frozenset(
+    {"print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "echo", "secho"}
+)
+"""Functions that tell users of something: what they tell of removed code goes with it."""
+
+
+def is_needed_call(statement: Node, use: Node) -> bool:
+    """Whether a statement, which is a call, does more than to use removed code.
+
+    It writes, or stores, what removed code gives, as in ``write(gone(x))``, or it is all that a handler of exceptions
+    does before it raises them again.
+    """
+    return _leaves_a_raise(statement) or _takes_its_result(statement, use)
+
+
+def _takes_its_result(statement: Node, use: Node) -> bool:
+    """Whether the call that a statement is has the result of a call of removed code among its arguments."""
+    child, parent, is_called = use, use.parent, False
+    while parent is not None and parent != statement:
+        if parent.type == "call":
+            is_function = field(parent, "function") == child
+            last = text_of(field(parent, "function")).rpartition(".")[2]
+            if is_called and not is_function and parent.parent == statement:
+                return last not in _REPORTING
+            is_called |= is_function
+        child, parent = parent, parent.parent
+    return False
+
+
+def _leaves_a_raise(statement: Node) -> bool:
+    block = statement.parent
+    if block is None or block.parent is None or block.parent.type != "except_clause":
+        return False
+    rest = [each for each in statements(block) if each != statement]
+    return len(rest) == 1 and rest[0].type == "raise_statement" and not rest[0].named_children
+
+
+def is_one_of_two_values(use: Node) -> bool:
+    """Whether a use is a part of one value of ``a if b else c``: the other one is of code that stays."""
+    child, parent = use, use.parent
+    while parent is not None and not parent.type.endswith(("_statement", "_clause", "block", "lambda")):
+        if parent.type == "conditional_expression" and parent.named_children[1] != child:
+            return True
+        child, parent = parent, parent.parent
+    return False
+
+
+def is_last_way_out(arm: Node) -> bool:
+    """Whether a function would end without a value or an exception where an ``else`` at its end gives one."""
+    owner, body = arm.parent, arm.child_by_field_name("body")
+    if arm.type != "else_clause" or owner is None or owner.type != "if_statement" or body is None:
+        return False
+    last = statements(body)[-1:]
+    if not last or last[0].type not in {"return_statement", "raise_statement"} or not last[0].named_children:
+        return False
+    while owner is not None and owner.type not in DEFINITIONS:
+        block = owner.parent
+        if owner.type in {"for_statement", "while_statement"} or block is None:
+            return False
+        if block.type == "block" and statements(block)[-1] != owner:
+            return False
+        owner = block
+    return owner is not None and owner.type == "function_definition"

@@ -1,0 +1,99 @@
+"""Stub files for type checkers (``.pyi``): what they declare of removed code goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
+from excise.deleters.python.references.name_uses import LostBinding
+from excise.deleters.python.references.remaining_words import words_of
+from excise.deleters.python.references.unused_code import is_used_in
+from excise.errors import DeletionRefused
+from excise.extractors.python.analysis.parsed_file import Import
+from excise.extractors.python.analysis.parser import parse_module
+
+
+def stub_files_without(remover: DependentRemover) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to (content before, content after) of the stub files that declare, import or export what is lost.
+
+    A file stays as it is if other declarations in it need what is lost.
+    """
+    found: dict[str, tuple[bytes, bytes | None]] = {}
+    others = remover.codebase.others
+    for path in sorted(others.paths - remover.other_files.keys()):
+        if not path.endswith(".pyi") or not (source := others.read(path)):
+            continue
+        plan = FilePlan(parse_module(path, source))
+        if plan.module.has_error:
+            continue
+        lost = {*_declared(remover, plan), *_imported(remover, plan)}
+        if not plan.is_changed or _is_needed(plan, lost):
+            continue
+        _drop_exports(plan, lost)
+        _drop_imports(plan)
+        try:
+            found[path] = source, plan.result()
+        except DeletionRefused:
+            continue
+    return found
+
+
+def _declared(remover: DependentRemover, plan: FilePlan) -> Iterator[str]:
+    """Remove the declarations of what is lost in the file beside; yield their names, those of members excluded."""
+    beside = plan.path.removesuffix("i")
+    for symbol in plan.module.symbols:
+        if LostBinding(beside, without_numbers(symbol.qualname)) in remover.lost and symbol.qualname:
+            plan.remove_span(symbol.start, symbol.end)
+            if "." not in symbol.qualname:
+                yield without_numbers(symbol.qualname)
+    for binding in plan.module.bindings:
+        name = f"{binding.klass}.{binding.name}" if binding.klass else binding.name
+        if LostBinding(beside, name) in remover.lost and binding.name != "__all__":
+            plan.remove_span(binding.start, binding.end)
+            if not binding.klass:
+                yield name
+
+
+def _imported(remover: DependentRemover, plan: FilePlan) -> Iterator[str]:
+    """Remove the imports of what is lost; yield the names that they bind."""
+    names, beside = remover.codebase.names, plan.path.removesuffix("i")
+    for record in plan.module.imports:
+        if not record.name or record.name == "*":
+            continue
+        module = names.relative(record.level, record.module, beside) if record.level else None
+        module = module or names.absolute(record.module, beside)
+        submodule = names.submodule(module, record.name) if module else None
+        is_lost = module is not None and LostBinding(module, record.name) in remover.lost
+        if is_lost or (submodule is not None and LostBinding(submodule, "") in remover.lost):
+            plan.remove_clause(record)
+            yield record.bound
+
+
+def _is_needed(plan: FilePlan, lost: set[str]) -> bool:
+    """Whether a declaration that stays uses a name that is lost."""
+    uses = (ref for ref in plan.module.references if ref.chain.partition(".")[0] in lost)
+    return any(not plan.is_removed(ref.start, ref.end) for ref in uses)
+
+
+def _drop_exports(plan: FilePlan, lost: set[str]) -> None:
+    for entry in plan.module.exports:
+        node = plan.node_at(entry.start, entry.end)
+        if entry.name in lost and node.parent is not None and node.parent.type in {"list", "tuple"}:
+            plan.remove_element(node.parent, node)
+
+
+def _drop_imports(plan: FilePlan) -> None:
+    """Remove the imports that only removed declarations used."""
+    words = words_of(plan)
+    for record in plan.module.imports:
+        is_used = record.name == "*" or _is_offered(record) or record.module == "__future__"
+        if record not in plan.clauses and not is_used and record.bound in words.removed:
+            own = plan.source[record.start : record.end].count(record.bound.encode())
+            if words.kept.get(record.bound, 0) <= own or not is_used_in(words.after, record.bound):
+                plan.remove_clause(record)
+
+
+def _is_offered(record: Import) -> bool:
+    """Whether other files may import the name from here, as ``from a import b as b`` says."""
+    return bool(record.alias) and record.alias == record.name

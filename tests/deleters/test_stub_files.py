@@ -1,0 +1,62 @@
+"""Stub files for type checkers lose what they declare of removed code."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_remove_details import after, delete
+
+SOURCES = {
+    "pkg/__init__.py": "from pkg.core import Box, gone, stays\n",
+    "pkg/core.py": (
+        "LIMIT = 1\n\n\ndef gone(x):\n    return x\n\n\ndef stays(x):\n    return x\n\n\n"
+        "class Box:\n    def open(self):\n        return 1\n\n    def shut(self):\n        return 2\n"
+    ),
+}
+CORE = """\
+from collections.abc import Callable, Iterable
+from typing import overload
+
+__all__ = ["gone", "stays"]
+
+LIMIT: int
+
+@overload
+def gone(x: Iterable[int]) -> int: ...
+@overload
+def gone(x: Callable[[], int]) -> str: ...
+def stays(x: Iterable[str]) -> str: ...
+
+class Box:
+    def open(self) -> int: ...
+    def shut(self) -> int: ...
+"""
+
+
+def test_declarations_go_with_imports_that_only_they_used() -> None:
+    files = {
+        **SOURCES,
+        "pkg/core.pyi": CORE,
+        "pkg/__init__.pyi": "from .core import Box as Box\nfrom .core import gone as gone, stays as stays\n",
+    }
+    left = after(files, delete(files, "pkg/core.py::gone", "pkg/core.py::Box.open"))
+    assert left["pkg/core.pyi"] == (
+        "from collections.abc import Iterable\n\n"
+        '__all__ = ["stays"]\n\nLIMIT: int\n\n'
+        "def stays(x: Iterable[str]) -> str: ...\n\nclass Box:\n    def shut(self) -> int: ...\n"
+    )
+    assert left["pkg/__init__.pyi"] == "from .core import Box as Box\nfrom .core import stays as stays\n"
+
+
+@pytest.mark.parametrize(
+    "stub",
+    [
+        "def gone(x: int) -> int: ...\ndef other(x: gone) -> int: ...\n",
+        "def gone(x: int -> int: ...\n",
+        "def gone_too(x: int) -> int: ...\n",
+    ],
+    ids=["needed", "syntax error", "other name"],
+)
+def test_other_files_stay(stub: str) -> None:
+    files = {**SOURCES, "pkg/core.pyi": stub}
+    assert after(files, delete(files, "pkg/core.py::gone")).get("pkg/core.pyi", stub) == stub
