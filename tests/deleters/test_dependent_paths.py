@@ -110,7 +110,8 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    with a:\n        if b:\n            return 1\n        else:\n            return gone(a)\n",
         "    out.open(a)\n    out.write(gone(b))\n    out.close()\n",
         "    if a:\n        return gone(b) if b else out\n    return 1\n",
-        "    try:\n        out(a)\n    except TypeError:\n        gone(a)\n        raise\n",
+        "    if a:\n        try:\n            out(a)\n        except TypeError:\n            gone(a)\n"
+        "            raise\n    return b\n",
     ],
     ids=[
         "whole",

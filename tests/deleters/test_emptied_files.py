@@ -18,6 +18,7 @@ GONE = "def gone_by(x):\n    return x\n"
             "pkg/m.py",
             False,
         ),
+        ("import logging\n\nLOG = logging.getLogger(__name__)\n\n", "pkg/m.py", False),
         ("LIMIT = 1\n\n", "pkg/m.py", True),
         ("from pkg.other import thing\n\n\ndef other():\n    return thing\n\n\n", "pkg/m.py", True),
         ('"""Text."""\n\n', "pkg/__init__.py", True),

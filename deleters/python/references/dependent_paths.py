@@ -19,7 +19,12 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.loop_ends import ends_a_loop
 from excise.deleters.python.references.name_uses import LostBinding
-from excise.deleters.python.references.needed_parts import is_last_way_out, is_needed_call, is_one_of_two_values
+from excise.deleters.python.references.needed_parts import (
+    is_last_way_out,
+    is_one_of_two_values,
+    leaves_a_raise,
+    takes_its_result,
+)
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements, text_of
@@ -242,7 +247,7 @@ def _removal_of(plan: FilePlan, ref: Reference, *, is_test: bool) -> _Removal | 
     scope = _function_around(node)
     if scope is None:
         return None
-    if is_one_of_two_values(node):
+    if is_one_of_two_values(node) or leaves_a_raise(_statement_around(node)):
         return None
     operand = _operand_around(node)
     if operand is not None:
@@ -261,7 +266,7 @@ def _candidates(plan: FilePlan, node: Node, *, is_test: bool) -> Iterator[tuple[
     """What may go with a use, from the smallest: span, replacement, and the node whose bindings go."""
     statement = _statement_around(node)
     is_call = statement.type == "expression_statement" and _calls(statement)
-    if is_call and len(_siblings(statement)) > 1 and (is_test or not is_needed_call(statement, node)):
+    if is_call and len(_siblings(statement)) > 1 and (is_test or not takes_its_result(statement, node)):
         yield statement.start_byte, statement.end_byte, None, statement
     if statement.type == "except_clause":
         if _number_of(statement, "except_clause", "finally_clause") > 1:

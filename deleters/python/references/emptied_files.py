@@ -11,12 +11,15 @@ from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, words_of
 from excise.extractors.python.analysis.grammar import docstring_node, field, parse_tree, statements, text_of
 
+_LOGGERS = (b"logging.getLogger(", b"getLogger(")
+_IMPORTS_OF_LOGGERS = frozenset({b"import logging", b"from logging import getLogger"})
+
 
 def remove_emptied_files(remover: DependentRemover) -> None:
     """Plan the removal of modules of packages that lose their last definition, and that nothing imports any more.
 
-    What is left of them is a docstring, and imports from ``__future__``. The ``__init__`` of a package stays, and so
-    does a module whose dotted name is a string in code that stays: it may be imported by that.
+    What is left of them is a docstring, a logger, and imports from ``__future__``. The ``__init__`` of a package stays,
+    and so does a module whose dotted name is a string in code that stays: it may be imported by that.
     """
     for path, plan in sorted(remover.plans.items()):
         is_packaged = f"{dirname(path)}/__init__.py" in remover.codebase.modules and not path.endswith("__init__.py")
@@ -61,6 +64,7 @@ def _without_docstring(root: Node) -> list[Node]:
 def _holds_something(statement: Node) -> bool:
     if statement.type == "expression_statement":
         inner = statement.named_children[0] if statement.named_children else statement
-        left = inner.child_by_field_name("left")
-        return left is None or left.text != b"__all__"
-    return statement.type != "future_import_statement"
+        left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
+        is_logger = right is not None and right.type == "call" and (right.text or b"").startswith(_LOGGERS)
+        return left is None or (left.text != b"__all__" and not is_logger)
+    return statement.type != "future_import_statement" and statement.text not in _IMPORTS_OF_LOGGERS

@@ -12,17 +12,9 @@ _REPORTING = frozenset(
 """Functions that tell users of something: what they tell of removed code goes with it."""
 
 
-def is_needed_call(statement: Node, use: Node) -> bool:
-    """Whether a statement, which is a call, does more than to use removed code.
-
-    It writes, or stores, what removed code gives, as in ``write(gone(x))``, or it is all that a handler of exceptions
-    does before it raises them again.
-    """
-    return _leaves_a_raise(statement) or _takes_its_result(statement, use)
-
-
-def _takes_its_result(statement: Node, use: Node) -> bool:
-    """Whether the call that a statement is has the result of a call of removed code among its arguments."""
+def takes_its_result(statement: Node, use: Node) -> bool:
+    """Whether a statement is a call that does more than to use removed code: it writes, or stores, what that gives, as
+    in ``write(gone(x))``."""
     child, parent, is_called = use, use.parent, False
     while parent is not None and parent != statement:
         if parent.type == "call":
@@ -35,7 +27,8 @@ def _takes_its_result(statement: Node, use: Node) -> bool:
     return False
 
 
-def _leaves_a_raise(statement: Node) -> bool:
+def leaves_a_raise(statement: Node) -> bool:
+    """Whether a statement is all that a handler of exceptions does before it raises them again."""
     block = statement.parent
     if block is None or block.parent is None or block.parent.type != "except_clause":
         return False
