@@ -222,7 +222,8 @@ def _without_statements(lines: Sequence[str], gone: GoneCode) -> list[str] | Non
     if not lost.has_lost:
         return None
     kept += _between(lines[end:], kept, is_after_lost=is_after_lost)
-    if all(map(lost.only_prepares, nodes)):
+    is_script = not any(line.lstrip().startswith(">>>") for line in lines)
+    if (is_script and lost.is_coherent) or all(map(lost.only_prepares, nodes)):
         return []
     while kept and not kept[-1].strip():
         kept.pop()
@@ -285,6 +286,10 @@ class _Lost:
         """Names that the example itself gives to something else."""
         self.bound: set[str] = set()
         self.has_lost = False
+        self.changed: set[str] = set()
+        """Names of objects of the example of which lost statements call methods."""
+        self.is_coherent = False
+        """Whether a statement that stays uses such an object later: the example makes no sense without the call."""
 
     def rest_of(self, node: ast.stmt, lines: list[str]) -> list[str]:
         """The lines of a statement that stay."""
@@ -292,12 +297,16 @@ class _Lost:
             return self._imports(node, lines)
         binds = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         binds.update({node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else ())
+        used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         if not any(map(self._is_lost, ast.walk(node))):
             self.own |= binds
+            self.is_coherent |= not self.changed.isdisjoint(used)
             return lines
         self.has_lost = True
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            self.changed |= {_chain(node.value.func).partition(".")[0]} & self.own
         self.bound |= binds
-        self.needed.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        self.needed |= used
         return []
 
     def only_prepares(self, node: ast.stmt) -> bool:

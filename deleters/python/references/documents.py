@@ -124,7 +124,8 @@ def _without_sections(text: str, names: GoneCode) -> str:
     title = sections[1] if len(sections) > 1 and not any(map(str.strip, sections[0].lines)) else None
     kept = {id(section) for section in (*_not_emptied(sections), title)}
     staying = (section for section in sections if id(section) in kept)
-    return "\n".join(line for each in staying for line in (*each.heading, *each.lines)).rstrip() + "\n"
+    kept_text = "\n".join(line for each in staying for line in (*each.heading, *each.lines))
+    return kept_text.rstrip() + text[len(text.rstrip()) :]
 
 
 def _with_line_ends_of(text: str, change: Callable[[str], str]) -> str:

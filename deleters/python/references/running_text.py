@@ -23,6 +23,16 @@ MIN_WIDTH = 50
 SLACK = 12
 """Characters by which a line of running text may be shorter than it could be."""
 _ENDED = re.compile(r"[.!?][\"'`)*]*$")
+_ITEM = r"(?::[\w:+-]{1,30}:)?(?:``[^`\n]{1,100}``|`[^`\n]{1,100}`)"
+_LIST = re.compile(rf"{_ITEM}(?:, {_ITEM}){{1,30}}(?P<comma>,?) (?P<word>and|or) {_ITEM}")
+"""Three or more names in a sentence."""
+MIN_ITEMS = 2
+"""Number of names of a list that must stay, for the sentence to stay."""
+_REFERRING = re.compile(
+    r"(?:This|These|Those|It|Its|They|Their|Otherwise|Alternatively|Instead|After that|In (?:this|that|such) cases?)\b"
+    r"(?! (?:package|project|library|module|document|page|section|guide|tutorial|release|version))"
+)
+"""The beginning of a sentence that is about what another one says."""
 _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _RELATED = re.compile(r"\s*(?:See Also|See also|Related)\s*:?$")
@@ -155,7 +165,31 @@ def _sentences_left(lines: Sequence[str], pattern: re.Pattern[str], *, is_alone:
         return None
     if not is_alone and not all(_ENDED.search(each) or pattern.match(each.lstrip("`*:~")) for each in gone):
         return None
-    return [each for each in sentences if each not in gone]
+    left: list[str] = []
+    is_after_gone = False
+    for sentence in sentences:
+        kept = sentence if sentence not in gone else _without_items(sentence, pattern)
+        if is_after_gone and not left and _REFERRING.match(sentence):
+            kept = ""
+        is_after_gone = not kept and not sentence.startswith("See ")
+        left += [kept] if kept else []
+    return left
+
+
+def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
+    """A sentence without the names of a list that are gone, if at least two others stay in it; else empty."""
+
+    def shortened_list(found: re.Match[str]) -> str:
+        items = re.findall(_ITEM, found[0])
+        left = [each for each in items if not pattern.search(each)]
+        if len(items) - len(left) == 0 or len(left) < MIN_ITEMS:
+            return found[0]
+        *first, last = left
+        comma = "," if found["comma"] and len(left) > MIN_ITEMS else ""
+        return f"{', '.join(first)}{comma} {found['word']} {last}"
+
+    changed = _LIST.sub(shortened_list, sentence)
+    return "" if pattern.search(changed) else changed
 
 
 def _relative(lines: Sequence[str]) -> Iterator[str]:
