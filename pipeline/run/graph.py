@@ -251,8 +251,8 @@ class Run:
         """Submit the job that follows from a stage's result."""
         state = job.state
         if job.stage == "prove":
-            state.proof_s += time.monotonic() - job.began
-            state.record_proofs(job.first, _lost(answer, job.shard) if isinstance(answer, Rejection) else answer)
+            proofs = _lost(answer, job.shard) if isinstance(answer, Rejection) else answer
+            state.record_proofs(job.first, proofs, time.monotonic() - job.began)
             self.submit_shards(state)
             return
         if job.stage == "propose":

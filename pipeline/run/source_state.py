@@ -72,7 +72,8 @@ class SourceState:
     num_shards_running: int = 0
     """Number of submitted shards without a result."""
     proof_s: float = 0.0
-    """Wall seconds of the proofs that have ended."""
+    """Wall seconds of the proofs that have ended. One that an earlier run made counts as if it were made anew: what is
+    still to be proven costs as much."""
     proofs: dict[int, Proof] = field(default_factory=dict)
     """Number of a candidate to its proof."""
     consecutive_failures: int = 0
@@ -160,9 +161,13 @@ class SourceState:
         if not self.num_shards_running and (not self.pending or not self.num_wanted):
             self.stage = "done"
 
-    def record_proofs(self, first: int, proofs: Sequence[Proof]) -> None:
-        """Store the proofs of the shard that begins with candidate number ``first``, and update the counts."""
+    def record_proofs(self, first: int, proofs: Sequence[Proof], seconds: float = 0.0) -> None:
+        """Store the proofs of the shard that begins with candidate number ``first``, and update the counts.
+
+        ``seconds`` are those that the job took.
+        """
         self.num_shards_running -= 1
+        self.proof_s += max(seconds, sum(proof.wall_s for proof in proofs))
         if self.failure is None:
             self.proofs.update(enumerate(proofs, first))
             self._recount()

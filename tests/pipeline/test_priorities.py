@@ -49,6 +49,14 @@ def test_a_source_whose_proofs_took_long_is_dearer_than_expected() -> None:
     assert rank("prove", suite_s=QUICK, proofs=ProofTimes(expected.task_s, 1)) == expected
 
 
+def test_proofs_of_an_earlier_run_say_what_the_next_ones_cost() -> None:
+    state = SourceState(SourceSpec(spec="pypi:sleeping"), limit=None, stage="prove", num_shards_running=2)
+    refused = Rejection(repo="p", stage="gate", subject="f", reason="undescribed", detail="")
+    state.record_proofs(0, [Proof(rejection=refused, wall_s=300.0)], 0.1)
+    state.record_proofs(1, [Proof(rejection=refused, wall_s=5.0)], 20.0)
+    assert state.proof_s == 320.0
+
+
 def test_the_index_that_all_proofs_need_goes_with_the_first_baseline() -> None:
     """Even where no worker takes the longest chain: its first proofs would make the index themselves, and all wait."""
     surface, baseline = rank("surface", num_bytes=10_000, tasks=4), rank("baseline", num_bytes=10_000, tasks=4)
