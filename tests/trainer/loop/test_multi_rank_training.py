@@ -148,7 +148,7 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     write_demonstrations(tmp_path / "shown.jsonl", [("say", "zzz"), ("tell", "yyy"), ("speak", "xxx")])
     (tmp_path / "one.toml").write_text(CONFIG.format(run="one", steps=1))
     alone_too = [sys.executable, "-m", "excise.pipeline.cli", "train", str(tmp_path / "one.toml"), "--quiet"]
-    subprocess.run(alone_too, check=True, timeout=240)
+    subprocess.run(alone_too, check=True, timeout=2400)
     running = subprocess.Popen(torchrun(tmp_path, "two", 100_000), stderr=subprocess.PIPE, text=True)
     try:
         until = time.monotonic() + 240
@@ -169,7 +169,7 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     assert before[0]["hint_kl"] == pytest.approx(single["hint_kl"], rel=1e-4)
     assert before[0]["grad_norm"] == pytest.approx(single["grad_norm"], rel=1e-3)
     steps = len(before) + 2
-    subprocess.run(torchrun(tmp_path, "two", steps, "--resume"), check=True, timeout=240)
+    subprocess.run(torchrun(tmp_path, "two", steps, "--resume"), check=True, timeout=2400)
     after = read_metrics(tmp_path / "two" / "metrics.jsonl")
     assert [row["step"] for row in after] == list(range(1, steps + 1))
     assert (tmp_path / "two" / "policy" / "model.safetensors").exists()

@@ -179,7 +179,7 @@ def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
         [sys.executable, muon_rank_program.__file__, str(tmp_path), "lost"],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=2400,
         check=False,
     )
     assert program.returncode == 0, program.stderr[-4000:]

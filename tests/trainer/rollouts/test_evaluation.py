@@ -127,7 +127,7 @@ def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_
     ids = sorted(task.instance_id for task in shapes.taskset.tasks())[:2]
     only = [word for name in ids for word in ("--tasks", name)]
     line = ["eval", tmp_path / "eval.toml", "--model", tmp_path / "model", "--out", shapes.out, "--cache", shapes.cache]
-    done = excise(*line, *only, "--into", tmp_path / "found", "--name", "tiny", timeout=240)
+    done = excise(*line, *only, "--into", tmp_path / "found", "--name", "tiny")
     assert done.returncode == 0, done.stderr
     assert "pass@1" in done.stdout
     found = json.loads((tmp_path / "found/eval.json").read_text())
@@ -136,12 +136,10 @@ def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_
     assert found["pass_at"] == {"1": 0.0, "2": 0.0}
     assert found["mean_tokens"] > 0
     assert (tmp_path / "found/eval.svg").stat().st_size > 1000
-    again = excise(
-        *line, "--tasks", ids[0], "--set", "eval.mode=function", "--compare", tmp_path / "found/eval.json", timeout=240
-    )
+    again = excise(*line, "--tasks", ids[0], "--set", "eval.mode=function", "--compare", tmp_path / "found/eval.json")
     assert again.returncode == 2
     assert "has no task that the mode 'function'" in again.stderr
-    assert "Nothing of" in (done := excise(*line, "--held-out", timeout=240)).stderr
+    assert "Nothing of" in (done := excise(*line, "--held-out")).stderr
     assert done.returncode == 2
     kept = excise(
         *line,
@@ -153,7 +151,6 @@ def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_
         "--set",
         "eval.held_out.projects=['shapes']",
         "--json",
-        timeout=240,
     )
     assert [task["instance_id"] for task in json.loads(kept.stdout)["tasks"]] == ids[:1]
 
