@@ -41,6 +41,7 @@ from excise.deleters.python.references.entry_points import (
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import remove_mentions
+from excise.deleters.python.references.named_entries import remove_named_entries
 from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.stub_files import stub_files_without
@@ -113,6 +114,7 @@ class Removal:
             self.remover.plan(symbol.path).replacements.append(Edit(symbol.start, symbol.end, text.encode()))
         self.hider.hide(self.hider.naming_lost())
         self.remover.run()
+        remove_named_entries(self.remover)
         uses = remove_paths(self.remover)
         remove_from_unions(self.remover)
         self.hider.clean_up()

@@ -258,6 +258,25 @@ def test_entry_points_of_all_manifests_go_that_lead_to_what_is_gone() -> None:
     assert left.get("tests/data/pyproject.toml", files["tests/data/pyproject.toml"]) == manifest.format("pkg.cli:main")
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("ALL = ['pkg.m.f', 'pkg.m.stays']\n", "ALL = ['pkg.m.stays']\n"),
+        ("ALL = {'a': 'pkg.m.f', 'b': 'pkg.m.stays'}\n", "ALL = {'b': 'pkg.m.stays'}\n"),
+        ("def g():\n    return ('pkg.f', 'pkg.m.stays')\n", "def g():\n    return ('pkg.m.stays',)\n"),
+        ("ALL = {'pkg.m.f': 1}\nX = 'pkg.m.f'\nY = ['other.m.f', 'see pkg.m.f']\n", ""),
+    ],
+    ids=["list", "value", "re-export", "others"],
+)
+def test_entries_of_tables_that_name_it_by_a_text_go(before: str, expected: str) -> None:
+    files = {
+        "pkg/__init__.py": "from pkg.m import f\n",
+        "pkg/m.py": f"{F}\n\ndef stays():\n    return 2\n",
+        "pkg/table.py": before,
+    }
+    assert after(files, delete(files, "pkg/m.py::f"))["pkg/table.py"] == (expected or before)
+
+
 def test_statements_of_main_blocks_go_alone() -> None:
     block = "    with open('x') as x:\n        f()\n        stays(x)\n    with x:\n        f()\n    stays(1)\n"
     main = f"if __name__ == '__main__':\n{block}"

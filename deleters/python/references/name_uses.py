@@ -264,6 +264,12 @@ class UseIndex:
                 found[name].append(((path, *match.span()), owner))
         return found
 
+    def dotted_strings(self, dotted: str) -> Iterator[tuple[str, int, int]]:
+        """Path and span of the strings, quotes included, that are a dotted name and nothing else."""
+        for path, start, end in self._dotted_strings.get(".".join(dotted.split(".")[-2:]), ()):
+            if self.codebase.modules[path].source[start + 1 : end - 1] == dotted.encode():
+                yield path, start, end
+
     def _is_foreign(self, path: str, owner: str) -> bool:
         """Whether a dotted name begins with what a file imports from outside the repository."""
         records = self.resolver.scope(path).imports.get(owner.partition(".")[0], ())
