@@ -265,7 +265,7 @@ def test_tests_that_pass_without_the_code_are_refused(vary) -> None:
 
 
 def test_code_that_everything_else_needs_is_refused(bench: Workbench) -> None:
-    proof = prove(bench, feature(bench, "src/shapes/round.py::Circle.area"), "remove")
+    proof = prove(bench, feature(bench, "src/shapes/round.py::Circle.area"), "stub")
     detail = refused(proof, "breaks_other_tests")
     assert "other tests fail without it" in detail
     assert "the runner gave up" in detail, "conftest.py imports it"
