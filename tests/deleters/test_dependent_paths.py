@@ -109,6 +109,7 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    def view():\n        return gone(a)\n\n    return b\n",
         "    with a:\n        if b:\n            return 1\n        else:\n            return gone(a)\n",
         "    out.open(a)\n    out.write(gone(b))\n    out.close()\n",
+        "    out.open(a)\n    await out.write(str(gone(b)))\n    out.close()\n",
         "    if a:\n        return gone(b) if b else out\n    return 1\n",
         "    if a:\n        try:\n            out(a)\n        except TypeError:\n            gone(a)\n"
         "            raise\n    return b\n",
@@ -128,6 +129,7 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "undecorated",
         "last-way-out",
         "argument",
+        "awaited",
         "one-of-two",
         "raised-again",
     ],

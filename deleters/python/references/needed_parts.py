@@ -20,7 +20,10 @@ def takes_its_result(statement: Node, use: Node) -> bool:
         if parent.type == "call":
             is_function = field(parent, "function") == child
             last = text_of(field(parent, "function")).rpartition(".")[2]
-            if is_called and not is_function and parent.parent == statement:
+            around = parent.parent
+            if around is not None and around.type == "await":
+                around = around.parent
+            if is_called and not is_function and around == statement:
                 return last not in _REPORTING
             is_called |= is_function
         child, parent = parent, parent.parent
