@@ -35,7 +35,9 @@ Hashes = NDArray[np.uint64]
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
 _NUMBERED = re.compile(rb"\n[ \t>#|!*+-]*\d{1,6}(?:[ \t]*[:|.)\]>!-]+|[ \t])[ \t]*(?=\S)")
 """Line numbers, as in listings, tracebacks and coverage reports."""
-_HEADERS = tuple(re.compile(keyword + rb"\s+(\w+)\s*\(([^)]{0,600})") for keyword in (b"def", b"class"))
+_HEADERS = tuple(
+    re.compile(keyword + rb"(?<!\w" + keyword + rb")\s+(\w+)\s*\(([^)]{0,600})") for keyword in (b"def", b"class")
+)
 """Heads of definitions. A pattern that begins with a text is searched ten times as fast as one with a choice."""
 _BLOCK = 1 << 18
 _LONGEST = 100
@@ -150,18 +152,11 @@ def text_fingerprints(text: bytes) -> Hashes:
 
 def _block_fingerprints(block: bytes) -> Hashes:
     hashes = hashes_in(block)
-    heads = [(head[1], set(_WORD.findall(head[2]))) for head in _heads_in(block)]
+    found = (head for header in _HEADERS for head in header.findall(block))
+    heads = [(name, set(_WORD.findall(parameters))) for name, parameters in found]
     names = np.repeat(hashes_of(name for name, _ in heads), [len(parameters) for _, parameters in heads])
     signatures = _paired("signature", names, hashes_of(chain.from_iterable(parameters for _, parameters in heads)))
     return np.concatenate([windows(hashes), salted("word", unique(hashes)), signatures])
-
-
-def _heads_in(block: bytes) -> Iterator[re.Match[bytes]]:
-    for header in _HEADERS:
-        for found in header.finditer(block):
-            before = block[found.start() - 1 : found.start()]
-            if not (before.isalnum() or before == b"_"):
-                yield found
 
 
 def code_fingerprints(codes: Sequence[CodeShape]) -> Hashes:

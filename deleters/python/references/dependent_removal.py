@@ -336,12 +336,9 @@ class DependentRemover:
     def _main_statement(self, plan: FilePlan, ref: Reference) -> None:
         """Remove the statement of a use under ``if __name__ == "__main__":``, and the names that it binds."""
         node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
-        while node.parent is not None and node.parent.type != "block":
-            node = node.parent
+        node = _statement_around(node)
         while node.parent is not None and not is_main_block(node.parent) and self._is_last(plan, node, node.parent):
-            node = node.parent
-            while node.parent is not None and node.parent.type != "block":
-                node = node.parent
+            node = _statement_around(node.parent)
         plan.remove_statement(node)
         block = node.parent
         left = [s for s in statements(block) if not plan.is_removed(s.start_byte, s.end_byte)] if block else []
@@ -367,6 +364,13 @@ class DependentRemover:
             f"{plan.path}:{line}: `{ref.chain}` {why}",
             reason="test_import_time_reference" if is_test else "import_time_reference",
         )
+
+
+def _statement_around(node: Node) -> Node:
+    """The statement of a block that a node is, or is a part of."""
+    while node.parent is not None and node.parent.type != "block":
+        node = node.parent
+    return node
 
 
 def _drop_operand(plan: FilePlan, operand: Node, total: Node) -> None:

@@ -222,8 +222,7 @@ def _without_statements(lines: Sequence[str], gone: GoneCode) -> list[str] | Non
     if not lost.has_lost:
         return None
     kept += _between(lines[end:], kept, is_after_lost=is_after_lost)
-    is_script = not any(line.lstrip().startswith(">>>") for line in lines)
-    if (is_script and lost.is_coherent) or all(map(lost.only_prepares, nodes)):
+    if (lost.is_coherent and not _is_session(lines)) or all(map(lost.only_prepares, nodes)):
         return []
     while kept and not kept[-1].strip():
         kept.pop()
@@ -238,7 +237,7 @@ def _between(lines: Sequence[str], above: Sequence[str], *, is_after_lost: bool)
 
 def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
     """The statements of an example; none if it cannot be read."""
-    if any(line.lstrip().startswith(">>>") for line in lines):
+    if _is_session(lines):
         yield from _examples(lines)
         return
     tree = _parsed("\n".join(lines)) if not any("\r" in line or "\f" in line for line in lines) else None
@@ -253,6 +252,11 @@ def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
         end = node.end_lineno or node.lineno
         found.append(_Statement(node, first, end))
     yield from found
+
+
+def _is_session(lines: Sequence[str]) -> bool:
+    """Whether an example shows a session of the interpreter, and is no script."""
+    return any(line.lstrip().startswith(">>>") for line in lines)
 
 
 def _examples(lines: Sequence[str]) -> Iterator[_Statement]:

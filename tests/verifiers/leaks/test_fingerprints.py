@@ -35,7 +35,8 @@ def test_line_numbers_are_no_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "has_head"), [(b"def f(a)", True), (b"x = 1\nclass f(a)", True), (b"undef f(a)", False)]
+    ("text", "has_head"),
+    [(b"def f(a)", True), (b"x = 1\nclass f(a)", True), (b"undef f(a)", False), (b"undef f(def g(b)", True)],
 )
 def test_heads_of_definitions_have_fingerprints_of_their_own(text: bytes, has_head: bool) -> None:
     words = text_fingerprints(b" ".join(words_of(text)))

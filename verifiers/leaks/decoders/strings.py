@@ -104,8 +104,10 @@ def holds_python(data: bytes) -> bool:
 
 
 def line_spans(text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First byte and end of each line, line feeds included; the last one may be empty."""
-    ends = np.append(np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == _LINE_END) + 1, len(text))
+    """First byte and end of each line, line feeds included; a text without a byte has one line."""
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == _LINE_END) + 1
+    if not text.endswith(b"\n"):
+        ends = np.append(ends, len(text))
     return np.append(0, ends[:-1]), ends
 
 
