@@ -81,7 +81,7 @@ def _is_internal(remover: DependentRemover, symbols: Sequence[Symbol]) -> bool:
     codebase = remover.codebase
     for symbol in symbols:
         callers = [each for each in codebase.callers(symbol.symbol_id) if not codebase.is_test(path_of(each))]
-        heads = (codebase.symbols()[each] for each in callers)
+        heads = (codebase.symbols()[each] for each in callers if each in codebase.symbols())
         is_in_head = any(symbol.name in words_in(f"{s.signature} {s.decorators}".encode()) for s in heads)
         if not callers or is_in_head or symbol.name in codebase.others.words:
             return False
