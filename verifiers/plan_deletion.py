@@ -242,8 +242,9 @@ def _plan(
         if (tests := _executing(bench, owner)) and tests <= hide:
             raise DeletionRefused(f"{owner} uses {name}: no test runs it without that", reason=USED_ELSEWHERE)
     for owner, name in deletion.uses_distinctive if is_removal else ():
-        if not _executing(bench, owner).isdisjoint(hide):
-            raise DeletionRefused(f"{owner} uses {name}, and a test that needs it runs that", reason=USED_ELSEWHERE)
+        if not (tests := _executing(bench, owner)) or not tests.isdisjoint(hide):
+            who = "a test that needs it" if tests else "no test"
+            raise DeletionRefused(f"{owner} uses {name}, and {who} runs that", reason=USED_ELSEWHERE)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:

@@ -36,7 +36,11 @@ def kept_files(root: Path) -> list[str]:
 
 
 def clean_export(root: Path) -> None:
-    """Delete the files of ``root`` that :func:`kept_files` leaves out, and the folders that become empty."""
+    """Delete the files of ``root`` that :func:`kept_files` leaves out, and the folders that become empty.
+
+    The metadata of a release (``PKG-INFO``) lose the project's description: a copy of its README, which no edit of
+    that reaches.
+    """
     keep = set(kept_files(root))
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:
@@ -48,6 +52,25 @@ def clean_export(root: Path) -> None:
                     os.unlink(entry.path)
             elif entry.is_dir() and not os.listdir(entry.path):
                 os.rmdir(entry.path)
+    for metadata in (root / "PKG-INFO", *root.glob("*.egg-info/PKG-INFO"), *root.glob("*/*.egg-info/PKG-INFO")):
+        if metadata.is_file() and not metadata.is_symlink():
+            before = metadata.read_bytes()
+            if (after := _without_description(before)) != before:
+                metadata.write_bytes(after)
+
+
+def _without_description(metadata: bytes) -> bytes:
+    """The fields of core metadata without ``Description``, be it a field with folded lines or the message's body."""
+    left: list[bytes] = []
+    is_description = False
+    for line in metadata.splitlines(keepends=True):
+        if line in {b"\n", b"\r\n"}:  # folded lines that look empty begin with blanks
+            break
+        if not line[:1].isspace():
+            is_description = line.lower().startswith(b"description:")
+        if not is_description:
+            left.append(line)
+    return b"".join(left)
 
 
 def leads_out(root: Path, path: str) -> bool:

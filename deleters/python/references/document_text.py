@@ -74,14 +74,14 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
-    if not (gone.mentioned.names or gone.dotted or gone.local):
+    if not (gone.mentioned or gone.dotted or gone.local):
         return list(lines)
     chunks = list(_chunks(lines))
     left: list[list[str]] = []
     emptied: list[int] = []
     for number, chunk in enumerate(chunks):
         own = list(lines[chunk.start : chunk.end])
-        if chunk.kind is _Kind.PROSE and gone.mentioned.names and has_text:
+        if chunk.kind is _Kind.PROSE and gone.mentioned and has_text:
             own = _without_sentences(own, gone.mentioned)
         elif chunk.kind is _Kind.CODE:
             kept = _without_statements(lines[chunk.code : chunk.stop], gone)

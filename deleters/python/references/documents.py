@@ -37,6 +37,8 @@ _REFERENCE = re.compile(
 """A directive of Sphinx, or of mkdocstrings, that stands for a docstring or has what else there is to say."""
 _MODULE = re.compile(r"^\.\.\s+(?:current)?module::\s+([\w.]+)\s*$")
 """A directive that says in which module the names below are."""
+_CLASS = re.compile(r"(?P<indent>[ \t]*)\.\.\s+(?:auto|py:)?(?:class|exception)::\s+(?P<name>[\w.]+)")
+"""A directive for a class, below which those for its members stand, further in."""
 _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):")
 """What a page has around its content."""
 _TOCTREE = re.compile(r"[ \t]*\.\.\s+toctree::")
@@ -175,15 +177,20 @@ def _without_directives(text: str, names: GoneCode) -> str:
     for section in sections:
         lines, section.lines = section.lines, []
         number = 0
+        klass: re.Match[str] | None = None
         while number < len(lines):
             line = lines[number]
             number += 1
+            if klass is not None and line.strip() and indent_of(line) <= len(klass["indent"]):
+                klass = None
+            klass = _CLASS.match(line) or klass
             if found := _MODULE.match(line):
                 module = found[1]
                 section.lines.append(line)
                 continue
             match = _REFERENCE.match(line)
-            if match is None or not _has(names, match["name"], module):
+            owner = klass["name"] if klass is not None and match is not None and klass[0] not in line else ""
+            if match is None or not _has(names, match["name"], module, owner):
                 section.lines.append(line)
                 continue
             section.has_lost = True
@@ -203,10 +210,15 @@ def _without_directives(text: str, names: GoneCode) -> str:
     return "\n".join(line for section in left for line in (*section.heading, *section.lines)).rstrip() + "\n"
 
 
-def _has(names: GoneCode, name: str, module: str) -> bool:
-    """Whether a directive's name, below one for a module, is of what is gone; it may lack a part, or have another."""
+def _has(names: GoneCode, name: str, module: str, klass: str) -> bool:
+    """Whether a directive's name, below those for a module and a class, is of what is gone.
+
+    It may lack a part, or have another.
+    """
     if name in names.dotted or (module and f"{module}.{name}" in names.dotted):
         return True
+    if klass and "." not in name:
+        return any(f".{dotted}".endswith(f".{klass.rpartition('.')[2]}.{name}") for dotted in names.dotted)
     last = name.rpartition(".")[2]
     return last in names.mentioned.names and any(
         f".{dotted}".endswith(f".{name}") or (name != last and dotted.endswith(f".{last}")) for dotted in names.dotted

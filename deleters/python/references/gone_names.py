@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, words_of
-from excise.extractors.python.analysis.grammar import descendants, parse_tree
+from excise.extractors.python.analysis.grammar import descendants, parse_tree, text_of
+from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.analysis.parser import parse_text
 from excise.types import Symbol, SymbolKind
 
+MAX_BASES = 5
+"""Number of bases of bases up to which members of classes are looked for."""
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
 _ITEM = r"^\s*(?:[-*+•]\s+|\.\.\s+\w+::\s*)(?:"
@@ -31,6 +37,11 @@ class GoneNames:
     """The same with their modules and classes."""
     methods: frozenset[str] = frozenset()
     """Those of methods and other members of classes."""
+    qualified: tuple[str, ...] = ()
+    """Names that something else has, too, behind those of their classes or modules: ``Builder.finalize``."""
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.qualified)
 
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in a role or a call, or behind its owner's."""
@@ -40,6 +51,8 @@ class GoneNames:
             parts += [rf":`[~.!]?(?:[\w.]+\.)?(?:{_any(plain)})(?:\(\))?`", rf"(?<![\w.])(?:{_any(plain)})\(\)"]
             dotted = [".".join(each.split(".")[-2:]) for each in self.dotted]
             parts.append(rf"(?<![\w./-])(?:[\w.]+\.)?(?:{_any(dotted)})(?![\w/-])")
+        if self.qualified:
+            parts.append(rf"(?<![\w./-])(?:[\w.]+\.)?(?:{_any(self.qualified)})(?![\w/-])")
         return re.compile("|".join(parts))
 
 
@@ -75,12 +88,50 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
                 methods.update({name} if inner.kind is SymbolKind.METHOD else ())
     found = {name: dotted for name, dotted in names.items() if len(name) > 2 and not _is_left(remover, name)}
     dotted_names = frozenset(dotted for each in found.values() for dotted in each)
-    return GoneNames(tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()))
+    others = {_with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
+    qualified = others - _owned_names(remover) if others else others
+    return GoneNames(tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()), tuple(sorted(qualified)))
+
+
+def _with_owner(dotted: str) -> str:
+    """The last two parts of a dotted name."""
+    return ".".join(dotted.split(".")[-2:])
+
+
+def _owned_names(remover: DependentRemover) -> set[str]:
+    """What stays, as names behind those of their classes or modules; also what classes inherit."""
+    resolver, found = remover.uses.resolver, set[str]()
+    for path, module in remover.codebase.modules.items():
+        dotted = remover.codebase.names.name_of(path)
+        own = {symbol.qualname.partition("#")[0] for symbol in module.symbols if not _is_gone(remover, path, symbol)}
+        own |= {f"{b.klass}.{b.name}" if b.klass else b.name for b in module.bindings}
+        found.update(_with_owner(f"{dotted}.{each}") for each in own if each)
+        for symbol in module.symbols:
+            if symbol.kind is SymbolKind.CLASS and (bases := resolver.bases(Entity(path, symbol.qualname))):
+                inherited = {name for base in bases for name in _members(remover, base)}
+                found.update(f"{symbol.name}.{name}" for name in inherited)
+    return found
+
+
+def _members(remover: DependentRemover, klass: Entity, depth: int = 0) -> Iterator[str]:
+    """The names of the methods of a class that stay, and of its bases."""
+    module = remover.codebase.modules.get(klass.path)
+    for symbol in module.symbols if module is not None else ():
+        if symbol.qualname.rpartition(".")[0] == klass.qualname and not _is_gone(remover, klass.path, symbol):
+            yield symbol.name
+    for base in remover.uses.resolver.bases(klass) if depth < MAX_BASES else ():
+        yield from _members(remover, base, depth + 1)
+
+
+def _is_gone(remover: DependentRemover, path: str, symbol: Symbol) -> bool:
+    return remover.is_removed(path, symbol.start, symbol.end)
 
 
 def _is_left(remover: DependentRemover, name: str) -> bool:
-    """Whether code that stays binds or uses a name, of whatever it is: a parameter, too."""
+    """Whether code that stays and is no test binds or uses a name, of whatever it is: a parameter, too."""
     for path in paths_of_words(remover.codebase).get(name, ()):
+        if remover.codebase.is_test(path):
+            continue
         plan = remover.plans.get(path)
         after = remover.codebase.modules[path].source if plan is None else words_of(plan).after
         if name.encode() in after and name in _identifiers(after):
@@ -90,5 +141,13 @@ def _is_left(remover: DependentRemover, name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _identifiers(source: bytes) -> frozenset[str]:
+    """The names in the code of a file, but for attributes of modules of the standard library: ``re.findall``."""
     nodes = (node for node in descendants(parse_tree(source).root_node) if node.type == "identifier")
-    return frozenset((node.text or b"").decode(errors="replace") for node in nodes)
+    counts = Counter(text_of(node) for node in nodes)
+    module = parse_text(source)
+    foreign = {r.bound for r in module.imports if not r.name and r.module.partition(".")[0] in sys.stdlib_module_names}
+    for ref in module.references:
+        root, *rest = ref.chain.split(".")
+        if root in foreign:
+            counts.subtract(rest)
+    return frozenset(name for name, count in counts.items() if count > 0)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.told_names import is_fixture, requesting
 from excise.deleters.python.references.unused_code import drop_unused_imports
 from excise.deleters.python.references.unused_test_code import drop_unused_helpers, support_files
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
@@ -64,6 +65,10 @@ class TestHider:
                 symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
                 if symbol is not None and not self._is_removed(symbol.symbol_id):
                     found.update(map(_id_of, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
+            fixture = self.codebase.symbols().get(f"{lost.path}::{lost.qualname}")
+            if fixture is not None and is_fixture(fixture):
+                asking = (each for each in requesting(self.remover, fixture) if self.codebase.is_test(each.path))
+                found.update(map(_id_of, filter(_is_test_function, asking)))
         return found
 
     def _left_behind(self, helper: Symbol) -> list[Symbol]:

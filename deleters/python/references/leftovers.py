@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from excise.deleters.python.edits.empty_bodies import is_abstract
 from excise.deleters.python.references.annotated_uses import annotated_uses
-from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.entry_points import SETUP
 from excise.deleters.python.references.name_positions import is_keyword_table
+from excise.deleters.python.references.told_names import is_fixture, requesting, texts_naming
 from excise.deleters.python.references.unfilled_containers import CONSTANTS, unfilled_containers, unset_flags
 from excise.deleters.python.references.unread_names import unread_names
 from excise.extractors.python.analysis.grammar import descendants
@@ -19,6 +20,8 @@ from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
 
+MAX_TEXT = 100
+"""Number of characters that a message shows of a text."""
 _DISPLAYS = frozenset({"dictionary", "set", "list", "tuple"})
 
 
@@ -45,6 +48,28 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
     for symbol in methods:
         for where in annotated_uses(remover, symbol):
             yield Leftover(symbol.path, f"{where} uses {symbol.qualname} of an object by its type", symbol.symbol_id)
+    for symbol in removed:
+        if not remover.codebase.is_test(symbol.path):
+            for what in (*_named_elsewhere(remover, symbol), *_bound_again(remover, symbol)):
+                yield Leftover(symbol.path, what, symbol.symbol_id)
+
+
+def _named_elsewhere(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:
+    """Uses of a removed definition by its name alone."""
+    for user in requesting(remover, symbol) if is_fixture(symbol) else ():
+        if not remover.codebase.is_test(user.path):
+            yield f"{user.qualname} asks for the fixture {symbol.name}"
+    for text in texts_naming(remover, symbol):
+        yield f"a text names {symbol.qualname}: {text[:MAX_TEXT]}"
+
+
+def _bound_again(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:
+    """Assignments in the class or module of a removed definition that bind its name, too: ``else`` of a condition."""
+    owner, _, name = without_numbers(symbol.qualname).rpartition(".")
+    for binding in remover.codebase.modules[symbol.path].bindings:
+        is_same = binding.name == name and binding.klass == owner
+        if is_same and name and not remover.is_removed(symbol.path, binding.start, binding.end):
+            yield f"an assignment binds {symbol.qualname}, too"
 
 
 def _stays_around(remover: DependentRemover, method: Symbol) -> bool:

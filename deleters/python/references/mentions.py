@@ -29,33 +29,35 @@ _DIRECTIVE = re.compile(
 
 # --------------------------------------------------------------------------------------------- code
 def remove_mentions(remover: DependentRemover, code: GoneCode) -> None:
-    """Plan the removal of mentions in comments and docstrings of the sources that stay.
+    """Plan the removal of mentions in comments and docstrings of the sources that stay, and in comments of tests.
 
     If docstrings lost more than :data:`MAX_REMOVED` characters of examples, those stay that have no unique name.
     """
     gone = code.mentioned
-    pattern = gone.pattern() if gone.names else None
+    pattern = gone.pattern() if gone else None
     known = paths_of_words(remover.codebase)
     local: dict[str, set[str]] = defaultdict(set)
     for lost in remover.lost:
         if lost.qualname and "." not in lost.qualname:
             local[lost.path].add(lost.qualname)
-    named = {path for name in gone.names for path in known.get(name, ())}
-    plans = list(_readable_plans(remover, named.union(local, _with_examples(remover, code, known))))
+    words = {*gone.names, *(each.rpartition(".")[2] for each in gone.qualified)}
+    named = {path for word in words for path in known.get(word, ())}
+    readable = list(_readable_plans(remover, named.union(local, _with_examples(remover, code, known))))
+    plans = [(path, plan) for path, plan in readable if not remover.codebase.is_test(path)]
     edits = [(plan, _in_docstrings(plan, pattern, replace(code, local=frozenset(local[path])))) for path, plan in plans]
     if sum(edit.end - edit.start - len(edit.replacement) for _, found in edits for edit in found) > MAX_REMOVED:
         edits = [(plan, _in_docstrings(plan, pattern, GoneCode(gone, gone.dotted))) for _, plan in plans]
     if pattern is not None:
-        edits += [(plan, list(_in_comments(plan, pattern))) for _, plan in plans]
+        edits += [(plan, list(_in_comments(plan, pattern))) for _, plan in readable]
     for plan, found in edits:
         plan.replacements += [edit for edit in found if not plan.is_removed(edit.start, edit.end)]
 
 
 def _readable_plans(remover: DependentRemover, paths: Iterable[str]) -> Iterator[tuple[str, FilePlan]]:
-    """The plans of those files that are sources, stay, and are UTF-8."""
+    """The plans of those files that stay, can be read, and are UTF-8."""
     codebase = remover.codebase
     for path in sorted(paths):
-        if codebase.is_test(path) or codebase.is_vendored(path) or codebase.modules[path].has_error:
+        if codebase.is_vendored(path) or codebase.modules[path].has_error:
             continue
         plan = remover.plan(path)
         if not plan.deleted and utf8_text(plan.source) is not None:

@@ -34,6 +34,8 @@ _SET_NAME = re.compile(rb"""(?:(?<!get)(?<!has)attr|object)\(\s*([\w.]+)\s*,\s*[
 """A name that is set, or replaced, in an object: ``setattr(cli, "json", …)``, ``patch.object(cli, "json")``."""
 
 
+MIN_DISTINCTIVE = 6
+"""Length from which on a name of one word is one that other projects' objects seldom have."""
 _PLAIN_BASES = frozenset(
     {
         "object", "TestCase", "IsolatedAsyncioTestCase", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "ABC",
@@ -164,10 +166,11 @@ class UseIndex:
                 yield path, ref
 
     def is_distinctive(self, name: str) -> bool:
-        """Whether a name of several words is that of one method alone, and of no attribute of common objects."""
+        """Whether a name is that of one method alone, and of no attribute of common objects."""
         symbols = self.codebase.symbols().values()
         methods = [s for s in symbols if s.name.partition("#")[0] == name and not self.codebase.is_test(s.path)]
-        if "_" not in name.strip("_") or name in _COMMON or len({s.qualname.partition("#")[0] for s in methods}) != 1:
+        is_short = "_" not in name.strip("_") and len(name) < MIN_DISTINCTIVE
+        if is_short or name in _COMMON or len({s.qualname.partition("#")[0] for s in methods}) != 1:
             return False
         return not any(ref.is_assigned for _, ref in self.attributes_named(name))
 

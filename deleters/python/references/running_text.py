@@ -15,7 +15,7 @@ _SPECIAL = re.compile(
 )
 """Lines that belong to no running text."""
 _STRUCTURED = re.compile(
-    r"\s*(?:[\w*`, ]{1,60}:\s|</?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?\S {2,}\S)"
+    r"\s*(?:[\w*`, ]{1,60}:\s|<(?!https?:)/?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?\S {2,}\S)"
 )
 """Lines that are a named value, markup, an address, or a row of a table, whatever sentences are in them."""
 MIN_WIDTH = 50
@@ -35,6 +35,8 @@ _REFERRING = re.compile(
 """The beginning of a sentence that is about what another one says."""
 _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
+_BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?=[^\s\-=~|>])")
+"""The mark of an item of a list, whose text stands behind it and, further in, below."""
 _RELATED = re.compile(r"\s*(?:See Also|See also|Related)\s*:?$")
 """The head of a list of related names."""
 
@@ -43,6 +45,7 @@ class _Kind(Enum):
     RELATED = "related"
     EXAMPLE = "example"
     ITEM = "item"
+    BULLET = "bullet"
     SINGLE = "single"
     TEXT = "text"
 
@@ -68,6 +71,8 @@ def _kind(first: str, item: re.Pattern[str]) -> _Kind:
         return _Kind.EXAMPLE
     if item.match(first):
         return _Kind.ITEM
+    if _BULLET.match(first):
+        return _Kind.BULLET
     return _Kind.TEXT if first.strip() and not _SPECIAL.match(first) else _Kind.SINGLE
 
 
@@ -79,6 +84,8 @@ def _joins(kind: _Kind, block: list[str], line: str, item: re.Pattern[str], numb
         return not _EXAMPLE.match(line)
     if kind is _Kind.ITEM:
         return indent_of(line) > indent_of(block[0])
+    if kind is _Kind.BULLET:
+        return indent_of(line) > indent_of(block[0]) and not _SPECIAL.match(line) and not item.match(line)
     if kind is _Kind.SINGLE or _SPECIAL.match(line) or item.match(line):
         return False
     return indent_of(line) == indent_of(block[-1]) or number == 1  # the first line stands behind the quotes
@@ -88,6 +95,10 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     """What is left of a block."""
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
+    if bullet := _BULLET.match(block[0]):
+        own = bullet[0]
+        text = shortened([" " * len(own) + block[0][len(own) :], *block[1:]], pattern)
+        return [own + text[0][len(own) :], *text[1:]] if text else []
     if not _RELATED.match(block[0]):
         return shortened(block, pattern)
     head = 2 if len(block) > 1 and not block[1].strip().strip("-=~") else 1

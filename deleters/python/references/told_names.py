@@ -1,0 +1,65 @@
+"""Uses of removed code by its name alone, which no reference tells: fixtures as parameters, names in messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
+from excise.deleters.python.references.remaining_words import paths_of_words
+from excise.extractors.python.analysis.grammar import descendants, parse_tree
+from excise.types import Symbol
+
+
+def is_fixture(symbol: Symbol) -> bool:
+    """Whether pytest gives what a function returns to the functions that have a parameter of its name."""
+    return any("fixture" in decorator for decorator in symbol.decorators)
+
+
+def requesting(remover: DependentRemover, fixture: Symbol) -> Iterator[Symbol]:
+    """The fixtures, and the tests, that stay and have a parameter of a removed fixture's name."""
+    name = fixture.name.partition("#")[0]
+    parameter = re.compile(rf"[(,]\s*{re.escape(name)}\s*[,:)=]")
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        for symbol in remover.codebase.modules[path].symbols:
+            if symbol.name == name and is_fixture(symbol) and not _is_removed(remover, symbol):
+                return  # another one of the same name
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        for symbol in remover.codebase.modules[path].symbols:
+            is_test = symbol.name.startswith("test") and remover.codebase.is_test(path)
+            is_asking = symbol.is_callable and (is_test or is_fixture(symbol)) and parameter.search(symbol.signature)
+            if is_asking and not _is_removed(remover, symbol):
+                yield symbol
+
+
+def texts_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The texts in sources that stay, docstrings aside, with a removed name behind those of its module or class."""
+    dotted = f"{remover.codebase.names.name_of(removed.path)}.{without_numbers(removed.qualname)}"
+    if not removed.qualname or "." not in dotted:
+        return
+    owner, name = dotted.split(".")[-2:]
+    pattern = re.compile(rf"(?<![\w])(?:\w+\.)*{re.escape(dotted)}(?!\w)|(?<![\w.]){re.escape(owner)}\.{name}(?!\w)")
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        module = remover.codebase.modules[path]
+        is_left_alone = remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path)
+        if is_left_alone or module.has_error or f"{owner}.{name}".encode() not in module.source:
+            continue
+        for node in descendants(parse_tree(module.source).root_node):
+            if node.type != "string" or _is_statement(node) or remover.is_removed(path, node.start_byte, node.end_byte):
+                continue
+            text = (node.text or b"").decode(errors="replace")
+            if pattern.search(text):
+                yield text
+
+
+def _is_statement(text: Node) -> bool:
+    parent = text.parent
+    while parent is not None and parent.type == "concatenated_string":
+        parent = parent.parent
+    return parent is not None and parent.type == "expression_statement"
+
+
+def _is_removed(remover: DependentRemover, symbol: Symbol) -> bool:
+    return remover.is_removed(symbol.path, symbol.start, symbol.end)
