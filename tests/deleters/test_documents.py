@@ -150,7 +150,14 @@ OTHER = GONE + "def other():\n    return 1\n"
         ("# pkg\n\nSee gone_by().\n", "# pkg\n"),
         ("A.\n\nUse `a`, `gone_by()`, `b`, and `c`.", "A.\n\nUse `a`, `b`, and `c`."),
         ("Use ``a``, :func:`b` or ``gone_by``.\n\nA.\n\n", "Use ``a`` or :func:`b`.\n\nA.\n\n"),
-        ("A.\n\nUse `a` or `gone_by`.\n", "A.\n"),
+        ("A.\n\nUse `a` or `gone_by`.\n", "A.\n\nUse `a`.\n"),
+        ("A.\n\nUse both `gone_by` and `a` for it.\n", "A.\n\nUse `a` for it.\n"),
+        ("A.\n\n`a` and `gone_by` do it. It is so between `a` and `gone_by`.\n", "A.\n"),
+        ("A.\n\nThat `a` or `gone_by` are fast.\n", "A.\n"),
+        ("A:\n\n- The `gone_by` function is fast.\n- `a` is, too. Not\n  so gone_by().\n", "A:\n\n- `a` is, too.\n"),
+        ("1. Call gone_by(). Then\n   call it.\n\n2. End.\n", "1. Then call it.\n\n2. End.\n"),
+        ("A.\n\n.. seealso::\n\n   * :func:`gone_by`\n   * :func:`a`\n", "A.\n\n.. seealso::\n\n   * :func:`a`\n"),
+        ("A.  See gone_by().  So do\nit so::\n\n    other()\n", "A. So do it so::\n\n    other()\n"),
         ("A.\n\nUse `a`, `b` or `gone_by`, as gone_by says.\n", "A.\n"),
         ("A.\n\nCall gone_by(). It is fast. Others are, too.\n", "A.\n\nOthers are, too.\n"),
         ("A.\n\nCall it. Or gone_by(). It is fast.\n", "A.\n\nCall it. It is fast.\n"),
@@ -228,7 +235,7 @@ def test_what_is_gone_from_documents_is_in_the_statement() -> None:
 
 
 def test_documents_keep_more_text_than_a_statement_can_show() -> None:
-    text = "One.\n\n" + "See gone_by() for more than that.\n\n" * 200
+    text = "One.\n\n" + "See gone_by() for more than that.\n\n" * 400
     assert left_of(text, path="README.rst") == text
 
 

@@ -17,12 +17,14 @@ from typing import NamedTuple
 from excise.deleters.python.references.gone_names import GoneNames, item_pattern
 from excise.deleters.python.references.running_text import block_without, blocks, indent_of, without_introduction
 
-MAX_REMOVED = 4000
+MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
 MAX_PARTS = 10
 """Number of parts of a dotted name that are looked at."""
 _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
 _CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|doctest)::\s*(?P<language>[\w+-]*)\s*$")
+_DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
+"""A directive whose content stands below it."""
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
 
@@ -131,7 +133,8 @@ def _chunks(lines: Sequence[str]) -> Iterator[_Chunk]:
         chunk = _chunk_at(lines, number)
         yield chunk
         number = chunk.end
-        if chunk.kind is _Kind.PROSE and lines[number - 1].rstrip().endswith("::"):
+        last = lines[number - 1]
+        if chunk.kind is _Kind.PROSE and last.rstrip().endswith("::") and not _DIRECTIVE.match(last):
             first = _first_text(lines, number)
             indent = indent_of(lines[number - 1])
             if number < first < len(lines) and indent_of(lines[first]) > indent:
@@ -314,9 +317,11 @@ class _Lost:
         return []
 
     def only_prepares(self, node: ast.stmt) -> bool:
-        """Whether a statement that stays imports names, or gives some to what only lost statements use."""
+        """Whether a statement that stays imports names, or makes what only lost statements use."""
         if isinstance(node, ast.Import | ast.ImportFrom):
             return True
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return node.name in self.needed
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         return isinstance(node, ast.Assign | ast.AnnAssign) and names <= self.needed
 

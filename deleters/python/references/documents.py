@@ -23,6 +23,7 @@ from excise.deleters.python.references.gone_names import gone_names
 from excise.deleters.python.references.running_text import indent_of
 from excise.deleters.statement.project_docs import is_document
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind, name_in_file, path_of
 
 MAX_PROSE = 400
@@ -156,7 +157,19 @@ def _dotted_names(remover: DependentRemover, gone: Iterable[Symbol], aliases: Co
                 found.add(f"{module}.{inner.qualname}" if inner.qualname else module)
         if symbol.kind is SymbolKind.MODULE:
             found.add(module)
+        if symbol.kind is SymbolKind.METHOD:
+            found.update(f"{klass}.{symbol.name}" for klass in _inheriting(remover, symbol))
     return frozenset(found) | _offered_names(remover, found)
+
+
+def _inheriting(remover: DependentRemover, method: Symbol) -> Iterator[str]:
+    """The dotted names of the classes that had a method from another one."""
+    resolver, holder = remover.uses.resolver, Entity(method.path, method.qualname.rpartition(".")[0])
+    for path in remover.codebase.modules:
+        for qualname in resolver.scope(path).bases:
+            klass = Entity(path, qualname)
+            if klass != holder and resolver.attribute(klass, method.name) == Entity(method.path, method.qualname):
+                yield f"{remover.codebase.names.name_of(path)}.{qualname}"
 
 
 def _offered_names(remover: DependentRemover, gone: Collection[str]) -> frozenset[str]:

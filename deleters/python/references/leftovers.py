@@ -52,6 +52,18 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
         if not remover.codebase.is_test(symbol.path):
             for what in (*_named_elsewhere(remover, symbol), *_bound_again(remover, symbol)):
                 yield Leftover(symbol.path, what, symbol.symbol_id)
+    yield from _used_by_scripts(remover, removed)
+
+
+def _used_by_scripts(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Leftover]:
+    """Uses in scripts, which are not changed: examples, benchmarks, files for type checkers."""
+    by_name = {(symbol.path, without_numbers(symbol.qualname)): symbol.symbol_id for symbol in removed}
+    for lost in sorted(remover.lost):
+        whole = remover.imported_from(lost)
+        used = (*remover.uses.references_to(lost), *remover.uses.later_references_to(lost))
+        paths = {path for path, _ in (*used, *remover.uses.importers_of(lost)) if path not in {SETUP, lost.path}}
+        for path in sorted(filter(remover.is_script, paths)):
+            yield Leftover(path, f"the script uses {lost.qualname or lost.path}", by_name.get(whole, ""))
 
 
 def _named_elsewhere(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:

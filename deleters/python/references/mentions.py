@@ -19,7 +19,13 @@ from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, utf8_text, without_examples
 from excise.deleters.python.references.gone_names import item_pattern
 from excise.deleters.python.references.remaining_words import paths_of_words
-from excise.deleters.python.references.running_text import block_without, blocks, indent_of, shortened
+from excise.deleters.python.references.running_text import (
+    block_without,
+    blocks,
+    indent_of,
+    shortened,
+    with_shorter_lists,
+)
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node
 
 _DIRECTIVE = re.compile(
@@ -165,6 +171,8 @@ def _without_mentions(lines: list[str], pattern: re.Pattern[str], item: re.Patte
             literal = None
         is_kept = number == 0 or is_last or literal is not None
         left = block if is_kept else block_without(block, pattern, item)
+        if number == 0 and literal is None:
+            left = with_shorter_lists(block, pattern)
         if literal is None and block[-1].rstrip().endswith("::"):
             literal = indent_of(block[0]) if number else indent_of(next((b[0] for b in parts[1:] if b[0].strip()), ""))
         if not left:  # of the blank lines around it, those above stay

@@ -15,7 +15,7 @@ _SPECIAL = re.compile(
 )
 """Lines that belong to no running text."""
 _STRUCTURED = re.compile(
-    r"\s*(?:[\w*`, ]{1,60}:\s|<(?!https?:)/?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?\S {2,}\S)"
+    r"\s*(?:[\w*`, ]{1,60}:\s|<(?!https?:)/?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?[^\s.!?:] {2,}\S)"
 )
 """Lines that are a named value, markup, an address, or a row of a table, whatever sentences are in them."""
 MIN_WIDTH = 50
@@ -26,6 +26,12 @@ _ENDED = re.compile(r"[.!?][\"'`)*]*$")
 _ITEM = r"(?::[\w:+-]{1,30}:)?(?:``[^`\n]{1,100}``|`[^`\n]{1,100}`)"
 _LIST = re.compile(rf"{_ITEM}(?:, {_ITEM}){{1,30}}(?P<comma>,?) (?P<word>and|or) {_ITEM}")
 """Three or more names in a sentence."""
+_PAIR = re.compile(
+    rf"(?:(?i:both|either) )?(?P<first>{_ITEM}) (?:and|or) (?P<second>{_ITEM})(?! (?:are|were|have|do|both)\b)"
+)
+"""Two names in a sentence that is about one of them as well as about both."""
+_ABOUT_BOTH = re.compile(r"(?:^|, |\bbetween )$")
+"""What stands before two names of a sentence that is about both: they begin it, or are a part of a list."""
 MIN_ITEMS = 2
 """Number of names of a list that must stay, for the sentence to stay."""
 _REFERRING = re.compile(
@@ -33,6 +39,8 @@ _REFERRING = re.compile(
     r"(?! (?:package|project|library|module|document|page|section|guide|tutorial|release|version))"
 )
 """The beginning of a sentence that is about what another one says."""
+_ANNOUNCING = re.compile(r"(?!\s*(?:\.\.\s|[-*+•]\s)).*\w[`*)\"']*::$")
+"""The last line of running text that announces a literal block."""
 _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?=[^\s\-=~|>])")
@@ -86,7 +94,8 @@ def _joins(kind: _Kind, block: list[str], line: str, item: re.Pattern[str], numb
         return indent_of(line) > indent_of(block[0])
     if kind is _Kind.BULLET:
         return indent_of(line) > indent_of(block[0]) and not _SPECIAL.match(line) and not item.match(line)
-    if kind is _Kind.SINGLE or _SPECIAL.match(line) or item.match(line):
+    is_special = bool(_SPECIAL.match(line)) and not _ANNOUNCING.match(line)
+    if kind is _Kind.SINGLE or is_special or item.match(line):
         return False
     return indent_of(line) == indent_of(block[-1]) or number == 1  # the first line stands behind the quotes
 
@@ -126,6 +135,15 @@ def shortened(lines: Sequence[str], pattern: re.Pattern[str], prefix: str | None
         elif left:
             found += _filled(left, group, max(map(len, lines)) + len(prefix or ""), prefix)
     return found
+
+
+def with_shorter_lists(lines: Sequence[str], pattern: re.Pattern[str]) -> list[str]:
+    """Running text without the names that are gone in its lists; all of it as it is if another mention is left."""
+    if not lines or any(line.startswith("  ") for line in _relative(lines[1:])):
+        return list(lines)
+    sentences = SENTENCE_END.split(" ".join(line.strip() for line in lines))
+    left = [_without_items(each, pattern) if pattern.search(each) else each for each in sentences]
+    return _filled(left, lines, max(map(len, lines))) if all(left) and left != sentences else list(lines)
 
 
 def without_introduction(lines: list[str]) -> list[str]:
@@ -170,7 +188,10 @@ def _sentences_left(lines: Sequence[str], pattern: re.Pattern[str], *, is_alone:
     text = " ".join(line.strip() for line in lines)
     sentences = SENTENCE_END.split(text)
     gone = [each for each in sentences if pattern.search(each)]
-    if not gone or any(_SPECIAL.match(line) or line.startswith("  ") for line in _relative(lines)):
+    if not gone or any(line.startswith("  ") for line in _relative(lines)):
+        return None
+    announces = bool(_ANNOUNCING.match(lines[-1])) and sentences[-1] not in gone
+    if any(map(_SPECIAL.match, lines[:-1] if announces else lines)):
         return None
     if any(map(_STRUCTURED.match, lines)):
         return None
@@ -188,7 +209,7 @@ def _sentences_left(lines: Sequence[str], pattern: re.Pattern[str], *, is_alone:
 
 
 def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
-    """A sentence without the names of a list that are gone, if at least two others stay in it; else empty."""
+    """A sentence without the names that are gone of a list or a pair, if others stay in that; else empty."""
 
     def shortened_list(found: re.Match[str]) -> str:
         items = re.findall(_ITEM, found[0])
@@ -199,7 +220,12 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
         comma = "," if found["comma"] and len(left) > MIN_ITEMS else ""
         return f"{', '.join(first)}{comma} {found['word']} {last}"
 
-    changed = _LIST.sub(shortened_list, sentence)
+    def shortened_pair(found: re.Match[str]) -> str:
+        left = [each for each in (found["first"], found["second"]) if not pattern.search(each)]
+        is_about_both = bool(_ABOUT_BOTH.search(found.string[: found.start()])) or "respectively" in found.string
+        return left[0] if len(left) == 1 and not is_about_both else found[0]
+
+    changed = _PAIR.sub(shortened_pair, _LIST.sub(shortened_list, sentence))
     return "" if pattern.search(changed) else changed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
@@ -28,6 +28,7 @@ def stub_files_without(remover: DependentRemover) -> dict[str, tuple[bytes, byte
         if plan.module.has_error:
             continue
         lost = {*_declared(remover, plan), *_imported(remover, plan)}
+        lost |= set(_other_names(plan, lost))
         if not plan.is_changed or _is_needed(plan, lost):
             continue
         _drop_exports(plan, lost)
@@ -68,6 +69,16 @@ def _imported(remover: DependentRemover, plan: FilePlan) -> Iterator[str]:
         if is_lost or (submodule is not None and LostBinding(submodule, "") in remover.lost):
             plan.remove_clause(record)
             yield record.bound
+
+
+def _other_names(plan: FilePlan, lost: Collection[str]) -> Iterator[str]:
+    """Remove the assignments that give other names to what is lost, ``Old = New``; yield these names."""
+    for binding in plan.module.bindings:
+        text = plan.source[binding.start : binding.end].decode(errors="replace")
+        value = text.partition("=")[2].strip()
+        if not binding.klass and value in lost and not plan.is_removed(binding.start, binding.end):
+            plan.remove_span(binding.start, binding.end)
+            yield binding.name
 
 
 def _is_needed(plan: FilePlan, lost: set[str]) -> bool:
