@@ -60,3 +60,14 @@ def test_declarations_go_with_imports_that_only_they_used() -> None:
 def test_other_files_stay(stub: str) -> None:
     files = {**SOURCES, "pkg/core.pyi": stub}
     assert after(files, delete(files, "pkg/core.py::gone")).get("pkg/core.pyi", stub) == stub
+
+
+def test_other_names_of_what_is_gone_go() -> None:
+    stub = "class Gone:\n    def f(self): ...\n\nclass Kept: ...\n\nOldGone = Gone\nOldKept = Kept\n"
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/core.py": "class Gone:\n    def f(self):\n        return 1\n\n\nclass Kept:\n    x = 1\n",
+        "pkg/core.pyi": stub,
+    }
+    left = after(files, delete(files, "pkg/core.py::Gone"))["pkg/core.pyi"]
+    assert left == "class Kept: ...\n\nOldKept = Kept\n"

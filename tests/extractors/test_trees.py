@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from excise.errors import SourceError
+from excise.extractors.fetch.leftovers import clean_export
 from excise.extractors.fetch.trees import EMPTY_TREE, git_tree_hash, import_commit, list_files, pack, unpack
 
 
@@ -85,3 +86,25 @@ def test_a_damaged_archive_is_refused(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "1.tar.xz").write_bytes((tmp_path / "1.tar.xz").read_bytes()[:-20])
     with pytest.raises(SourceError):
         unpack(tmp_path / "1.tar.xz", tmp_path / "back")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ("Name: kit\nVersion: 1\n\n# Kit\n\nCall it.\n", "Name: kit\nVersion: 1\n"),
+        ("Name: kit\r\nVersion: 1\r\n\r\nText\r\n", "Name: kit\r\nVersion: 1\r\n"),
+        (
+            "Name: kit\nDescription: Kit\n        \n        Call it.\n        \nLicense: MIT\n",
+            "Name: kit\nLicense: MIT\n",
+        ),
+        ("Name: kit\nLicense: MIT\n        or so\n", "Name: kit\nLicense: MIT\n        or so\n"),
+    ],
+)
+def test_metadata_of_a_release_lose_the_copy_of_its_readme(tmp_path: Path, metadata: str, expected: str) -> None:
+    for path in ("PKG-INFO", "kit.egg-info/PKG-INFO", "src/kit.egg-info/PKG-INFO"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(metadata.encode())
+    (tmp_path / "README").write_bytes(b"# Kit\n")
+    clean_export(tmp_path)
+    assert {file.read_bytes() for file in tmp_path.rglob("PKG-INFO")} == {expected.encode()}
+    assert (tmp_path / "README").read_bytes() == b"# Kit\n"

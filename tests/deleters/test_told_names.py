@@ -1,0 +1,143 @@
+"""Removed code that others know by its name alone: fixtures, texts, scripts, and names that something else has, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+from .planned_deletions import delete_symbol
+from .test_remove_details import after, delete
+
+FIXTURE = "import pytest\n\n\n@pytest.fixture{of}\ndef gone():\n    yield 1\n\n\n"
+
+
+def left(files: dict[str, str], symbol: str = "pkg/m.py::gone") -> tuple[str, ...]:
+    files = {"pkg/__init__.py": "", "test_m.py": "def test_m():\n    assert 1\n", **files}
+    return tuple(
+        text for _, text in delete_symbol(PythonCodebase.from_texts(files), symbol, ("test_m.py::test_m",)).uses_left
+    )
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("@pytest.fixture\ndef user(gone):\n    return 2\n", ("user asks for the fixture gone",)),
+        ("@pytest.fixture()\ndef user(tmp_path, gone=None):\n    return 2\n", ("user asks for the fixture gone",)),
+        ("@pytest.fixture\ndef user(begone):\n    return 2\n", ()),
+        ("def user(gone):\n    return 2\n", ()),
+    ],
+)
+def test_a_fixture_that_another_one_asks_for_stays(rest: str, expected: tuple[str, ...]) -> None:
+    assert left({"pkg/m.py": FIXTURE.format(of="") + rest}) == expected
+
+
+def test_tests_that_ask_for_a_removed_fixture_are_hidden() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": FIXTURE.format(of="") + "def other():\n    return 1\n",
+        "test_m.py": "def test_m():\n    assert 1\n",
+        "tests/conftest.py": "from pkg.m import gone, other\n",
+        "tests/test_n.py": "def test_n(gone):\n    assert gone\n\n\ndef test_o():\n    assert 1\n",
+    }
+    result = after(files, delete(files, "pkg/m.py::gone"))
+    assert result["tests/test_n.py"] == "def test_o():\n    assert 1\n"
+    files["tests/conftest.py"] += f"\n\n{FIXTURE.format(of='()')}"
+    assert "test_n" in after(files, delete(files, "pkg/m.py::gone"))["tests/test_n.py"], "another one has its name"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        ('warn("use pkg.m.gone instead")', True),
+        ('warn("use " "m.gone() instead")', True),
+        ('warn("use pkg.m.gone_by instead")', False),
+        ('warn("use pkg.n.gone instead")', False),
+        ('warn("it is gone")', False),
+    ],
+)
+def test_texts_that_name_what_is_gone(text: str, *, is_left: bool) -> None:
+    source = f"def gone(x):\n    return x\n\n\ndef old():\n    {text}\n    return 1\n"
+    assert bool(left({"pkg/m.py": source})) is is_left
+
+
+def test_a_method_that_an_assignment_makes_otherwise_stays() -> None:
+    source = (
+        "from typing import TYPE_CHECKING\n\n\nclass Box:\n    if TYPE_CHECKING:\n\n"
+        "        def gone(self):\n            return 1\n\n    else:\n        gone = make()\n\n    rest = 1\n"
+    )
+    assert left({"pkg/m.py": source}, "pkg/m.py::Box.gone") == ("an assignment binds Box.gone, too",)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("from pkg.m import gone\n\ngone(1)\n", ("the script uses gone",)),
+        ("import pkg.m\n\n\ndef main():\n    pkg.m.gone(1)\n", ("the script uses gone",)),
+        ("from pkg.m import other\n\nother(1)\n", ()),
+    ],
+)
+def test_what_scripts_use_stays(script: str, expected: tuple[str, ...]) -> None:
+    source = "def gone(x):\n    return x\n\n\ndef other(x):\n    return 1\n"
+    assert tuple(dict.fromkeys(left({"pkg/m.py": source, "examples/run.py": script}))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A. See `Box.open`. B.\n", "A. B.\n"),
+        ("A. See :meth:`~pkg.m.Box.open`. B.\n", "A. B.\n"),
+        ("A. See `open`. B.\n", "A. See `open`. B.\n"),
+        ("A. See `File.open`. B.\n", "A. See `File.open`. B.\n"),
+        ("A. See `Other.open`. B.\n", "A. See `Other.open`. B.\n"),
+        ("A. See `Box.find`. B.\n", "A. See `Box.find`. B.\n"),
+    ],
+)
+def test_a_name_that_something_else_has_is_gone_behind_its_owner(text: str, expected: str) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": (
+            "class Base:\n    def find(self):\n        return 0\n\n\n"
+            "class Box(Base):\n    def open(self):\n        return 1\n\n    def find(self):\n        return 2\n\n"
+            "    def shut(self):\n        return 1\n\n\nclass File:\n    def open(self):\n        return 2\n"
+        ),
+        "docs/use.md": text,
+    }
+    for symbol in ("Box.open", "Box.find") if "find" in text else ("Box.open",):
+        assert after(files, delete(files, f"pkg/m.py::{symbol}"))["docs/use.md"] == expected
+
+
+def test_modules_of_python_have_names_of_their_own() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": "import re\n\n\ndef findall(x):\n    return x\n\n\ndef other():\n    return re.findall('a', 'b')\n",
+        "docs/use.md": "A. See `findall()`. B.\n",
+    }
+    assert after(files, delete(files, "pkg/m.py::findall"))["docs/use.md"] == "A. B.\n"
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_gone"), [("Box", True), ("pkg.m.Box", True), ("Small", True), ("Other", False), ("Own", False)]
+)
+def test_members_below_the_directive_of_a_class(owner: str, *, is_gone: bool) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": (
+            "class Box:\n    def open(self):\n        return 1\n\n    def shut(self):\n        return 1\n\n\n"
+            "class Small(Box):\n    x = 1\n\n\nclass Other:\n    def open(self):\n        return 2\n\n\n"
+            "class Own(Box):\n    def open(self):\n        return 3\n"
+        ),
+        "docs/api.rst": f".. autoclass:: {owner}\n\n   .. automethod:: shut\n\n   .. automethod:: open\n\nMore.\n",
+    }
+    left = after(files, delete(files, "pkg/m.py::Box.open"))["docs/api.rst"]
+    assert ("open" not in left) is is_gone
+    assert "automethod:: shut" in left
+
+
+def test_comments_of_tests_that_stay_do_not_name_it() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": "def gone_by(x):\n    return x\n\n\ndef other():\n    return 1\n",
+        "test_n.py": "def test_n():\n    # print(gone_by(1))\n    assert 1\n",
+    }
+    assert after(files, delete(files, "pkg/m.py::gone_by"))["test_n.py"] == "def test_n():\n    assert 1\n"
