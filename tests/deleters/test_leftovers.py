@@ -338,3 +338,68 @@ def test_imports_with_other_names_are_followed(files: dict[str, str], expected: 
     codebase = PythonCodebase.from_texts({"m.py": REGISTERED, "test_m.py": "import m\n", **files})
     found = delete_symbol(codebase, "m.py::gone", ("test_m.py::test_m",)).uses_left
     assert found == tuple(("m.py", f"nothing would {what} any more") for what in expected)
+
+
+HOLDER = """\
+class Box:
+    def __init__(self, size):
+        self._seen = 0
+        self._given = size
+        self.size = size
+
+    def gone(self):
+        return {gone}
+
+    def keep(self):
+        {keep}
+        return self.size
+
+
+def use():
+    return Box(1).gone()
+"""
+
+
+@pytest.mark.parametrize(
+    ("gone", "keep", "expected"),
+    [
+        ("self._given", "x = 1", "nothing would read the attribute _given any more"),
+        ("self._given", "self._given = 3", "nothing would read the attribute _given any more"),
+        ("self._given", "x = self._given", ""),
+        ("self._given", "self._given.append(1)", ""),
+        ("self.size", "self._given = self._given + 1", ""),
+        ("self._seen", "self._seen += 1", "nothing would read the attribute _seen any more"),
+    ],
+)
+def test_attributes_that_only_removed_code_reads(gone: str, keep: str, expected: str) -> None:
+    found = [text for text in left(HOLDER.format(gone=gone, keep=keep), "Box.gone") if "attribute" in text]
+    assert found == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("", "nothing would change the attribute _made any more"),
+        ("    def more(self):\n        self._made = Box()\n", ""),
+        ("    @property\n    def _made(self):\n        return 1\n", ""),
+        ("    _made = None\n", ""),
+        ("    def more(self):\n        setattr(self, '_made', 1)\n", ""),
+    ],
+)
+def test_attributes_that_only_removed_code_sets(rest: str, expected: str) -> None:
+    source = (
+        "class Box:\n    def gone(self):\n        self._made = Box()\n        return self\n\n"
+        f"    def look(self):\n        return self._made\n\n{rest}\n\ndef use():\n    return Box().gone()\n"
+    )
+    found = [text for text in left(source, "Box.gone") if "attribute" in text]
+    assert found == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize("kind", ["ContextVar", "contextvars.ContextVar", "RunVar"])
+def test_variables_of_a_context_that_nothing_sets(kind: str) -> None:
+    source = (
+        f"CURRENT = {kind}('current', default=None)\n\n\ndef gone(x):\n    CURRENT.set(x)\n    return x\n\n\n"
+        "def look():\n    return CURRENT.get()\n"
+    )
+    assert left(source, "gone") == ("nothing would fill CURRENT any more",)
+    assert left(f"{source}\n\ndef other():\n    CURRENT.set(2)\n", "gone") == ()

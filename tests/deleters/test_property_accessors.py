@@ -10,7 +10,8 @@ from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, FeatureKind
 
-GETTER = "class Box:\n    @property\n    def width(self):\n        return self._w\n"
+INIT = "class Box:\n    def __init__(self, w):\n        self._w = w\n"
+GETTER = f"{INIT}\n    @property\n    def width(self):\n        return self._w\n"
 SETTER = (
     "\n    @width.setter\n    def width(self, value):\n"
     "        if value < 0:\n            raise ValueError\n        self._w = value\n"
@@ -33,7 +34,7 @@ def delete(source: str, *symbols: str, deleter: str = "remove") -> tuple[Deletio
     [
         ("Box.width#2", GETTER + DELETER + AREA),
         ("Box.width#3", GETTER + SETTER + AREA),
-        ("Box.width", "class Box:" + AREA.removeprefix("\n").join(["\n", ""])),
+        ("Box.width", INIT + AREA),
     ],
 )
 def test_accessors_go_alone_and_with_their_property(symbol: str, left: str) -> None:

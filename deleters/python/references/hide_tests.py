@@ -8,11 +8,13 @@ from typing import NamedTuple
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.told_names import is_fixture, requesting
 from excise.deleters.python.references.unused_code import drop_unused_imports
 from excise.deleters.python.references.unused_test_code import drop_unused_helpers, support_files
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
 
 
@@ -61,7 +63,7 @@ class TestHider:
         for lost in self.remover.lost:
             if self.codebase.is_test(lost.path):
                 continue
-            for path, ref in self.uses.later_references_to(lost):
+            for path, ref in (*self.uses.later_references_to(lost), *self._distinctive_uses(lost)):
                 symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
                 if symbol is not None and not self._is_removed(symbol.symbol_id):
                     found.update(map(_id_of, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
@@ -70,6 +72,11 @@ class TestHider:
                 asking = (each for each in requesting(self.remover, fixture) if self.codebase.is_test(each.path))
                 found.update(map(_id_of, filter(_is_test_function, asking)))
         return found
+
+    def _distinctive_uses(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
+        """Attributes of unknown objects with the name of a lost method, if nothing else has the name."""
+        found = list(self.uses.possible_references_to(lost))
+        return iter(found if found and self.uses.is_distinctive(lost.name) else ())
 
     def _left_behind(self, helper: Symbol) -> list[Symbol]:
         """The test functions that stay and call a helper, if at least as many that do are hidden."""

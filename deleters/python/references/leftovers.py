@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from excise.deleters.python.edits.empty_bodies import is_abstract
 from excise.deleters.python.references.annotated_uses import annotated_uses
+from excise.deleters.python.references.attribute_values import constant_attributes, unread_attributes
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.entry_points import SETUP
 from excise.deleters.python.references.name_positions import is_keyword_table
 from excise.deleters.python.references.told_names import is_fixture, requesting, texts_naming
-from excise.deleters.python.references.unfilled_containers import CONSTANTS, unfilled_containers, unset_flags
+from excise.deleters.python.references.unfilled_containers import unfilled_containers, unset_flags
 from excise.deleters.python.references.unread_names import unread_names
 from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
-from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
 
 MAX_TEXT = 100
@@ -41,7 +41,11 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
     yield from _emptied_tables(remover)
     methods = [s for s in removed if s.kind is SymbolKind.METHOD and _stays_around(remover, s)]
     yield from _inherited_instead(remover, methods)
-    yield from _constant_attributes(remover, methods)
+    for symbol in methods:
+        for name in constant_attributes(remover, symbol):
+            yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
+        for name in unread_attributes(remover, symbol):
+            yield Leftover(symbol.path, f"nothing would read the attribute {name} any more", symbol.symbol_id)
     yield from _without_content(remover, removed, methods)
     for path, text in unread_names(remover):
         yield Leftover(path, text, "")
@@ -166,32 +170,3 @@ def _left_to_subclasses(remover: DependentRemover, inherited: Entity) -> str:
     source = remover.codebase.modules[method.path].source
     raises = source.startswith(b"raise NotImplementedError", method.code_start)
     return f"{method.qualname}, which raises NotImplementedError" if raises else ""
-
-
-def _constant_attributes(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
-    """Removed methods that alone gave attributes other values than one constant, while code that stays reads these."""
-    for symbol in methods:
-        references = remover.codebase.modules[symbol.path].references
-        inside = (ref for ref in references if ref.is_assigned and symbol.start <= ref.start < symbol.end)
-        names = {ref.chain.removeprefix("<self>.") for ref in inside if ref.chain.startswith("<self>.")}
-        for name in sorted(names):
-            left = [
-                (path, ref)
-                for path, ref in remover.uses.attributes_named(name)
-                if not remover.codebase.is_test(path) and not remover.is_removed(path, ref.start, ref.end)
-            ]
-            values = {_constant(remover, path, ref) for path, ref in left if ref.is_assigned}
-            if len(values) == 1 and None not in values and not all(ref.is_assigned for _, ref in left):
-                yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
-
-
-def _constant(remover: DependentRemover, path: str, ref: Reference) -> bytes | None:
-    """The constant that an assignment gives an attribute; ``None`` for any other value."""
-    if remover.codebase.modules[path].has_error:
-        return None
-    node = remover.plan(path).node_at(ref.start, ref.end)
-    while node.parent is not None and node.parent.start_byte == node.start_byte and node.type != "assignment":
-        node = node.parent
-    value = node.child_by_field_name("right") if node.type == "assignment" else None
-    is_empty = value is not None and value.type in {"dictionary", "list"} and not value.named_children
-    return value.text if value is not None and (value.type in CONSTANTS or is_empty) else None

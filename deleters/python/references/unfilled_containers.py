@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,8 +15,12 @@ from excise.extractors.python.analysis.grammar import descendants, text_of
 from excise.extractors.python.analysis.parsed_file import SELF, Reference
 from excise.types import Symbol
 
-_FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "setdefault", "update"})
-_READING = frozenset({"clear", "copy", "count", "discard", "get", "index", "items", "keys", "pop", "remove", "values"})
+_FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "set", "setdefault", "update"})
+_READING = frozenset(
+    {"clear", "copy", "count", "discard", "get", "index", "items", "keys", "pop", "remove", "reset", "values"}
+)
+_VARIABLE = re.compile(r"(?:\w+\.)*(?:ContextVar|RunVar|TreeVar)\(")
+"""A call that makes a variable of a context, which ``set`` gives a value."""
 _READERS = frozenset(
     {"all", "any", "bool", "dict", "enumerate", "iter", "len", "list", "reversed", "set", "sorted", "tuple"}
 )
@@ -163,7 +168,7 @@ def _is_only_read(remover: DependentRemover, uses: list[_Use]) -> bool:
     """Whether a container begins empty, is looked into by sources, and never filled."""
     given = [value for use in uses if (value := _given_value(use.node)) is not None]
     rest = [use for use in uses if _given_value(use.node) is None]
-    is_empty = bool(given) and all(text_of(value) in _EMPTY for value in given)
+    is_empty = bool(given) and all(text_of(v) in _EMPTY or _VARIABLE.match(text_of(v)) for v in given)
     is_looked_into = any(not remover.codebase.is_test(use.path) for use in rest)
     return is_empty and is_looked_into and all(map(_reads, rest))
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
+from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.attribute_values import is_only_set
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.documents import is_documented
-from excise.deleters.python.references.remaining_words import RemainingWords, paths_of_words, words_in
+from excise.deleters.python.references.remaining_words import RemainingWords, count_words, paths_of_words, words_in
 from excise.deleters.python.references.unused_code import is_constant, statement_of_module
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -37,8 +39,7 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
     for symbol in _definitions(remover, names):
         by_name[symbol.name].append(symbol)
     for name, symbols in by_name.items():
-        texts = (remover.codebase.modules[s.path].source[s.start : s.end] for s in symbols)
-        is_used = words.is_used(name, sum(words_in(text).count(name) for text in texts))
+        is_used = words.is_used(name, sum(count_words(_text_left(remover, s)).get(name, 0) for s in symbols))
         if not is_used and (_is_private(name) or _is_internal(remover, symbols)):
             is_tested = any(map(remover.codebase.is_test, paths_of_words(remover.codebase)[name]))
             (remover.removed.symbols if is_tested else remover.removed.helpers).extend(symbols)
@@ -53,6 +54,18 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
             name = f"{binding.klass}.{binding.name}" if binding.klass else binding.name
             remover.removed.aliases.append((f"{path}::{name}", text))
     return [found for plan in _kept_sources(remover) for found in _drop_attributes(remover, plan, words, names)]
+
+
+def _text_left(remover: DependentRemover, symbol: Symbol) -> bytes:
+    """The text of a definition that stays, without what is removed from it."""
+    source, plan = remover.codebase.modules[symbol.path].source, remover.plans.get(symbol.path)
+    edits = plan.edits() if plan is not None and plan.is_changed else ()
+    inside = (
+        Edit(edit.start - symbol.start, edit.end - symbol.start, edit.replacement)
+        for edit in edits
+        if symbol.start <= edit.start and edit.end <= symbol.end
+    )
+    return apply_edits(source[symbol.start : symbol.end], inside)
 
 
 def _definitions(remover: DependentRemover, names: frozenset[str]) -> Iterator[Symbol]:
@@ -171,7 +184,7 @@ def _kept_sources(remover: DependentRemover) -> Iterator[FilePlan]:
 def _drop_attributes(
     remover: DependentRemover, plan: FilePlan, words: RemainingWords, names: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
-    """Remove ``self._name = data`` where no code that stays has the name; only beside other statements."""
+    """Remove ``self._name = data`` where no code that stays reads it; only beside other statements."""
     for symbol in plan.module.symbols:
         if symbol.kind is not SymbolKind.METHOD or plan.is_removed(symbol.start, symbol.end):
             continue
@@ -184,7 +197,7 @@ def _drop_attributes(
             continue
         parameters = {each.text for each in descendants(field(node, "parameters")) if each.type == "identifier"}
         body = field(node, "body").named_children
-        found = [each for each in body if _is_dead(plan, each, words, names, parameters)]
+        found = [each for each in body if _is_dead(remover, plan, each, words, names, parameters)]
         for statement in found if len(found) + 1 < len(body) else ():
             plan.remove_statement(statement)
             text = plan.source[statement.start_byte : statement.end_byte].decode(errors="replace")
@@ -192,7 +205,12 @@ def _drop_attributes(
 
 
 def _is_dead(
-    plan: FilePlan, statement: Node, words: RemainingWords, names: frozenset[str], parameters: set[bytes | None]
+    remover: DependentRemover,
+    plan: FilePlan,
+    statement: Node,
+    words: RemainingWords,
+    names: frozenset[str],
+    parameters: set[bytes | None],
 ) -> bool:
     """Whether a statement gives an object an attribute that only removed code used."""
     inner = statement.named_children[0] if statement.type == "expression_statement" else statement
@@ -203,4 +221,5 @@ def _is_dead(
     if not _is_private(name) or name not in names or plan.is_removed(statement.start_byte, statement.end_byte):
         return False
     uses_parameter = any(each.type == "identifier" and each.text in parameters for each in descendants(right))
-    return not words.is_used(name) and not uses_parameter and is_constant(inner, target="attribute")
+    is_unread = not words.is_used(name) or is_only_set(remover, name)
+    return is_unread and not uses_parameter and is_constant(inner, target="attribute")

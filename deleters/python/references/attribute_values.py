@@ -1,0 +1,83 @@
+"""Attributes of objects to which removed code alone gave values, or which it alone read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.unfilled_containers import CONSTANTS
+from excise.extractors.python.analysis.parsed_file import SELF, Reference
+from excise.types import Symbol
+
+
+def constant_attributes(remover: DependentRemover, method: Symbol) -> Iterator[str]:
+    """The attributes that a removed method alone gave other values than one constant, while code that stays reads
+    them; also such that it alone gave any."""
+    for name in sorted(_own_attributes(remover, method, is_assigned=True)):
+        left = list(_uses_left(remover, name, exact=True, of_tests=False))
+        values = {_constant(remover, path, ref) for path, ref in left if ref.is_assigned}
+        is_read = not all(ref.is_assigned for _, ref in left)
+        is_unknown = (
+            not values and any(ref.chain == f"{SELF}.{name}" for _, ref in left) and not _is_bound(remover, name)
+        )
+        if is_read and ((len(values) == 1 and None not in values) or is_unknown):
+            yield name
+
+
+def unread_attributes(remover: DependentRemover, method: Symbol) -> Iterator[str]:
+    """The private attributes that a removed method read, and that code which stays only sets."""
+    for name in sorted(_own_attributes(remover, method, is_assigned=False)):
+        if name.startswith("_") and not name.endswith("_") and is_only_set(remover, name):
+            yield name
+
+
+def is_only_set(remover: DependentRemover, name: str) -> bool:
+    """Whether code that stays, tests included, gives an attribute values, and does nothing else with it."""
+    left = list(_uses_left(remover, name, exact=False, of_tests=True))
+    return bool(left) and all(ref.is_assigned and ref.chain.rpartition(".")[2] == name for _, ref in left)
+
+
+def _own_attributes(remover: DependentRemover, method: Symbol, *, is_assigned: bool) -> set[str]:
+    """The attributes of ``self`` that a method sets, or those that it reads."""
+    found: set[str] = set()
+    for ref in remover.codebase.modules[method.path].references:
+        parts = ref.chain.split(".")
+        is_inside = method.start <= ref.start < method.end and parts[0] == SELF and len(parts) > 1
+        if is_inside and (ref.is_assigned and len(parts) == 2) is is_assigned:
+            found.add(parts[1])
+    return found
+
+
+def _uses_left(remover: DependentRemover, name: str, *, exact: bool, of_tests: bool) -> Iterator[tuple[str, Reference]]:
+    """The uses of attributes of a name that stay; with ``exact`` only those of which no attribute is used."""
+    uses = remover.uses.attributes_named(name) if exact else remover.uses.attributes_with(name)
+    for path, ref in uses:
+        is_chosen = of_tests or not remover.codebase.is_test(path)
+        if is_chosen and not remover.is_removed(path, ref.start, ref.end):
+            yield path, ref
+
+
+def _is_bound(remover: DependentRemover, name: str) -> bool:
+    """Whether a class that stays has a method, or a value, of the name, or a text may name it."""
+    for path, module in remover.codebase.modules.items():
+        if name.encode() not in module.source:
+            continue
+        places = [(s.start, s.end) for s in module.symbols if s.name.partition("#")[0] == name]
+        places += [(b.start, b.end) for b in module.bindings if b.name == name]
+        if any(not remover.is_removed(path, *place) for place in places):
+            return True
+        if any(quote + name.encode() + quote in module.source for quote in (b"'", b'"')):
+            return True
+    return False
+
+
+def _constant(remover: DependentRemover, path: str, ref: Reference) -> bytes | None:
+    """The constant that an assignment gives an attribute; ``None`` for any other value."""
+    if remover.codebase.modules[path].has_error:
+        return None
+    node = remover.plan(path).node_at(ref.start, ref.end)
+    while node.parent is not None and node.parent.start_byte == node.start_byte and node.type != "assignment":
+        node = node.parent
+    value = node.child_by_field_name("right") if node.type == "assignment" else None
+    is_empty = value is not None and value.type in {"dictionary", "list"} and not value.named_children
+    return value.text if value is not None and (value.type in CONSTANTS or is_empty) else None
