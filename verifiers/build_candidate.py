@@ -23,11 +23,11 @@ from excise.types import (
     content_id,
     name_in_file,
 )
-from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
+from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
 from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.leaks.deletion_scan import similar_share, subject_of
-from excise.verifiers.plan_deletion import require_gradable
+from excise.verifiers.plan_deletion import require_gradable, tests_in_need
 
 MIN_DESCRIBED = 0.5
 """Share of the removed functions, by lines, below which a statement needs examples: nobody could know what they do."""
@@ -68,10 +68,8 @@ def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:
     dependent = require_gradable(plan)
     if any(not patch for _, patch in plan.deletion.stub_patches):
         raise Rejected("The code is no more than an empty stand-in for itself.", reason="empty_solution_passes")
+    failing = tests_in_need(plan, dependent)
     deleted_run = plan.run("deleted", ids=dependent)
-    stub_run = plan.run("raise", ids=dependent) if plan.deletion.stub_patches else deleted_run
-    fail_deleted, fail_stubbed = not_passing(deleted_run, dependent), not_passing(stub_run, dependent)
-    failing = [t for t in dependent if t in fail_deleted and t in fail_stubbed]
     if not failing:
         raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted_run)
     gradable = [t for t in failing if plan.is_gradable(t)]

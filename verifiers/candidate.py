@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from excise.errors import ExciseError
 from excise.protocols import EMPTY, TRIVIAL
@@ -86,6 +86,21 @@ class DeletionTrees:
             forked = ids is not None if tree == "shipped" else tree != "base" or number > 0
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
+
+    def take_runs(self, other: DeletionTrees, more: Sequence[str], ids: Sequence[str]) -> None:
+        """Take over what another deletion's runs of the tests ``more`` say of those in ``ids``.
+
+        It must delete the same, and may hide other tests: these are not in the trees of such runs.
+        """
+        mine, its = self.deletion, other.deletion
+        if (mine.source_patch, mine.stub_patches) != (its.source_patch, its.stub_patches):
+            return
+        wanted = set(ids)
+        for tree in ("deleted", *EMPTY, TRIVIAL):
+            run = other.runs.get(_run_key(tree, more))
+            if run is not None:
+                results = tuple(result for result in run.results if result.test_id in wanted)
+                self.runs[_run_key(tree, ids)] = replace(run, results=results)
 
     def behaviour(self, tests: tuple[str, ...], *, is_replayed: bool = False) -> RecordedBehaviour:
         """What the tests call of the removed code, recorded once; ``is_replayed``: with the answers of the original."""

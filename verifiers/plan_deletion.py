@@ -1,13 +1,14 @@
 """Planning a deletion: hide more tests or delete less code until every visible test passes.
 
-Coverage predicts which tests need the feature. Running the shipped tree shows what it missed: tests that fail join the
-hidden ones (they need the feature in a way that no executed line shows). If they become too many, the deletion is
-shrunk by delta debugging to its largest part that breaks no visible test.
+Coverage predicts which tests need the feature: those that execute it. Tests among them that pass without it stay in
+sight. Running the shipped tree shows what coverage missed: tests that fail join the hidden ones (they need the feature
+in a way that no executed line shows). If they become too many, the deletion is shrunk by delta debugging to its largest
+part that breaks no visible test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from excise.deleters.all_deleters import get as get_deleter
@@ -74,6 +75,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         feature = _with_failing_tests(bench, deleter, feature)
     feature, plan = _plan_without_copies(bench, deleter, feature)
     deleter, plan = _plan_that_builds(bench, deleter, feature, plan, check)
+    plan = _hiding_less(plan, deleter)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     check_once = _once(check)  # more hidden tests do not change what it finds
     for _ in range(MAX_WIDENINGS):
@@ -87,6 +89,36 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         plan = _plan(bench, deleter, feature, wider, only=only)
     run, failing = _run_shipped(plan, check_once)
     return _shrink(plan, deleter, feature, failing, run, check) if failing else plan
+
+
+def tests_in_need(plan: PlannedDeletion, tests: Sequence[str]) -> list[str]:
+    """Those of the tests that fail without the code, and with a stub that raises in its place.
+
+    The second condition drops tests that fail only because their file no longer imports.
+    """
+    fail_deleted = not_passing(plan.run("deleted", ids=tests), tests)
+    if not fail_deleted or not plan.deletion.stub_patches:
+        return list(fail_deleted)
+    fail_stubbed = not_passing(plan.run("raise", ids=tests), tests)
+    return [test for test in fail_deleted if test in fail_stubbed]
+
+
+def _hiding_less(plan: PlannedDeletion, deleter: Deleter) -> PlannedDeletion:
+    """The plan that hides the tests in need of the feature alone; the plan itself if it does, or if no other one can be
+    made."""
+    bench, dependent = plan.bench, plan.dependent_tests
+    if not any(map(plan.is_gradable, dependent)) or any(not patch for _, patch in plan.deletion.stub_patches):
+        return plan  # it will be refused
+    needed = _whole_functions(bench, tests_in_need(plan, dependent)) | (plan.hidden - bench.trusted)
+    if not needed & bench.trusted or needed.issuperset(dependent):
+        return plan
+    feature = plan.deletion.feature
+    try:
+        less = _plan(bench, deleter, feature, needed, only=frozenset(plan.deletion.removed) & set(feature.symbols))
+    except DeletionRefused:
+        return plan
+    less.trees.take_runs(plan.trees, dependent, less.dependent_tests)
+    return less
 
 
 def _once(check: Check) -> Check:

@@ -141,3 +141,22 @@ def test_comments_of_tests_that_stay_do_not_name_it() -> None:
         "test_n.py": "def test_n():\n    # print(gone_by(1))\n    assert 1\n",
     }
     assert after(files, delete(files, "pkg/m.py::gone_by"))["test_n.py"] == "def test_n():\n    assert 1\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("def use(x):\n    return getattr(x, 'open', None)\n", ("getattr(x, 'open' looks for Box.open",)),
+        ("def use(x):\n    if hasattr(x.y, \"open\"):\n        return 1\n",
+         ('hasattr(x.y, "open" looks for Box.open',)),
+        ("def use(x):\n    return getattr(x, 'opens', None)\n", ()),
+        ("class File:\n    def open(self):\n        return 1\n\n\ndef use(x):\n    return getattr(x, 'open')\n", ()),
+        ("class Small(Box):\n    @override\n    def open(self):\n        return 2\n",
+         ("Small.open overrides Box.open",)),
+        ("class Small(Box):\n    def open(self):\n        return 2\n", ()),
+        ("class Small:\n    @override\n    def open(self):\n        return 2\n", ()),
+    ],
+)  # fmt: skip
+def test_methods_that_others_look_up_or_override_stay(rest: str, expected: tuple[str, ...]) -> None:
+    source = f"class Box:\n    def open(self):\n        return 1\n\n    def shut(self):\n        return 2\n\n\n{rest}"
+    assert left({"pkg/m.py": source}, "pkg/m.py::Box.open") == expected

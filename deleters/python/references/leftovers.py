@@ -13,7 +13,7 @@ from excise.deleters.python.references.attribute_values import constant_attribut
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.entry_points import SETUP
 from excise.deleters.python.references.name_positions import is_keyword_table
-from excise.deleters.python.references.told_names import is_fixture, requesting, texts_naming
+from excise.deleters.python.references.told_names import is_fixture, looked_up, overriding, requesting, texts_naming
 from excise.deleters.python.references.unfilled_containers import unfilled_containers, unset_flags
 from excise.deleters.python.references.unread_names import unread_names
 from excise.extractors.python.analysis.grammar import descendants
@@ -54,7 +54,8 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
             yield Leftover(symbol.path, f"{where} uses {symbol.qualname} of an object by its type", symbol.symbol_id)
     for symbol in removed:
         if not remover.codebase.is_test(symbol.path):
-            for what in (*_named_elsewhere(remover, symbol), *_bound_again(remover, symbol)):
+            by_name = _named_elsewhere(remover, symbol, is_method=symbol in methods)
+            for what in (*by_name, *_bound_again(remover, symbol)):
                 yield Leftover(symbol.path, what, symbol.symbol_id)
     yield from _used_by_scripts(remover, removed)
 
@@ -70,13 +71,17 @@ def _used_by_scripts(remover: DependentRemover, removed: Iterable[Symbol]) -> It
             yield Leftover(path, f"the script uses {lost.qualname or lost.path}", by_name.get(whole, ""))
 
 
-def _named_elsewhere(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:
-    """Uses of a removed definition by its name alone."""
+def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bool) -> Iterator[str]:
+    """Uses of a removed definition by its name alone; ``is_method``: of a class that stays."""
     for user in requesting(remover, symbol) if is_fixture(symbol) else ():
         if not remover.codebase.is_test(user.path):
             yield f"{user.qualname} asks for the fixture {symbol.name}"
     for text in texts_naming(remover, symbol):
         yield f"a text names {symbol.qualname}: {text[:MAX_TEXT]}"
+    for call in looked_up(remover, symbol) if is_method else ():
+        yield f"{call} looks for {symbol.qualname}"
+    for method in overriding(remover, symbol) if is_method else ():
+        yield f"{method} overrides {symbol.qualname}"
 
 
 def _bound_again(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:

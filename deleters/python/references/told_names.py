@@ -10,6 +10,7 @@ from tree_sitter import Node
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.grammar import descendants, parse_tree
+from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol
 
 
@@ -52,6 +53,36 @@ def texts_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
             text = (node.text or b"").decode(errors="replace")
             if pattern.search(text):
                 yield text
+
+
+def looked_up(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The calls in sources that stay which look up the name of a removed method, if nothing else has the name."""
+    name = without_numbers(removed.qualname).rpartition(".")[2]
+    call = re.compile(rf"""\b(?:get|has|del)attr\([^,()\n]{{1,80}},\s*["']{re.escape(name)}["']""".encode())
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        module = remover.codebase.modules[path]
+        if any(s.name == name and not _is_removed(remover, s) for s in module.symbols):
+            return
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        module = remover.codebase.modules[path]
+        if remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path):
+            continue
+        for found in call.finditer(module.source):
+            if not remover.is_removed(path, *found.span()):
+                yield found[0].decode(errors="replace")
+
+
+def overriding(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The methods that stay and say that they override one, which is a removed method."""
+    resolver, method = remover.uses.resolver, Entity(removed.path, without_numbers(removed.qualname))
+    for path in paths_of_words(remover.codebase).get(removed.name.partition("#")[0], ()):
+        for symbol in remover.codebase.modules[path].symbols:
+            says_so = any(each.rpartition(".")[2] == "override" for each in symbol.decorators)
+            if symbol.name != method.qualname.rpartition(".")[2] or not says_so or _is_removed(remover, symbol):
+                continue
+            bases = resolver.bases(Entity(path, symbol.qualname.rpartition(".")[0]))
+            if any(resolver.attribute(base, symbol.name) == method for base in bases):
+                yield symbol.qualname
 
 
 def _is_statement(text: Node) -> bool:
