@@ -192,6 +192,15 @@ def test_a_parametrised_test_is_hidden_whole(bench: Workbench) -> None:
     }
 
 
+@pytest.mark.parametrize("deleter", ["remove", "stub"])
+def test_tests_that_execute_code_and_pass_without_it_stay_in_sight(bench: Workbench, deleter: str) -> None:
+    other = "tests/test_tables.py::test_marks"
+    task = accepted(prove(bench, feature(bench, WALK, tests=(*WALK_TESTS, other)), deleter))
+    assert task.fail_to_pass == WALK_TESTS
+    assert set(task.hidden) == set(WALK_TESTS)
+    assert other in task.pass_to_pass
+
+
 def test_code_that_breaks_everything_else_is_not_deleted(bench: Workbench) -> None:
     both = feature(bench, WALK, "src/shapes/round.py::Circle.area")
     task = accepted(prove(bench, both, "remove"))
