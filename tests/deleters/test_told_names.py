@@ -160,3 +160,14 @@ def test_comments_of_tests_that_stay_do_not_name_it() -> None:
 def test_methods_that_others_look_up_or_override_stay(rest: str, expected: tuple[str, ...]) -> None:
     source = f"class Box:\n    def open(self):\n        return 1\n\n    def shut(self):\n        return 2\n\n\n{rest}"
     assert left({"pkg/m.py": source}, "pkg/m.py::Box.open") == expected
+
+
+@pytest.mark.parametrize("name", ['f"write_{kind}"', "f'write_{kind.lower()}'", '"write_" + kind', "'write_%s' % kind"])
+@pytest.mark.parametrize(("table", "is_found"), [('["rst", "md"]', True), ('["html", "md"]', False)])
+def test_a_method_that_a_table_leads_to_stays(name: str, table: str, *, is_found: bool) -> None:
+    source = (
+        f"KINDS = {table}\n\n\nclass Writer:\n    def write(self, kind):\n        return getattr(self, {name})()\n\n"
+        "    def write_md(self):\n        return 1\n\n    def write_rst(self):\n        return 2\n"
+    )
+    expected = ("Writer.write_rst is looked for by rst",) if is_found else ()
+    assert left({"pkg/m.py": source}, "pkg/m.py::Writer.write_rst") == expected

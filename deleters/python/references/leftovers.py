@@ -13,7 +13,14 @@ from excise.deleters.python.references.attribute_values import constant_attribut
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.entry_points import SETUP
 from excise.deleters.python.references.name_positions import is_keyword_table
-from excise.deleters.python.references.told_names import is_fixture, looked_up, overriding, requesting, texts_naming
+from excise.deleters.python.references.told_names import (
+    dispatched,
+    is_fixture,
+    looked_up,
+    overriding,
+    requesting,
+    texts_naming,
+)
 from excise.deleters.python.references.unfilled_containers import unfilled_containers, unset_flags
 from excise.deleters.python.references.unread_names import unread_names
 from excise.extractors.python.analysis.grammar import descendants
@@ -80,6 +87,8 @@ def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bo
         yield f"a text names {symbol.qualname}: {text[:MAX_TEXT]}"
     for call in looked_up(remover, symbol) if is_method else ():
         yield f"{call} looks for {symbol.qualname}"
+    for word in dispatched(remover, symbol) if is_method else ():
+        yield f"{symbol.qualname} is looked for by {word}"
     for method in overriding(remover, symbol) if is_method else ():
         yield f"{method} overrides {symbol.qualname}"
 

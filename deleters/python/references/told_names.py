@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 from tree_sitter import Node
 
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.remaining_words import paths_of_words
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import descendants, parse_tree
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol
+
+_BUILT = re.compile(
+    r"""\bgetattr\(\s*\w+(?:\.\w+){0,3}\s*,\s*f?(?P<quote>["'])(?P<text>[^"'\n]{2,60})(?P=quote)\s*(?P<more>[%+,)])"""
+)
+"""A call that looks for an attribute whose name is put together."""
+_PLACE = re.compile(r"%s|\{[^{}]*\}")
+"""Where a part of a name stands in a text."""
 
 
 def is_fixture(symbol: Symbol) -> bool:
@@ -70,6 +79,38 @@ def looked_up(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
         for found in call.finditer(module.source):
             if not remover.is_removed(path, *found.span()):
                 yield found[0].decode(errors="replace")
+
+
+def dispatched(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The words in sources that stay from which the name of a removed method is built to find it: ``"rst"`` in a table,
+    for ``getattr(self, f"write_{kind}")``."""
+    codebase, name = remover.codebase, without_numbers(removed.qualname).rpartition(".")[2]
+    found = (built.fullmatch(name) for built in _built_names(codebase))
+    for part in sorted({match[1] for match in found if match}):
+        word = re.compile(rf"""(["']){re.escape(part)}\1""".encode())
+        for path in paths_of_words(codebase).get(part, ()):
+            places = word.finditer(codebase.modules[path].source) if not codebase.is_test(path) else ()
+            if any(not remover.is_removed(path, *place.span()) for place in places):
+                yield part
+                break
+
+
+_INDICES: WeakKeyDictionary[PythonCodebase, list[re.Pattern[str]]] = WeakKeyDictionary()
+
+
+def _built_names(codebase: PythonCodebase) -> list[re.Pattern[str]]:
+    """The names of attributes that sources put together of a text and one word, which is the group."""
+    if codebase not in _INDICES:
+        found: set[str] = set()
+        for path, module in codebase.modules.items():
+            if b"getattr(" not in module.source or codebase.is_test(path):
+                continue
+            for built in _BUILT.finditer(module.source.decode(errors="replace")):
+                text = built["text"] + ("{}" if built["more"] == "+" else "")
+                pieces = [re.escape(piece) for piece in _PLACE.split(text)]
+                found.update([r"(\w+)".join(pieces)] if len(pieces) == 2 and any(pieces) else ())
+        _INDICES[codebase] = [re.compile(each) for each in sorted(found)]
+    return _INDICES[codebase]
 
 
 def overriding(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
