@@ -150,6 +150,12 @@ OTHER = GONE + "def other():\n    return 1\n"
         ("# pkg\n\nSee gone_by().\n", "# pkg\n"),
         ("A.\n\nUse `a`, `gone_by()`, `b`, and `c`.", "A.\n\nUse `a`, `b`, and `c`."),
         ("Use ``a``, :func:`b` or ``gone_by``.\n\nA.\n\n", "Use ``a`` or :func:`b`.\n\nA.\n\n"),
+        ("```python\nbox = gone_by(1)\n```\n\nThen:\n\n```python\nbox.open()\n```\n\nA.\n", "A.\n"),
+        (
+            "```python\nbox = gone_by(1)\n```\n\n```python\nbox = other()\nbox.open()\n```\n",
+            "```python\nbox = other()\nbox.open()\n```\n",
+        ),
+        ("```python\ndef f(x):\n    return x\n\ngone_by(f)\n```\n\nA.\n", "A.\n"),
         ("A.\n\nUse `a` or `gone_by`.\n", "A.\n\nUse `a`.\n"),
         ("A.\n\nUse both `gone_by` and `a` for it.\n", "A.\n\nUse `a` for it.\n"),
         ("A.\n\n`a` and `gone_by` do it. It is so between `a` and `gone_by`.\n", "A.\n"),

@@ -63,7 +63,8 @@ def test_other_files_stay(stub: str) -> None:
 
 
 def test_other_names_of_what_is_gone_go() -> None:
-    stub = "class Gone:\n    def f(self): ...\n\nclass Kept: ...\n\nOldGone = Gone\nOldKept = Kept\n"
+    gone = "_T = TypeVar('_T')\n\nclass Gone:\n    def f(self, x: _T) -> _T: ...\n\n"
+    stub = f"{gone}class Kept: ...\n\nOldGone = Gone\nOldKept = Kept\n"
     files = {
         "pkg/__init__.py": "",
         "pkg/core.py": "class Gone:\n    def f(self):\n        return 1\n\n\nclass Kept:\n    x = 1\n",

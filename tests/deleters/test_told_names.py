@@ -171,3 +171,23 @@ def test_a_method_that_a_table_leads_to_stays(name: str, table: str, *, is_found
     )
     expected = ("Writer.write_rst is looked for by rst",) if is_found else ()
     assert left({"pkg/m.py": source}, "pkg/m.py::Writer.write_rst") == expected
+
+
+def test_methods_with_names_of_python_are_no_mentions() -> None:
+    example = '    """One.\n\n    >>> {1}.issubset({2})\n    False\n    """\n'
+    source = (
+        "class Box:\n    def issubset(self, other):\n        return 1\n\n    def shut(self):\n        return 2\n\n\n"
+        f"def other():\n{example}"
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": source}
+    assert example in after(files, delete(files, "pkg/m.py::Box.issubset"))["pkg/m.py"]
+
+
+@pytest.mark.parametrize(("base", "is_left"), [("Base", True), ("object", False)])
+def test_a_value_of_a_class_that_a_base_has_too_stays(base: str, *, is_left: bool) -> None:
+    source = (
+        "def gone(x):\n    return x\n\n\nclass Base:\n    kind = len\n\n\n"
+        f"class Box({base}):\n    kind = gone\n\n    def use(self):\n        return 1\n"
+    )
+    expected = ("Box.kind would be that of a base",) if is_left else ()
+    assert left({"pkg/m.py": source}) == expected

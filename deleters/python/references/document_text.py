@@ -78,7 +78,7 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
     if not (gone.mentioned or gone.dotted or gone.local):
         return list(lines)
-    chunks = list(_chunks(lines))
+    chunks, lost = list(_chunks(lines)), _Lost(gone)
     left: list[list[str]] = []
     emptied: list[int] = []
     for number, chunk in enumerate(chunks):
@@ -86,7 +86,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         if chunk.kind is _Kind.PROSE and gone.mentioned and has_text:
             own = _without_sentences(own, gone.mentioned)
         elif chunk.kind is _Kind.CODE:
-            kept = _without_statements(lines[chunk.code : chunk.stop], gone)
+            kept = _without_statements(lines[chunk.code : chunk.stop], lost)
             if kept:
                 own = [*lines[chunk.start : chunk.code], *kept, *lines[chunk.stop : chunk.end]]
             elif kept is not None:
@@ -205,12 +205,12 @@ class _Statement(NamedTuple):
     end: int
 
 
-def _without_statements(lines: Sequence[str], gone: GoneCode) -> list[str] | None:
+def _without_statements(lines: Sequence[str], lost: _Lost) -> list[str] | None:
     """The lines of an example that do not use what is gone; ``None`` if none does, or it is no code that can be read.
 
     Nothing is left if there is nothing but imports and assignments for what is gone.
     """
-    lost = _Lost(gone)
+    lost.begin()
     kept: list[str] = []
     nodes: list[ast.stmt] = []
     end = 0
@@ -279,7 +279,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 class _Lost:
-    """The names of an example that stand for what is gone, or were made with it."""
+    """The names of the examples of a section that stand for what is gone, or were made with it."""
 
     def __init__(self, gone: GoneCode) -> None:
         self.dotted = gone.dotted
@@ -287,11 +287,16 @@ class _Lost:
         self.members = gone.mentioned.methods
         self.functions = frozenset(gone.mentioned.names) - self.members
         self.roots = {name.partition(".")[0] for name in gone.dotted}
+        self.bound: set[str] = set()
+        """Names that lost statements of this example, or of one above, gave to something."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what is known of the example before, but for the names that its lost statements gave."""
         self.needed: set[str] = set()
         """Names in statements that are gone."""
         self.own: set[str] = set()
         """Names that the example itself gives to something else."""
-        self.bound: set[str] = set()
         self.has_lost = False
         self.changed: set[str] = set()
         """Names of objects of the example of which lost statements call methods."""
@@ -307,6 +312,7 @@ class _Lost:
         used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         if not any(map(self._is_lost, ast.walk(node))):
             self.own |= binds
+            self.bound -= binds
             self.is_coherent |= not self.changed.isdisjoint(used)
             return lines
         self.has_lost = True
@@ -346,8 +352,9 @@ class _Lost:
 
     def _is_lost(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
-            is_gone = node.id in self.names - self.own and isinstance(node.ctx, ast.Load)
-            return is_gone or node.id in self.bound
+            return isinstance(node.ctx, ast.Load) and node.id in (self.names - self.own) | self.bound
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            return node.target.id in self.bound
         if not isinstance(node, ast.Attribute):
             return False
         chain = _chain(node)

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, words_of
+from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
 from excise.extractors.python.analysis.grammar import descendants, parse_tree, text_of
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parser import parse_text
@@ -86,7 +87,9 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
                 name = inner.name.partition("#")[0]
                 names.setdefault(name, set()).add(dotted)
                 methods.update({name} if inner.kind is SymbolKind.METHOD else ())
-    found = {name: dotted for name, dotted in names.items() if len(name) > 2 and not _is_left(remover, name)}
+    of_python = methods & BUILTIN_ATTRIBUTES
+    is_gone = {name: len(name) > 2 and name not in of_python and not _is_left(remover, name) for name in names}
+    found = {name: dotted for name, dotted in names.items() if is_gone[name]}
     dotted_names = frozenset(dotted for each in found.values() for dotted in each)
     others = {_with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
     qualified = others - _owned_names(remover) if others else others

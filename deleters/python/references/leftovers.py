@@ -48,6 +48,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
     yield from _emptied_tables(remover)
     methods = [s for s in removed if s.kind is SymbolKind.METHOD and _stays_around(remover, s)]
     yield from _inherited_instead(remover, methods)
+    yield from _inherited_values(remover)
     for symbol in methods:
         for name in constant_attributes(remover, symbol):
             yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
@@ -149,6 +150,19 @@ def _inherited_instead(remover: DependentRemover, methods: Iterable[Symbol]) -> 
         found = _foreign_method(remover, klass, symbol.name.partition("#")[0])
         if found:
             yield Leftover(symbol.path, f"{symbol.qualname} would be {found}", symbol.symbol_id)
+
+
+def _inherited_values(remover: DependentRemover) -> Iterator[Leftover]:
+    """Values of classes that stay which go with removed code, and for which those of a base would be taken."""
+    symbols, resolver = remover.codebase.symbols(), remover.uses.resolver
+    for path, qualname in sorted(remover.lost):
+        owner, _, name = qualname.rpartition(".")
+        klass = symbols.get(f"{path}::{owner}") if owner and not remover.codebase.is_test(path) else None
+        is_value = klass is not None and (owner, name) in resolver.scope(path).bindings
+        if klass is None or not is_value or remover.is_removed(path, klass.start, klass.end):
+            continue
+        if any(resolver.attribute(base, name) is not None for base in resolver.bases(Entity(path, owner))):
+            yield Leftover(path, f"{qualname} would be that of a base", "")
 
 
 def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:

@@ -32,6 +32,7 @@ def stub_files_without(remover: DependentRemover) -> dict[str, tuple[bytes, byte
         if not plan.is_changed or _is_needed(plan, lost):
             continue
         _drop_exports(plan, lost)
+        _drop_private(plan)
         _drop_imports(plan)
         try:
             found[path] = source, plan.result()
@@ -92,6 +93,18 @@ def _drop_exports(plan: FilePlan, lost: set[str]) -> None:
         node = plan.node_at(entry.start, entry.end)
         if entry.name in lost and node.parent is not None and node.parent.type in {"list", "tuple"}:
             plan.remove_element(node.parent, node)
+
+
+def _drop_private(plan: FilePlan) -> None:
+    """Remove private names, type variables most of all, that only removed declarations used."""
+    words = words_of(plan)
+    for binding in plan.module.bindings:
+        is_private = binding.name.startswith("_") and not binding.name.endswith("_") and not binding.klass
+        if not is_private or binding.name not in words.removed or plan.is_removed(binding.start, binding.end):
+            continue
+        own = plan.source[binding.start : binding.end].count(binding.name.encode())
+        if words.kept.get(binding.name, 0) <= own:
+            plan.remove_span(binding.start, binding.end)
 
 
 def _drop_imports(plan: FilePlan) -> None:

@@ -280,6 +280,6 @@ _MAKERS = frozenset(
     b"range timedelta Decimal Fraction namedtuple TypeVar ParamSpec TypeVarTuple NewType escape zip str "
     b"int float bytes chr ord len items keys values union Struct attrgetter itemgetter methodcaller "
     b"partial MappingProxyType dedent replace count defaultdict OrderedDict deque Counter Lock RLock Event "
-    b"WeakKeyDictionary WeakValueDictionary".split()
+    b"WeakKeyDictionary WeakValueDictionary cast".split()
 )
 """Functions and methods that make data of data, and do nothing else."""
