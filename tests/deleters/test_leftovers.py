@@ -366,7 +366,8 @@ def use():
         ("self._given", "x = 1", "nothing would read the attribute _given any more"),
         ("self._given", "self._given = 3", "nothing would read the attribute _given any more"),
         ("self._given", "x = self._given", ""),
-        ("self._given", "self._given.append(1)", ""),
+        ("self._given", "self._given.append(1)", "nothing would read the attribute _given any more"),
+        ("self._given", "self._given.sort()", ""),
         ("self.size", "self._given = self._given + 1", ""),
         ("self._seen", "self._seen += 1", "nothing would read the attribute _seen any more"),
     ],
@@ -403,3 +404,36 @@ def test_variables_of_a_context_that_nothing_sets(kind: str) -> None:
     )
     assert left(source, "gone") == ("nothing would fill CURRENT any more",)
     assert left(f"{source}\n\ndef other():\n    CURRENT.set(2)\n", "gone") == ()
+
+
+def test_containers_that_are_only_filled() -> None:
+    source = (
+        "class Cache:\n    def __init__(self):\n        self._keys = list()\n        self.size = 0\n\n"
+        "    def put(self, key):\n        self._keys.append(key)\n        self.size += 1\n\n"
+        "    def gone(self):\n        for key in self._keys:\n            print(key)\n\n{rest}"
+        "\ndef use():\n    return Cache().gone()\n"
+    )
+    unread = "nothing would read the attribute _keys any more"
+    assert unread in left(source.format(rest=""), "Cache.gone")
+    for rest in ("return self._keys.append(2)", "self._keys.sort()", "x = self._keys"):
+        more = f"    def more(self):\n        {rest}\n\n"
+        assert unread not in left(source.format(rest=more), "Cache.gone"), rest
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [("return self._kind.to_text(x)", [("pkg/box.py::Box.show", "to_text")]), ("return self.to_text(x)", [])],
+)
+def test_functions_of_a_module_that_an_object_holds(body: str, expected: list[tuple[str, str]]) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/one.py": "def to_text(x):\n    return x\n\n\ndef other(x):\n    return 1\n",
+        "pkg/two.py": "def to_text(x):\n    return x + 1\n",
+        "pkg/box.py": f"class Box:\n    _kind = None\n\n    def show(self, x):\n        {body}\n",
+        "test_m.py": "def test_m():\n    assert 1\n",
+    }
+    deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/one.py::to_text", ("test_m.py::test_m",))
+    assert list(deletion.uses_likely) == expected
+    del files["pkg/two.py"]
+    alone = delete_symbol(PythonCodebase.from_texts(files), "pkg/one.py::to_text", ("test_m.py::test_m",))
+    assert not alone.uses_likely, "it is no interface of several modules"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tree_sitter import Node
+
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.unfilled_containers import CONSTANTS
+from excise.deleters.python.references.unfilled_containers import CONSTANTS, FILLING
 from excise.extractors.python.analysis.parsed_file import SELF, Reference
 from excise.types import Symbol
 
@@ -32,9 +34,23 @@ def unread_attributes(remover: DependentRemover, method: Symbol) -> Iterator[str
 
 
 def is_only_set(remover: DependentRemover, name: str) -> bool:
-    """Whether code that stays, tests included, gives an attribute values, and does nothing else with it."""
+    """Whether code that stays, tests included, gives an attribute values, or fills it, and does no more with it."""
     left = list(_uses_left(remover, name, exact=False, of_tests=True))
-    return bool(left) and all(ref.is_assigned and ref.chain.rpartition(".")[2] == name for _, ref in left)
+    return bool(left) and all(_only_sets(remover, path, ref, name) for path, ref in left)
+
+
+def _only_sets(remover: DependentRemover, path: str, ref: Reference, name: str) -> bool:
+    """Whether a use is an assignment, or a statement such as ``self._seen.append(x)``."""
+    before, _, last = ref.chain.rpartition(".")
+    if ref.is_assigned:
+        return last == name
+    if last not in FILLING or before.rpartition(".")[2] != name or remover.codebase.modules[path].has_error:
+        return False
+    node: Node | None = remover.plan(path).root.descendant_for_byte_range(ref.start, ref.end)
+    while node is not None and node.type in {"identifier", "attribute"}:
+        node = node.parent
+    is_call = node is not None and node.type == "call" and node.parent is not None
+    return is_call and node is not None and node.parent is not None and node.parent.type == "expression_statement"
 
 
 def _own_attributes(remover: DependentRemover, method: Symbol, *, is_assigned: bool) -> set[str]:

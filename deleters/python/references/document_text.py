@@ -95,7 +95,16 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         left.append(own)
     for number in emptied:
         _drop_introduction(chunks, left, number)
-    return list(_without_double_blanks(chunks, left))
+    found = list(_without_double_blanks(chunks, left))
+    return _with_end_of(lines, found) if found != list(lines) and found else found
+
+
+def _with_end_of(lines: Sequence[str], found: list[str]) -> list[str]:
+    """The lines that are left, with as many blank ones at their end as there were before: a heading may follow."""
+    num_blank = next((number for number, line in enumerate(reversed(lines)) if line.strip()), 0)
+    while len(found) > 1 and not found[-1].strip():
+        found.pop()
+    return [*found, *([""] * num_blank if found[-1].strip() else [])]
 
 
 def _without_double_blanks(chunks: Sequence[_Chunk], left: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -157,13 +157,33 @@ class UseIndex:
                 yield path, ref
 
     def possible_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
-        """Attributes inside function bodies that have the name of a lost method, and may be of any object."""
-        if "." not in lost.qualname or lost.name in BUILTIN_ATTRIBUTES or lost.name.startswith("__"):
+        """Attributes inside function bodies that have the name of a lost method, and may be of any object.
+
+        Those with the name of a lost function, which other modules have, too, may be of its module: an object holds one
+        of them.
+        """
+        is_method = "." in lost.qualname
+        if lost.name in BUILTIN_ATTRIBUTES or lost.name.startswith("__") or not (is_method or self._has_twin(lost)):
             return
         for path, ref in self._later_references.get(lost.name, ()):
             head, _, last = ref.chain.rpartition(".")
-            if last == lost.name and not head.startswith("<") and len(self.resolver.prefixes(path, ref)) < 2:
+            is_own = head.startswith("<") and (is_method or "." not in head)
+            if last == lost.name and not is_own and len(self.resolver.prefixes(path, ref)) < 2:
                 yield path, ref
+
+    def _has_twin(self, lost: LostBinding) -> bool:
+        """Whether the sources have a function of the same name in another module."""
+        return any(path != lost.path for path in self._functions.get(lost.qualname, ()))
+
+    @cached_property
+    def _functions(self) -> dict[str, list[str]]:
+        """Name to the paths of the sources that have a function of this name."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for symbol in self.codebase.symbols().values():
+            is_top = symbol.kind is SymbolKind.FUNCTION and "." not in symbol.qualname
+            if is_top and not self.codebase.is_test(symbol.path):
+                found[symbol.qualname].append(symbol.path)
+        return found
 
     def is_distinctive(self, name: str) -> bool:
         """Whether a name is that of one method alone, and of no attribute of common objects."""

@@ -15,7 +15,7 @@ from excise.extractors.python.analysis.grammar import descendants, text_of
 from excise.extractors.python.analysis.parsed_file import SELF, Reference
 from excise.types import Symbol
 
-_FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "set", "setdefault", "update"})
+FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "set", "setdefault", "update"})
 _READING = frozenset(
     {"clear", "copy", "count", "discard", "get", "index", "items", "keys", "pop", "remove", "reset", "values"}
 )
@@ -183,7 +183,7 @@ def _given_value(node: Node) -> Node | None:
 
 def _fills(use: _Use) -> bool:
     if use.method:
-        return use.method in _FILLING
+        return use.method in FILLING
     item = use.node.parent
     if item is None or item.type != "subscript" or item.child_by_field_name("value") != use.node:
         return False
