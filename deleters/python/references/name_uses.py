@@ -168,7 +168,8 @@ class UseIndex:
         for path, ref in self._later_references.get(lost.name, ()):
             head, _, last = ref.chain.rpartition(".")
             is_own = head.startswith("<") and (is_method or "." not in head)
-            if last == lost.name and not is_own and len(self.resolver.prefixes(path, ref)) < 2:
+            num_known = 2 if is_method else head.count(".") + 2
+            if last == lost.name and not is_own and len(self.resolver.prefixes(path, ref)) < num_known:
                 yield path, ref
 
     def _has_twin(self, lost: LostBinding) -> bool:
