@@ -42,7 +42,7 @@ from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import remove_mentions
 from excise.deleters.python.references.named_entries import remove_named_entries
-from excise.deleters.python.references.new_findings import UNUSED_IMPORT, new_findings
+from excise.deleters.python.references.new_findings import UNDEFINED_NAME, UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
@@ -130,7 +130,8 @@ class Removal:
         names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases])
         remove_mentions(self.remover, names)
         documents = documents_without(self.remover, names)
-        changed = {**changed_files(self.remover), **documents, **stub_files_without(self.remover)}
+        stub_files, needing = stub_files_without(self.remover)
+        changed = {**changed_files(self.remover), **documents, **stub_files}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         entry_points: list[tuple[str, str]] = []
         manifests = {p: data for p, data in self.codebase.manifests.items() if not self.codebase.is_test(p)}
@@ -159,6 +160,7 @@ class Removal:
             uses_left=[
                 *self._uses_left_text(),
                 *((each.path, each.text) for each in self.leftovers),
+                *((path, "declarations that stay need what would be gone") for path in needing),
                 *_findings(self.codebase, changed),
             ],
             uses_likely=[(f"{u.path}::{u.ref.owner}", u.lost.name) for u in possible],
@@ -268,10 +270,14 @@ def _is_replaced(plan: FilePlan, ref: Reference) -> bool:
 
 
 def _findings(codebase: PythonCodebase, changed: Changed) -> Iterator[tuple[str, str]]:
-    """(path, text) of what a linter says about changed sources, did not say before, and would not say of a stub."""
+    """(path, text) of what a linter says about changed files, did not say before, and would not say of a stub.
+
+    Of tests that stay, only names that nothing binds count.
+    """
     for path, (before, after) in sorted(changed.items()):
-        if after is None or path not in codebase.modules or codebase.is_test(path):
+        if after is None or path not in codebase.modules:
             continue
+        is_test = codebase.is_test(path)
         for each in new_findings(before, after):
-            if each.scope or each.kind != UNUSED_IMPORT:
+            if each.kind == UNDEFINED_NAME if is_test else each.scope or each.kind != UNUSED_IMPORT:
                 yield path, f"{each.scope or 'the module'} would be left with an {each.kind} {each.name}"

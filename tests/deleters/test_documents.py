@@ -156,6 +156,8 @@ OTHER = GONE + "def other():\n    return 1\n"
             "```python\nbox = other()\nbox.open()\n```\n",
         ),
         ("```python\ndef f(x):\n    return x\n\ngone_by(f)\n```\n\nA.\n", "A.\n"),
+        ("| A | `a <u>`_, |\n|   | `gone_by <u>`_, |\n|   | `b <u>`_ |\n", "| A | `a <u>`_, |\n|   | `b <u>`_ |\n"),
+        ("| A | `gone_by <u>`_, |\n|   | `b <u>`_ |\n", "| A | `gone_by <u>`_, |\n|   | `b <u>`_ |\n"),
         ("A.\n\nUse `a` or `gone_by`.\n", "A.\n\nUse `a`.\n"),
         ("A.\n\nUse both `gone_by` and `a` for it.\n", "A.\n\nUse `a` for it.\n"),
         ("A.\n\n`a` and `gone_by` do it. It is so between `a` and `gone_by`.\n", "A.\n"),
@@ -252,3 +254,16 @@ def test_a_module_that_goes_since_nothing_is_left_has_no_page_and_the_statement_
     assert after(files, deletion).keys() == {"pkg/__init__.py"}
     text = write_statement(PythonCodebase.from_texts(files), deletion, REPO, ()).text
     assert "### `pkg/m.py` (the file is gone as well)" in text
+
+
+def test_links_to_pages_that_are_gone_go_from_lists() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": GONE + "def other():\n    return 1\n",
+        "docs/gone.md": "# Gone\n\n::: pkg.m.gone_by\n",
+        "docs/index.md": "# API\n\n- [Gone](gone.md)\n- [Other](other.md)\n* [G](./gone.md#g)\n- See [it](gone.md).\n",
+        "docs/other.md": "# Other\n",
+    }
+    left = after(files, delete(files, "pkg/m.py::gone_by"))
+    assert "docs/gone.md" not in left
+    assert left["docs/index.md"] == "# API\n\n- [Other](other.md)\n- See [it](gone.md).\n"

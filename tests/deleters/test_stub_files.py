@@ -72,3 +72,13 @@ def test_other_names_of_what_is_gone_go() -> None:
     }
     left = after(files, delete(files, "pkg/core.py::Gone"))["pkg/core.pyi"]
     assert left == "class Kept: ...\n\nOldKept = Kept\n"
+
+
+def test_what_a_declaration_that_stays_needs_is_a_stub() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/core.py": "class Gone:\n    x = 1\n\n\ndef make():\n    return 1\n",
+        "pkg/core.pyi": "class Gone:\n    x: int\n\ndef make() -> Gone: ...\n",
+    }
+    deletion = delete(files, "pkg/core.py::Gone")
+    assert deletion.uses_left == (("pkg/core.pyi", "declarations that stay need what would be gone"),)

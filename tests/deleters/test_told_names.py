@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -191,3 +193,15 @@ def test_a_value_of_a_class_that_a_base_has_too_stays(base: str, *, is_left: boo
     )
     expected = ("Box.kind would be that of a base",) if is_left else ()
     assert left({"pkg/m.py": source}) == expected
+
+
+def test_examples_that_call_a_method_behind_its_class_go() -> None:
+    example = '    """One.\n\n    >>> box = Box.open("a")\n    >>> box.shut()\n    2\n    """\n'
+    source = (
+        "class Box:\n    def open(text):\n        return 1\n\n"
+        f"    def shut(self):\n{textwrap.indent(example, '    ')}        return 2\n\n\n"
+        "class File:\n    def open(self):\n        return 3\n"
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": source}
+    assert ">>>" not in after(files, delete(files, "pkg/m.py::Box.open"))["pkg/m.py"]
+    assert ">>>" in after(files, delete(files, "pkg/m.py::File.open"))["pkg/m.py"]

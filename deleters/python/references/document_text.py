@@ -295,6 +295,7 @@ class _Lost:
         self.names = {*gone.mentioned.names, *gone.local}
         self.members = gone.mentioned.methods
         self.functions = frozenset(gone.mentioned.names) - self.members
+        self.qualified = frozenset(gone.mentioned.qualified)
         self.roots = {name.partition(".")[0] for name in gone.dotted}
         self.bound: set[str] = set()
         """Names that lost statements of this example, or of one above, gave to something."""
@@ -368,7 +369,8 @@ class _Lost:
             return False
         chain = _chain(node)
         is_function = node.attr in self.functions and bool(chain) and chain.partition(".")[0] not in self.own
-        return is_function or node.attr in self.members or chain in self.dotted
+        is_owned = ".".join(chain.split(".")[-2:]) in self.qualified
+        return is_function or is_owned or node.attr in self.members or chain in self.dotted
 
 
 def _chain(node: ast.expr) -> str:

@@ -30,6 +30,8 @@ MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
 _DOCUMENTS = (".rst", ".md", ".txt")
 _CONTENTS = ("mkdocs.yml", "mkdocs.yaml")
+_LINK = r"[ \t]*[-*+][ \t]+\[[^\[\]\n]*\]\((?:\./)?(?:{pages})(?:#[^()\s]*)?\)"
+"""An item of a list that is a link to a page, and nothing else."""
 _REFERENCE = re.compile(
     r"^(?P<indent>[ \t]*)(?:"
     r"\.\.\s+(?:auto|py:)?(?:function|class|method|exception|data|attribute|module|decorator)::|:::)"
@@ -89,6 +91,8 @@ def documents_without(remover: DependentRemover, names: GoneCode) -> dict[str, t
             before = others.read(path)
             known = changed.get(path, (before, before))[1] or b""
             left = _without_entries(path, known, {_entry(path, page) for page in pages})
+            if path.endswith(".md"):
+                left = _without_links(left, {relpath(page, dirname(path) or ".") for page in pages})
             if left != known:
                 changed[path] = (before, left)
     return changed
@@ -307,6 +311,13 @@ def _entry(path: str, page: str) -> str:
     if path.endswith(_CONTENTS):
         return page.partition("/")[2] if "/" in page else page
     return relpath(page, dirname(path) or ".").rpartition(".")[0]
+
+
+def _without_links(text: bytes, pages: Collection[str]) -> bytes:
+    """A document in Markdown without the items of lists that are links to pages."""
+    link = re.compile(_LINK.format(pages="|".join(map(re.escape, sorted(pages)))))
+    lines = text.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    return "".join(line for line in lines if not link.fullmatch(line.rstrip())).encode("utf-8", "surrogateescape")
 
 
 def _without_entries(path: str, text: bytes, entries: Collection[str]) -> bytes:

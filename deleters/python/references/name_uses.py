@@ -173,8 +173,9 @@ class UseIndex:
                 yield path, ref
 
     def _has_twin(self, lost: LostBinding) -> bool:
-        """Whether the sources have a function of the same name in another module."""
-        return any(path != lost.path for path in self._functions.get(lost.qualname, ()))
+        """Whether it is a function of the sources, and another module has one of the same name."""
+        paths = self._functions.get(lost.qualname, ())
+        return lost.path in paths and any(path != lost.path for path in paths)
 
     @cached_property
     def _functions(self) -> dict[str, list[str]]:

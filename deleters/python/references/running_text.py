@@ -45,6 +45,8 @@ _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?=[^\s\-=~|>])")
 """The mark of an item of a list, whose text stands behind it and, further in, below."""
+_ROW = re.compile(r"\s*\|(?:\s*\|)+\s*`[^`|\n]{1,300}`_{0,2},\s*\|\s*$")
+"""A further line of a cell of a table that is a list, one name or link a line; others follow it."""
 _RELATED = re.compile(r"\s*(?:See Also|See also|Related)\s*:?$")
 """The head of a list of related names."""
 
@@ -104,6 +106,8 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     """What is left of a block."""
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
+    if len(block) == 1 and _ROW.match(block[0]):
+        return [] if pattern.search(block[0]) else block
     if bullet := _BULLET.match(block[0]):
         own = bullet[0]
         text = shortened([" " * len(own) + block[0][len(own) :], *block[1:]], pattern)

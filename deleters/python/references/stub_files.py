@@ -14,12 +14,13 @@ from excise.extractors.python.analysis.parsed_file import Import
 from excise.extractors.python.analysis.parser import parse_module
 
 
-def stub_files_without(remover: DependentRemover) -> dict[str, tuple[bytes, bytes | None]]:
+def stub_files_without(remover: DependentRemover) -> tuple[dict[str, tuple[bytes, bytes | None]], list[str]]:
     """Path to (content before, content after) of the stub files that declare, import or export what is lost.
 
-    A file stays as it is if other declarations in it need what is lost.
+    A file stays as it is if other declarations in it need what is lost: the paths of such files come second.
     """
     found: dict[str, tuple[bytes, bytes | None]] = {}
+    needing: list[str] = []
     others = remover.codebase.others
     for path in sorted(others.paths - remover.other_files.keys()):
         if not path.endswith(".pyi") or not (source := others.read(path)):
@@ -29,7 +30,10 @@ def stub_files_without(remover: DependentRemover) -> dict[str, tuple[bytes, byte
             continue
         lost = {*_declared(remover, plan), *_imported(remover, plan)}
         lost |= set(_other_names(plan, lost))
-        if not plan.is_changed or _is_needed(plan, lost):
+        if not plan.is_changed:
+            continue
+        if _is_needed(plan, lost):
+            needing.append(path)
             continue
         _drop_exports(plan, lost)
         _drop_private(plan)
@@ -38,7 +42,7 @@ def stub_files_without(remover: DependentRemover) -> dict[str, tuple[bytes, byte
             found[path] = source, plan.result()
         except DeletionRefused:
             continue
-    return found
+    return found, needing
 
 
 def _declared(remover: DependentRemover, plan: FilePlan) -> Iterator[str]:
