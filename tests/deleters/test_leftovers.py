@@ -437,3 +437,26 @@ def test_functions_of_a_module_that_an_object_holds(body: str, expected: list[tu
     del files["pkg/two.py"]
     alone = delete_symbol(PythonCodebase.from_texts(files), "pkg/one.py::to_text", ("test_m.py::test_m",))
     assert not alone.uses_likely, "it is no interface of several modules"
+
+
+@pytest.mark.parametrize(
+    ("name", "rest", "is_left"),
+    [
+        ("TooFar(ValueError)", "try:\n        go()\n    except TooFar:\n        return 1\n", True),
+        ("TooFar(ValueError)", "raise TooFar\n", False),
+        ("TooFar(ValueError)", "raise TooFar(2)\n", False),
+        ("TooFar(ValueError)", "make(TooFar)\n", False),
+        ("TooFar(ValueError)", "return 1\n\n\nclass VeryFar(TooFar):\n    pass\n", False),
+        ("_TooFar", "return isinstance(x, _TooFar)\n", True),
+        ("_TooFar", "return type(x) is _TooFar\n", True),
+        ("_TooFar", "y: _TooFar | None = x\n    return y\n", True),
+        ("TooFar", "return isinstance(x, TooFar)\n", False),
+    ],
+)
+def test_classes_that_only_removed_code_makes(name: str, rest: str, *, is_left: bool) -> None:
+    plain = name.partition("(")[0]
+    source = (
+        f"class {name}:\n    x = 1\n\n\ndef gone(x):\n    raise {plain}(x)\n\n\ndef keep(x):\n    {rest}"
+        "\n\nclass Other:\n    x = 1\n"
+    )
+    assert (f"nothing would make {plain} any more" in left(source, "gone")) is is_left

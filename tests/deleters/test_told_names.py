@@ -205,3 +205,16 @@ def test_examples_that_call_a_method_behind_its_class_go() -> None:
     files = {"pkg/__init__.py": "", "pkg/m.py": source}
     assert ">>>" not in after(files, delete(files, "pkg/m.py::Box.open"))["pkg/m.py"]
     assert ">>>" in after(files, delete(files, "pkg/m.py::File.open"))["pkg/m.py"]
+
+
+def test_a_role_in_a_docstring_of_the_class_names_its_own_member() -> None:
+    text = '"""One.\n\n        As :meth:`open` does. More.\n        """'
+    source = (
+        "class Box:\n    def open(self):\n        return 1\n\n"
+        f"    def shut(self):\n        {text}\n        return 2\n\n\n"
+        f"class File:\n    def open(self):\n        {text}\n        return 3\n"
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": source}
+    result = after(files, delete(files, "pkg/m.py::Box.open"))["pkg/m.py"]
+    assert result.count(":meth:`open`") == 1, "the one of the other class"
+    assert '"""One.\n\n        More.\n        """' in result

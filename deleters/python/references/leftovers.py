@@ -22,6 +22,7 @@ from excise.deleters.python.references.told_names import (
     texts_naming,
 )
 from excise.deleters.python.references.unfilled_containers import unfilled_containers, unset_flags
+from excise.deleters.python.references.unmade_classes import unmade_classes
 from excise.deleters.python.references.unread_names import unread_names
 from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -62,6 +63,8 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
             yield Leftover(symbol.path, f"{where} uses {symbol.qualname} of an object by its type", symbol.symbol_id)
     for symbol in removed:
         if not remover.codebase.is_test(symbol.path):
+            for name in unmade_classes(remover, symbol):
+                yield Leftover(symbol.path, f"nothing would make {name} any more", symbol.symbol_id)
             by_name = _named_elsewhere(remover, symbol, is_method=symbol in methods)
             for what in (*by_name, *_bound_again(remover, symbol)):
                 yield Leftover(symbol.path, what, symbol.symbol_id)

@@ -26,7 +26,7 @@ from excise.deleters.python.references.running_text import (
     shortened,
     with_shorter_lists,
 )
-from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node
+from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, field, text_of
 
 _DIRECTIVE = re.compile(
     r"#\s*(fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|nosec|!|-\*-)\b|#!|#:"
@@ -50,9 +50,15 @@ def remove_mentions(remover: DependentRemover, code: GoneCode) -> None:
     named = {path for word in words for path in known.get(word, ())}
     readable = list(_readable_plans(remover, named.union(local, _with_examples(remover, code, known))))
     plans = [(path, plan) for path, plan in readable if not remover.codebase.is_test(path)]
-    edits = [(plan, _in_docstrings(plan, pattern, replace(code, local=frozenset(local[path])))) for path, plan in plans]
+    name_of = remover.codebase.names.name_of
+    owners = {path: _members_by_class(name_of(path), code) for path, _ in plans}
+    edits = [
+        (plan, _in_docstrings(plan, pattern, replace(code, local=frozenset(local[path])), owners[path]))
+        for path, plan in plans
+    ]
     if sum(edit.end - edit.start - len(edit.replacement) for _, found in edits for edit in found) > MAX_REMOVED:
-        edits = [(plan, _in_docstrings(plan, pattern, GoneCode(gone, gone.dotted))) for _, plan in plans]
+        own = GoneCode(gone, gone.dotted)
+        edits = [(plan, _in_docstrings(plan, pattern, own, owners[path])) for path, plan in plans]
     if pattern is not None:
         edits += [(plan, list(_in_comments(plan, pattern))) for _, plan in readable]
     for plan, found in edits:
@@ -120,8 +126,39 @@ def _comment_blocks(plan: FilePlan) -> Iterator[list[Node]]:
         yield block
 
 
-def _in_docstrings(plan: FilePlan, pattern: re.Pattern[str] | None, code: GoneCode) -> list[Edit]:
-    """Edits of the docstrings outside removed code."""
+def _members_by_class(module: str, code: GoneCode) -> dict[str, list[str]]:
+    """Name of a class of a module to the names of its members that are gone."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for dotted in sorted(code.dotted):
+        owner, _, name = dotted.rpartition(".")
+        if owner.startswith(f"{module}."):
+            found[owner.removeprefix(f"{module}.")].append(name)
+    return dict(found)
+
+
+def _class_around(node: Node) -> str:
+    """The dotted name of the innermost class that a node is, or is in; empty if there is none."""
+    names: list[str] = []
+    current: Node | None = node
+    while current is not None:
+        if current.type == "class_definition":
+            names.append(text_of(field(current, "name")))
+        current = current.parent
+    return ".".join(reversed(names))
+
+
+def _with_members(pattern: re.Pattern[str] | None, members: Collection[str]) -> re.Pattern[str] | None:
+    """A pattern that also finds roles with the plain names of members, as docstrings of their class have them."""
+    if not members:
+        return pattern
+    role = rf":(?:py:)?(?:meth|attr|func|obj):`[~.!]?(?:{'|'.join(map(re.escape, members))})(?:\(\))?`"
+    return re.compile(f"{pattern.pattern}|{role}" if pattern is not None else role)
+
+
+def _in_docstrings(
+    plan: FilePlan, pattern: re.Pattern[str] | None, code: GoneCode, members: Mapping[str, Collection[str]]
+) -> list[Edit]:
+    """Edits of the docstrings outside removed code; ``members`` are those of the file's classes that are gone."""
     item = item_pattern(code.mentioned.names)
     words = {*code.mentioned.names, *code.local, *(name.rpartition(".")[2] for name in code.dotted)}
     used = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b".encode())
@@ -136,8 +173,9 @@ def _in_docstrings(plan: FilePlan, pattern: re.Pattern[str] | None, code: GoneCo
             continue
         before = plan.source[statement.start_byte : statement.end_byte].decode().replace("\r\n", "\n").split("\n")
         after = _without_examples(before, code)
-        if pattern is not None and pattern.search("\n".join(after)):
-            after = _without_mentions(after, pattern, item) or after
+        own = _with_members(pattern, members.get(_class_around(node), ())) if members else pattern
+        if own is not None and own.search("\n".join(after)):
+            after = _without_mentions(after, own, item) or after
         if after != before:
             edits.append(Edit(statement.start_byte, statement.end_byte, newline.join(after).encode()))
     return edits
