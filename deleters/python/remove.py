@@ -42,6 +42,7 @@ from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import remove_mentions
 from excise.deleters.python.references.named_entries import remove_named_entries
+from excise.deleters.python.references.named_paths import without_paths
 from excise.deleters.python.references.new_findings import UNDEFINED_NAME, UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.stub_files import stub_files_without
@@ -139,6 +140,8 @@ class Removal:
             before = manifests[path]
             changed[path] = (before, after)
             entry_points += [(path, line) for line in entry_lines(before, after)]
+        deleted = [path for path, (_, after) in changed.items() if after is None and not self.codebase.is_test(path)]
+        changed |= without_paths(self.codebase, changed, deleted)
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
