@@ -1,4 +1,4 @@
-"""Paths of files that are gone, in the configuration of tools and builds, which lists files to leave out or to check."""
+"""Paths of files that are gone, in lists of the configuration of tools and builds."""
 
 from __future__ import annotations
 
