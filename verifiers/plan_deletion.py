@@ -75,7 +75,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         feature = _with_failing_tests(bench, deleter, feature)
     feature, plan = _plan_without_copies(bench, deleter, feature)
     deleter, plan = _plan_that_builds(bench, deleter, feature, plan, check)
-    plan = _hiding_less(plan, deleter)
+    plan = _hiding_less(plan, deleter, check)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     check_once = _once(check)  # more hidden tests do not change what it finds
     for _ in range(MAX_WIDENINGS):
@@ -103,9 +103,9 @@ def tests_in_need(plan: PlannedDeletion, tests: Sequence[str]) -> list[str]:
     return [test for test in fail_deleted if test in fail_stubbed]
 
 
-def _hiding_less(plan: PlannedDeletion, deleter: Deleter) -> PlannedDeletion:
+def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> PlannedDeletion:
     """The plan that hides the tests in need of the feature alone; the plan itself if it does, or if no other one can be
-    made."""
+    made that compiles."""
     bench, dependent = plan.bench, plan.dependent_tests
     if not any(map(plan.is_gradable, dependent)) or any(not patch for _, patch in plan.deletion.stub_patches):
         return plan  # it will be refused
@@ -118,6 +118,8 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter) -> PlannedDeletion:
     except DeletionRefused:
         return plan
     less.trees.take_runs(plan.trees, dependent, less.dependent_tests)
+    if isinstance(deleter, CompiledDeleter) and _run_shipped(less, check)[0].collect_errors:
+        return plan
     return less
 
 
