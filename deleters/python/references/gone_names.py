@@ -17,8 +17,6 @@ from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parser import parse_text
 from excise.types import Symbol, SymbolKind
 
-MAX_BASES = 5
-"""Number of bases of bases up to which members of classes are looked for."""
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
 _ITEM = r"^\s*(?:[-*+•]\s+|\.\.\s+\w+::\s*)(?:"
@@ -111,19 +109,23 @@ def _owned_names(remover: DependentRemover) -> set[str]:
         found.update(_with_owner(f"{dotted}.{each}") for each in own if each)
         for symbol in module.symbols:
             if symbol.kind is SymbolKind.CLASS and (bases := resolver.bases(Entity(path, symbol.qualname))):
-                inherited = {name for base in bases for name in _members(remover, base)}
-                found.update(f"{symbol.name}.{name}" for name in inherited)
+                found.update(f"{symbol.name}.{name}" for name in _members(remover, bases))
     return found
 
 
-def _members(remover: DependentRemover, klass: Entity, depth: int = 0) -> Iterator[str]:
-    """The names of the methods of a class that stay, and of its bases."""
-    module = remover.codebase.modules.get(klass.path)
-    for symbol in module.symbols if module is not None else ():
-        if symbol.qualname.rpartition(".")[0] == klass.qualname and not _is_gone(remover, klass.path, symbol):
-            yield symbol.name
-    for base in remover.uses.resolver.bases(klass) if depth < MAX_BASES else ():
-        yield from _members(remover, base, depth + 1)
+def _members(remover: DependentRemover, classes: Iterable[Entity]) -> Iterator[str]:
+    """The names of the methods of classes that stay, and of their bases."""
+    pending, seen = list(classes), set[Entity]()
+    while pending:
+        klass = pending.pop()
+        if klass in seen:
+            continue
+        seen.add(klass)
+        module = remover.codebase.modules.get(klass.path)
+        for symbol in module.symbols if module is not None else ():
+            if symbol.qualname.rpartition(".")[0] == klass.qualname and not _is_gone(remover, klass.path, symbol):
+                yield symbol.name
+        pending += remover.uses.resolver.bases(klass)
 
 
 def _is_gone(remover: DependentRemover, path: str, symbol: Symbol) -> bool:

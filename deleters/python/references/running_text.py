@@ -30,8 +30,8 @@ _PAIR = re.compile(
     rf"(?:(?i:both|either) )?(?P<first>{_ITEM}) (?:and|or) (?P<second>{_ITEM})(?! (?:are|were|have|do|both)\b)"
 )
 """Two names in a sentence that is about one of them as well as about both."""
-_ABOUT_BOTH = re.compile(r"(?:^|, |\bbetween )$")
-"""What stands before two names of a sentence that is about both: they begin it, or are a part of a list."""
+_ABOUT_BOTH = (", ", "between ")
+"""What stands before two names that are a part of a list, or of a sentence that is about both."""
 MIN_ITEMS = 2
 """Number of names of a list that must stay, for the sentence to stay."""
 _REFERRING = re.compile(
@@ -224,9 +224,12 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
         comma = "," if found["comma"] and len(left) > MIN_ITEMS else ""
         return f"{', '.join(first)}{comma} {found['word']} {last}"
 
+    is_told_apart = "respectively" in sentence
+
     def shortened_pair(found: re.Match[str]) -> str:
         left = [each for each in (found["first"], found["second"]) if not pattern.search(each)]
-        is_about_both = bool(_ABOUT_BOTH.search(found.string[: found.start()])) or "respectively" in found.string
+        start = found.start()
+        is_about_both = is_told_apart or not start or found.string.endswith(_ABOUT_BOTH, max(0, start - 10), start)
         return left[0] if len(left) == 1 and not is_about_both else found[0]
 
     changed = _PAIR.sub(shortened_pair, _LIST.sub(shortened_list, sentence))

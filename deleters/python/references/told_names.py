@@ -50,7 +50,7 @@ def texts_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     if not removed.qualname or "." not in dotted:
         return
     owner, name = dotted.split(".")[-2:]
-    pattern = re.compile(rf"(?<![\w])(?:\w+\.)*{re.escape(dotted)}(?!\w)|(?<![\w.]){re.escape(owner)}\.{name}(?!\w)")
+    pattern = re.compile(rf"(?<!\w){re.escape(dotted)}(?!\w)|(?<![\w.]){re.escape(owner)}\.{re.escape(name)}(?!\w)")
     for path in paths_of_words(remover.codebase).get(name, ()):
         module = remover.codebase.modules[path]
         is_left_alone = remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path)

@@ -15,8 +15,6 @@ from excise.types import Symbol, SymbolKind
 
 _EXCEPTIONS = ("Error", "Exception", "Warning")
 _TESTS_OF_TYPES = frozenset({"isinstance", "issubclass", "type"})
-MAX_BASES = 5
-"""Number of bases of bases up to which a class is known for an exception."""
 
 
 def unmade_classes(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
@@ -39,13 +37,19 @@ def unmade_classes(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
             yield klass.name
 
 
-def _is_exception(remover: DependentRemover, klass: Entity, depth: int = 0) -> bool:
+def _is_exception(remover: DependentRemover, klass: Entity) -> bool:
     """Whether a class has a base that says so by its name."""
-    bases = remover.uses.resolver.scope(klass.path).bases.get(klass.qualname, ())
-    if any(base.endswith(_EXCEPTIONS) for base in bases):
-        return True
-    own = remover.uses.resolver.bases(klass) if depth < MAX_BASES else ()
-    return any(_is_exception(remover, base, depth + 1) for base in own)
+    pending, seen = [klass], set[Entity]()
+    while pending:
+        entity = pending.pop()
+        if entity in seen:
+            continue
+        seen.add(entity)
+        bases = remover.uses.resolver.scope(entity.path).bases.get(entity.qualname, ())
+        if any(base.endswith(_EXCEPTIONS) for base in bases):
+            return True
+        pending += remover.uses.resolver.bases(entity)
+    return False
 
 
 def _is_made(remover: DependentRemover, klass: Entity) -> bool:
