@@ -27,7 +27,7 @@ from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, Spl
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
 from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.leaks.deletion_scan import similar_share, subject_of
-from excise.verifiers.plan_deletion import require_gradable, tests_in_need
+from excise.verifiers.plan_deletion import require_gradable, tests_needing_feature
 
 MIN_DESCRIBED = 0.5
 """Share of the removed functions, by lines, below which a statement needs examples: nobody could know what they do."""
@@ -68,7 +68,7 @@ def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:
     dependent = require_gradable(plan)
     if any(not patch for _, patch in plan.deletion.stub_patches):
         raise Rejected("The code is no more than an empty stand-in for itself.", reason="empty_solution_passes")
-    failing = tests_in_need(plan, dependent)
+    failing = tests_needing_feature(plan, dependent)
     deleted_run = plan.run("deleted", ids=dependent)
     if not failing:
         raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted_run)

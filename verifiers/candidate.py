@@ -87,7 +87,7 @@ class DeletionTrees:
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
 
-    def take_runs(self, other: DeletionTrees, more: Sequence[str], ids: Sequence[str]) -> None:
+    def reuse_runs(self, other: DeletionTrees, more: Sequence[str], ids: Sequence[str]) -> None:
         """Take over what another deletion's runs of the tests ``more`` say of those in ``ids``.
 
         It must delete the same, and may hide other tests: these are not in the trees of such runs.

@@ -91,7 +91,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
     return _shrink(plan, deleter, feature, failing, run, check) if failing else plan
 
 
-def tests_in_need(plan: PlannedDeletion, tests: Sequence[str]) -> list[str]:
+def tests_needing_feature(plan: PlannedDeletion, tests: Sequence[str]) -> list[str]:
     """Those of the tests that fail without the code, and with a stub that raises in its place.
 
     The second condition drops tests that fail only because their file no longer imports.
@@ -109,7 +109,7 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
     bench, dependent = plan.bench, plan.dependent_tests
     if not any(map(plan.is_gradable, dependent)) or any(not patch for _, patch in plan.deletion.stub_patches):
         return plan  # it will be refused
-    needed = _whole_functions(bench, tests_in_need(plan, dependent)) | (plan.hidden - bench.trusted)
+    needed = _whole_functions(bench, tests_needing_feature(plan, dependent)) | (plan.hidden - bench.trusted)
     if not needed & bench.trusted or needed.issuperset(dependent):
         return plan
     feature = plan.deletion.feature
@@ -117,7 +117,7 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
         less = _plan(bench, deleter, feature, needed, only=frozenset(plan.deletion.removed) & set(feature.symbols))
     except DeletionRefused:
         return plan
-    less.trees.take_runs(plan.trees, dependent, less.dependent_tests)
+    less.trees.reuse_runs(plan.trees, dependent, less.dependent_tests)
     if isinstance(deleter, CompiledDeleter) and _run_shipped(less, check)[0].collect_errors:
         return plan
     return less

@@ -368,6 +368,7 @@ def use():
         ("self._given", "x = self._given", ""),
         ("self._given", "self._given.append(1)", "nothing would read the attribute _given any more"),
         ("self._given", "self._given.sort()", ""),
+        ("self._given", "x = getattr(self, '_given')", ""),
         ("self.size", "self._given = self._given + 1", ""),
         ("self._seen", "self._seen += 1", "nothing would read the attribute _seen any more"),
     ],
@@ -444,6 +445,7 @@ def test_functions_of_a_module_that_an_object_holds(body: str, expected: list[tu
     [
         ("TooFar(ValueError)", "try:\n        go()\n    except TooFar:\n        return 1\n", True),
         ("TooFar(ValueError)", "raise TooFar\n", False),
+        ("TooFar(ValueError)", "return TooFar.x\n", False),
         ("TooFar(ValueError)", "raise TooFar(2)\n", False),
         ("TooFar(ValueError)", "make(TooFar)\n", False),
         ("TooFar(ValueError)", "return 1\n\n\nclass VeryFar(TooFar):\n    pass\n", False),
@@ -460,3 +462,11 @@ def test_classes_that_only_removed_code_makes(name: str, rest: str, *, is_left: 
         "\n\nclass Other:\n    x = 1\n"
     )
     assert (f"nothing would make {plain} any more" in left(source, "gone")) is is_left
+
+
+def test_a_class_that_removed_code_tests_before_it_makes_it() -> None:
+    source = (
+        "class TooFar(ValueError):\n    x = 1\n\n\ndef gone(x):\n    if isinstance(x, TooFar):\n        return 1\n"
+        "    raise TooFar(x)\n\n\ndef keep(x):\n    return isinstance(x, TooFar)\n"
+    )
+    assert "nothing would make TooFar any more" in left(source, "gone")

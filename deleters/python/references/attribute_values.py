@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.deleters.python.references.unfilled_containers import CONSTANTS, FILLING
 from excise.extractors.python.analysis.parsed_file import SELF, Reference
 from excise.types import Symbol
@@ -29,14 +30,16 @@ def constant_attributes(remover: DependentRemover, method: Symbol) -> Iterator[s
 def unread_attributes(remover: DependentRemover, method: Symbol) -> Iterator[str]:
     """The private attributes that a removed method read, and that code which stays only sets."""
     for name in sorted(_own_attributes(remover, method, is_assigned=False)):
-        if name.startswith("_") and not name.endswith("_") and is_only_set(remover, name):
+        if name.startswith("_") and not name.endswith("_") and is_write_only(remover, name):
             yield name
 
 
-def is_only_set(remover: DependentRemover, name: str) -> bool:
+def is_write_only(remover: DependentRemover, name: str) -> bool:
     """Whether code that stays, tests included, gives an attribute values, or fills it, and does no more with it."""
     left = list(_uses_left(remover, name, exact=False, of_tests=True))
-    return bool(left) and all(_only_sets(remover, path, ref, name) for path, ref in left)
+    return (
+        bool(left) and not _is_quoted(remover, name) and all(_only_sets(remover, path, ref, name) for path, ref in left)
+    )
 
 
 def _only_sets(remover: DependentRemover, path: str, ref: Reference, name: str) -> bool:
@@ -49,8 +52,8 @@ def _only_sets(remover: DependentRemover, path: str, ref: Reference, name: str) 
     node: Node | None = remover.plan(path).root.descendant_for_byte_range(ref.start, ref.end)
     while node is not None and node.type in {"identifier", "attribute"}:
         node = node.parent
-    is_call = node is not None and node.type == "call" and node.parent is not None
-    return is_call and node is not None and node.parent is not None and node.parent.type == "expression_statement"
+    statement = node.parent if node is not None and node.type == "call" else None
+    return statement is not None and statement.type == "expression_statement"
 
 
 def _own_attributes(remover: DependentRemover, method: Symbol, *, is_assigned: bool) -> set[str]:
@@ -75,16 +78,20 @@ def _uses_left(remover: DependentRemover, name: str, *, exact: bool, of_tests: b
 
 def _is_bound(remover: DependentRemover, name: str) -> bool:
     """Whether a class that stays has a method, or a value, of the name, or a text may name it."""
-    for path, module in remover.codebase.modules.items():
-        if name.encode() not in module.source:
-            continue
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        module = remover.codebase.modules[path]
         places = [(s.start, s.end) for s in module.symbols if s.name.partition("#")[0] == name]
         places += [(b.start, b.end) for b in module.bindings if b.name == name]
         if any(not remover.is_removed(path, *place) for place in places):
             return True
-        if any(quote + name.encode() + quote in module.source for quote in (b"'", b'"')):
-            return True
-    return False
+    return _is_quoted(remover, name)
+
+
+def _is_quoted(remover: DependentRemover, name: str) -> bool:
+    """Whether a text of the repository is the name: the attribute may be looked up by it."""
+    sources = (remover.codebase.modules[path].source for path in paths_of_words(remover.codebase).get(name, ()))
+    quoted = [quote + name.encode() + quote for quote in (b"'", b'"')]
+    return any(text in source for source in sources for text in quoted)
 
 
 def _constant(remover: DependentRemover, path: str, ref: Reference) -> bytes | None:

@@ -7,6 +7,7 @@ of contents that name it. Text and examples go from the documents that a stateme
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import dirname, relpath
@@ -150,7 +151,7 @@ def is_documented(codebase: PythonCodebase, name: str) -> bool:
     return any(word.search(others.read(path)) for path in documents)
 
 
-def _dotted_names(remover: DependentRemover, gone: Iterable[Symbol], aliases: Collection[str]) -> frozenset[str]:
+def _dotted_names(remover: DependentRemover, gone: Collection[Symbol], aliases: Collection[str]) -> frozenset[str]:
     """The dotted names of what is gone, and of what is in it; of other definitions of the same name one may stay."""
     name_of = remover.codebase.names.name_of
     found = {f"{name_of(path_of(each))}.{name_in_file(each)}" for each in aliases}
@@ -161,19 +162,22 @@ def _dotted_names(remover: DependentRemover, gone: Iterable[Symbol], aliases: Co
                 found.add(f"{module}.{inner.qualname}" if inner.qualname else module)
         if symbol.kind is SymbolKind.MODULE:
             found.add(module)
-        if symbol.kind is SymbolKind.METHOD:
-            found.update(f"{klass}.{symbol.name}" for klass in _inheriting(remover, symbol))
+    found.update(_inherited_names(remover, [symbol for symbol in gone if symbol.kind is SymbolKind.METHOD]))
     return frozenset(found) | _offered_names(remover, found)
 
 
-def _inheriting(remover: DependentRemover, method: Symbol) -> Iterator[str]:
-    """The dotted names of the classes that had a method from another one."""
-    resolver, holder = remover.uses.resolver, Entity(method.path, method.qualname.rpartition(".")[0])
-    for path in remover.codebase.modules:
+def _inherited_names(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[str]:
+    """The dotted names by which other classes had methods from theirs."""
+    resolver, by_class = remover.uses.resolver, defaultdict[Entity, list[Symbol]](list)
+    for method in methods:
+        by_class[Entity(method.path, method.qualname.rpartition(".")[0])].append(method)
+    for path in remover.codebase.modules if by_class else ():
         for qualname in resolver.scope(path).bases:
             klass = Entity(path, qualname)
-            if klass != holder and resolver.attribute(klass, method.name) == Entity(method.path, method.qualname):
-                yield f"{remover.codebase.names.name_of(path)}.{qualname}"
+            for base in resolver.with_bases(resolver.bases(klass)):
+                for method in by_class.get(base, ()) if base != klass else ():
+                    if resolver.attribute(klass, method.name) == Entity(method.path, method.qualname):
+                        yield f"{remover.codebase.names.name_of(path)}.{qualname}.{method.name}"
 
 
 def _offered_names(remover: DependentRemover, gone: Collection[str]) -> frozenset[str]:

@@ -115,17 +115,11 @@ def _owned_names(remover: DependentRemover) -> set[str]:
 
 def _members(remover: DependentRemover, classes: Iterable[Entity]) -> Iterator[str]:
     """The names of the methods of classes that stay, and of their bases."""
-    pending, seen = list(classes), set[Entity]()
-    while pending:
-        klass = pending.pop()
-        if klass in seen:
-            continue
-        seen.add(klass)
+    for klass in remover.uses.resolver.with_bases(classes):
         module = remover.codebase.modules.get(klass.path)
         for symbol in module.symbols if module is not None else ():
             if symbol.qualname.rpartition(".")[0] == klass.qualname and not _is_gone(remover, klass.path, symbol):
                 yield symbol.name
-        pending += remover.uses.resolver.bases(klass)
 
 
 def _is_gone(remover: DependentRemover, path: str, symbol: Symbol) -> bool:

@@ -9,9 +9,9 @@ from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.name_uses import LostBinding
-from excise.deleters.python.references.told_names import is_fixture, requesting
 from excise.deleters.python.references.unused_code import drop_unused_imports
 from excise.deleters.python.references.unused_test_code import drop_unused_helpers, support_files
+from excise.deleters.python.references.uses_by_name import fixture_users, is_fixture
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Reference
@@ -69,7 +69,7 @@ class TestHider:
                     found.update(map(_id_of, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
             fixture = self.codebase.symbols().get(f"{lost.path}::{lost.qualname}")
             if fixture is not None and is_fixture(fixture):
-                asking = (each for each in requesting(self.remover, fixture) if self.codebase.is_test(each.path))
+                asking = (each for each in fixture_users(self.remover, fixture) if self.codebase.is_test(each.path))
                 found.update(map(_id_of, filter(_is_test_function, asking)))
         return found
 

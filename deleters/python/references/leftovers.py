@@ -13,17 +13,17 @@ from excise.deleters.python.references.attribute_values import constant_attribut
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.entry_points import SETUP
 from excise.deleters.python.references.name_positions import is_keyword_table
-from excise.deleters.python.references.told_names import (
-    dispatched,
-    is_fixture,
-    looked_up,
-    overriding,
-    requesting,
-    texts_naming,
-)
 from excise.deleters.python.references.unfilled_containers import unfilled_containers, unset_flags
-from excise.deleters.python.references.unmade_classes import unmade_classes
+from excise.deleters.python.references.uninstantiated_classes import uninstantiated_classes
 from excise.deleters.python.references.unread_names import unread_names
+from excise.deleters.python.references.uses_by_name import (
+    dispatch_keys,
+    fixture_users,
+    getattr_lookups,
+    is_fixture,
+    overriding_methods,
+    strings_naming,
+)
 from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
@@ -63,7 +63,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
             yield Leftover(symbol.path, f"{where} uses {symbol.qualname} of an object by its type", symbol.symbol_id)
     for symbol in removed:
         if not remover.codebase.is_test(symbol.path):
-            for name in unmade_classes(remover, symbol):
+            for name in uninstantiated_classes(remover, symbol):
                 yield Leftover(symbol.path, f"nothing would make {name} any more", symbol.symbol_id)
             by_name = _named_elsewhere(remover, symbol, is_method=symbol in methods)
             for what in (*by_name, *_bound_again(remover, symbol)):
@@ -84,16 +84,16 @@ def _used_by_scripts(remover: DependentRemover, removed: Iterable[Symbol]) -> It
 
 def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bool) -> Iterator[str]:
     """Uses of a removed definition by its name alone; ``is_method``: of a class that stays."""
-    for user in requesting(remover, symbol) if is_fixture(symbol) else ():
+    for user in fixture_users(remover, symbol) if is_fixture(symbol) else ():
         if not remover.codebase.is_test(user.path):
             yield f"{user.qualname} asks for the fixture {symbol.name}"
-    for text in texts_naming(remover, symbol):
+    for text in strings_naming(remover, symbol):
         yield f"a text names {symbol.qualname}: {text[:MAX_TEXT]}"
-    for call in looked_up(remover, symbol) if is_method else ():
+    for call in getattr_lookups(remover, symbol) if is_method else ():
         yield f"{call} looks for {symbol.qualname}"
-    for word in dispatched(remover, symbol) if is_method else ():
+    for word in dispatch_keys(remover, symbol) if is_method else ():
         yield f"{symbol.qualname} is looked for by {word}"
-    for method in overriding(remover, symbol) if is_method else ():
+    for method in overriding_methods(remover, symbol) if is_method else ():
         yield f"{method} overrides {symbol.qualname}"
 
 

@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.python.edits.file_plan import FilePlan
-from excise.deleters.python.references.attribute_values import is_only_set
+from excise.deleters.python.references.attribute_values import is_write_only
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.documents import is_documented
 from excise.deleters.python.references.remaining_words import RemainingWords, count_words, paths_of_words, words_in
@@ -221,5 +221,5 @@ def _is_dead(
     if not _is_private(name) or name not in names or plan.is_removed(statement.start_byte, statement.end_byte):
         return False
     uses_parameter = any(each.type == "identifier" and each.text in parameters for each in descendants(right))
-    is_unread = not words.is_used(name) or is_only_set(remover, name)
+    is_unread = not words.is_used(name) or is_write_only(remover, name)
     return is_unread and not uses_parameter and is_constant(inner, target="attribute")

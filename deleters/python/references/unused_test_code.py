@@ -11,6 +11,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import RemainingWords
 from excise.deleters.python.references.unused_code import is_reached_from_elsewhere
+from excise.deleters.python.references.uses_by_name import is_fixture
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
@@ -119,20 +120,17 @@ def _is_helper(remover: DependentRemover, symbol: Symbol, plan: FilePlan) -> boo
 
 def _is_test_case(remover: DependentRemover, symbol: Symbol) -> bool:
     """Whether a class is one of unittest's cases, which are collected whatever their names are."""
-    pending, seen = [Entity(symbol.path, symbol.qualname)], set[Entity]()
-    while pending:
-        entity = pending.pop()
-        bases = remover.uses.resolver.scope(entity.path).bases.get(entity.qualname, ())
-        if any(base.endswith("TestCase") for base in bases):
-            return True
-        pending += [each for each in remover.uses.resolver.bases(entity) if each not in seen]
-        seen.update(pending)
-    return False
+    resolver = remover.uses.resolver
+    return any(
+        base.endswith("TestCase")
+        for entity in resolver.with_bases([Entity(symbol.path, symbol.qualname)])
+        for base in resolver.scope(entity.path).bases.get(entity.qualname, ())
+    )
 
 
 def _is_found_by_name(symbol: Symbol) -> bool:
     """Whether others use a definition without an import: a fixture, or a method."""
-    return symbol.kind is SymbolKind.METHOD or any("fixture" in decorator for decorator in symbol.decorators)
+    return symbol.kind is SymbolKind.METHOD or is_fixture(symbol)
 
 
 def _is_in_body(assignment: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.module_names import ModuleNames
@@ -138,6 +138,16 @@ class Resolver:
         scope = self.scope(entity.path)
         found = (self.chain(entity.path, chain, "") for chain in scope.bases.get(entity.qualname, ()))
         return [self.follow(b) for b in found if b is not None and b != entity]
+
+    def with_bases(self, classes: Iterable[Entity]) -> Iterator[Entity]:
+        """Classes and all their bases that are defined in the repository, each once."""
+        pending, seen = list(classes), set[Entity]()
+        while pending:
+            entity = pending.pop()
+            if entity not in seen:
+                seen.add(entity)
+                yield entity
+                pending += self.bases(entity)
 
     def follow(self, entity: Entity) -> Entity:
         """The target of an alias such as ``g = f``; other entities unchanged."""

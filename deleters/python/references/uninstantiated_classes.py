@@ -17,7 +17,7 @@ _EXCEPTIONS = ("Error", "Exception", "Warning")
 _TESTS_OF_TYPES = frozenset({"isinstance", "issubclass", "type"})
 
 
-def unmade_classes(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+def uninstantiated_classes(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The names of such classes: exceptions, and classes whose names are private.
 
     Of other classes, those who use the project may make objects.
@@ -30,26 +30,23 @@ def unmade_classes(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
         klass = symbols.get(entity.id) if entity is not None else None
         if entity is None or klass is None or klass.kind is not SymbolKind.CLASS or entity in seen:
             continue
+        if not _makes(remover, removed.path, ref):
+            continue
         seen.add(entity)
         is_chosen = klass.name.startswith("_") or _is_exception(remover, entity)
         stays = not remover.is_removed(klass.path, klass.start, klass.end) and not remover.codebase.is_test(klass.path)
-        if is_chosen and stays and _makes(remover, removed.path, ref) and not _is_made(remover, entity):
+        if is_chosen and stays and not _is_made(remover, entity):
             yield klass.name
 
 
 def _is_exception(remover: DependentRemover, klass: Entity) -> bool:
     """Whether a class has a base that says so by its name."""
-    pending, seen = [klass], set[Entity]()
-    while pending:
-        entity = pending.pop()
-        if entity in seen:
-            continue
-        seen.add(entity)
-        bases = remover.uses.resolver.scope(entity.path).bases.get(entity.qualname, ())
-        if any(base.endswith(_EXCEPTIONS) for base in bases):
-            return True
-        pending += remover.uses.resolver.bases(entity)
-    return False
+    resolver = remover.uses.resolver
+    return any(
+        base.endswith(_EXCEPTIONS)
+        for entity in resolver.with_bases([klass])
+        for base in resolver.scope(entity.path).bases.get(entity.qualname, ())
+    )
 
 
 def _is_made(remover: DependentRemover, klass: Entity) -> bool:

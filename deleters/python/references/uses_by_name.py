@@ -13,6 +13,7 @@ from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import descendants, parse_tree
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.types import Symbol
 
 _BUILT = re.compile(
@@ -28,14 +29,12 @@ def is_fixture(symbol: Symbol) -> bool:
     return any("fixture" in decorator for decorator in symbol.decorators)
 
 
-def requesting(remover: DependentRemover, fixture: Symbol) -> Iterator[Symbol]:
+def fixture_users(remover: DependentRemover, fixture: Symbol) -> Iterator[Symbol]:
     """The fixtures, and the tests, that stay and have a parameter of a removed fixture's name."""
     name = fixture.name.partition("#")[0]
     parameter = re.compile(rf"[(,]\s*{re.escape(name)}\s*[,:)=]")
-    for path in paths_of_words(remover.codebase).get(name, ()):
-        for symbol in remover.codebase.modules[path].symbols:
-            if symbol.name == name and is_fixture(symbol) and not _is_removed(remover, symbol):
-                return  # another one of the same name
+    if any(map(is_fixture, _staying(remover, name))):
+        return  # another one of the same name
     for path in paths_of_words(remover.codebase).get(name, ()):
         for symbol in remover.codebase.modules[path].symbols:
             is_test = symbol.name.startswith("test") and remover.codebase.is_test(path)
@@ -44,17 +43,15 @@ def requesting(remover: DependentRemover, fixture: Symbol) -> Iterator[Symbol]:
                 yield symbol
 
 
-def texts_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+def strings_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The texts in sources that stay, docstrings aside, with a removed name behind those of its module or class."""
     dotted = f"{remover.codebase.names.name_of(removed.path)}.{without_numbers(removed.qualname)}"
     if not removed.qualname or "." not in dotted:
         return
     owner, name = dotted.split(".")[-2:]
     pattern = re.compile(rf"(?<!\w){re.escape(dotted)}(?!\w)|(?<![\w.]){re.escape(owner)}\.{re.escape(name)}(?!\w)")
-    for path in paths_of_words(remover.codebase).get(name, ()):
-        module = remover.codebase.modules[path]
-        is_left_alone = remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path)
-        if is_left_alone or module.has_error or f"{owner}.{name}".encode() not in module.source:
+    for path, module in _sources_with(remover, name):
+        if module.has_error or f"{owner}.{name}".encode() not in module.source:
             continue
         for node in descendants(parse_tree(module.source).root_node):
             if node.type != "string" or _is_statement(node) or remover.is_removed(path, node.start_byte, node.end_byte):
@@ -64,24 +61,19 @@ def texts_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
                 yield text
 
 
-def looked_up(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+def getattr_lookups(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The calls in sources that stay which look up the name of a removed method, if nothing else has the name."""
     name = without_numbers(removed.qualname).rpartition(".")[2]
     call = re.compile(rf"""\b(?:get|has|del)attr\([^,()\n]{{1,80}},\s*["']{re.escape(name)}["']""".encode())
-    for path in paths_of_words(remover.codebase).get(name, ()):
-        module = remover.codebase.modules[path]
-        if any(s.name == name and not _is_removed(remover, s) for s in module.symbols):
-            return
-    for path in paths_of_words(remover.codebase).get(name, ()):
-        module = remover.codebase.modules[path]
-        if remover.codebase.is_test(path) or remover.codebase.is_vendored(path) or remover.is_script(path):
-            continue
+    if any(True for _ in _staying(remover, name)):
+        return
+    for path, module in _sources_with(remover, name):
         for found in call.finditer(module.source):
             if not remover.is_removed(path, *found.span()):
                 yield found[0].decode(errors="replace")
 
 
-def dispatched(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+def dispatch_keys(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The words in sources that stay from which the name of a removed method is built to find it: ``"rst"`` in a table,
     for ``getattr(self, f"write_{kind}")``."""
     codebase, name = remover.codebase, without_numbers(removed.qualname).rpartition(".")[2]
@@ -113,17 +105,30 @@ def _built_names(codebase: PythonCodebase) -> list[re.Pattern[str]]:
     return _INDICES[codebase]
 
 
-def overriding(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+def overriding_methods(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The methods that stay and say that they override one, which is a removed method."""
     resolver, method = remover.uses.resolver, Entity(removed.path, without_numbers(removed.qualname))
-    for path in paths_of_words(remover.codebase).get(removed.name.partition("#")[0], ()):
-        for symbol in remover.codebase.modules[path].symbols:
-            says_so = any(each.rpartition(".")[2] == "override" for each in symbol.decorators)
-            if symbol.name != method.qualname.rpartition(".")[2] or not says_so or _is_removed(remover, symbol):
-                continue
-            bases = resolver.bases(Entity(path, symbol.qualname.rpartition(".")[0]))
+    for symbol in _staying(remover, method.qualname.rpartition(".")[2]):
+        if any(each.rpartition(".")[2] == "override" for each in symbol.decorators):
+            bases = resolver.bases(Entity(symbol.path, symbol.qualname.rpartition(".")[0]))
             if any(resolver.attribute(base, symbol.name) == method for base in bases):
                 yield symbol.qualname
+
+
+def _staying(remover: DependentRemover, name: str) -> Iterator[Symbol]:
+    """The definitions of a name that stay."""
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        for symbol in remover.codebase.modules[path].symbols:
+            if symbol.name == name and not _is_removed(remover, symbol):
+                yield symbol
+
+
+def _sources_with(remover: DependentRemover, word: str) -> Iterator[tuple[str, PythonModule]]:
+    """The files with a word that a removal edits: no tests, no copies of other projects, no scripts."""
+    codebase = remover.codebase
+    for path in paths_of_words(codebase).get(word, ()):
+        if not (codebase.is_test(path) or codebase.is_vendored(path) or remover.is_script(path)):
+            yield path, codebase.modules[path]
 
 
 def _is_statement(text: Node) -> bool:
