@@ -129,7 +129,7 @@ def export(
     )
     with store_errors(f"export to {into}"):
         into.mkdir(parents=True, exist_ok=True)
-        replace_lines(into / REPORT, [_title(name), "", "Not finished."])
+        replace_lines(into / REPORT, _unfinished(name))
         report = chosen.export(selection, into)
         if selection.left_out:
             report = _without_others(name, report, selection.left_out)
@@ -159,9 +159,20 @@ def _refuse_other_folders(name: str, into: Path) -> None:
 
 
 def is_export(name: str, path: Path) -> bool:
-    """Whether the folder is an export of a whole set in the format ``name``."""
+    """Whether the folder is an export of a whole set in the format ``name``.
+
+    Raises :class:`ConfigError` for one that was interrupted.
+    """
     report = path / REPORT
-    return (path / SET).is_dir() and report.is_file() and report.read_text("utf-8", "replace").startswith(_title(name))
+    text = report.read_text("utf-8", "replace") if report.is_file() else ""
+    if text.splitlines() == _unfinished(name):
+        raise ConfigError(f"{path} is an export that was interrupted. Run `excise export {name} {path}` again first.")
+    return (path / SET).is_dir() and text.startswith(_title(name))
+
+
+def _unfinished(name: str) -> list[str]:
+    """The lines of ``EXPORT.md`` while the export is being written."""
+    return [_title(name), "", "Not finished."]
 
 
 def _title(name: str) -> str:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from excise.datasets.queries.attempts import EFFORT, PARTS, PASS_AT_K
+from excise.datasets.queries.imports import FOLDER as IMPORTS
 from excise.datasets.schema import TABLES
 from excise.datasets.storage.snapshot import EMPTY_FILE
 from excise.datasets.viewer.file_table import FileTable, Shape
 from excise.datasets.viewer.shapes import (
     ATTEMPTS,
     GATES,
+    IMPORT_ROWS,
     QUARANTINES,
     REJECTIONS,
     REPOS,
@@ -39,6 +41,7 @@ _OF_SNAPSHOT = {
 _OUTSIDE: tuple[tuple[Shape, tuple[str, ...]], ...] = (
     (ROLLOUT_ROWS, ("rollouts/*/step-*.parquet",)),
     (ATTEMPTS, ("attempts/*/*.parquet", f"attempts/*/{PARTS}/*.parquet")),
+    (IMPORT_ROWS, (f"{IMPORTS}/*/*.parquet",)),
 )
 """Tables of files beside the snapshots, and where these are."""
 

@@ -16,6 +16,7 @@ from excise.datasets.viewer.loaded_set import LoadedSet, snapshots
 from excise.datasets.viewer.queries import (
     comparison,
     generation,
+    imported,
     overview,
     refreshes,
     rejections,
@@ -256,6 +257,24 @@ def refresh_page(site: Site, _query: Query, refresh_id: str) -> Found:
     }
 
 
+def imports_page(site: Site, query: Query) -> Found:
+    """The rows of other tools' sets and what became of them."""
+    wanted = _wanted(query, "q", *imported.FILTERS)
+    return "imports.html", {
+        "active": "imports",
+        "found": imported.import_list(site.index, {**wanted, "page": query.get("page", "")}, site.page_size),
+        "choices": site.index.cached("import choices", lambda: imported.choices(site.index)),
+        "wanted": wanted,
+        "live": True,
+    }
+
+
+def import_page(site: Site, _query: Query, imported_set: str, place: str) -> Found:
+    """Everything about one row of another tool's set."""
+    row = imported.whole_import(site.index, imported_set, place)
+    return ("import.html", {"active": "imports", "row": row, "claims": site.claims}) if row else None
+
+
 def raw_text(site: Site, instance_id: str, column: str) -> str | None:
     """A column of a task as it is stored; ``None`` if there is none."""
     row = tasks.find_task(site.index, instance_id) if column in RAW_COLUMNS else None
@@ -285,6 +304,7 @@ LISTS: dict[str, Callable[[Site, Query], Found]] = {
     "compare": compare_page,
     "generation": generation_page,
     "refreshes": refreshes_page,
+    "imports": imports_page,
 }
 """Pages without parts in their address."""
 DETAILS: dict[str, tuple[int, Callable[..., Found]]] = {
@@ -293,6 +313,7 @@ DETAILS: dict[str, tuple[int, Callable[..., Found]]] = {
     "try": (3, try_page),
     "run": (1, training_run_page),
     "refresh": (1, refresh_page),
+    "import": (2, import_page),
 }
 """Pages about one thing: how many parts the address has after the name, and the page."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from excise.datasets.queries.imports import IMPORTS
 from excise.datasets.queries.rollouts import ROLLOUTS
 from excise.datasets.schema import TABLES, Column, Table
 from excise.datasets.viewer.file_table import Shape
@@ -58,6 +59,21 @@ GATES = Shape(
     },
     group_by="gate",
 )
+
+IMPORT_ROWS = Shape(
+    name="import_rows",
+    source=IMPORTS,
+    select=_same(
+        "imported_set", "format", "place", "instance_id", "repo", "status", "reason", "num_f2p", "num_f2p_confirmed",
+        "num_p2p", "num_p2p_confirmed", "num_attacks", "wall_s",
+    )
+    | {
+        "failed": "[name for name in map_keys(checks) if not starts_with(checks[name], 'passed')]",
+        "num_on_log": "len(attacks_on_log)",
+        "num_on_excise": "len(attacks_on_excise)",
+        "haystack": "lower(concat_ws(' ', place, instance_id, repo, reason, left(detail, 400)))",
+    },
+)  # fmt: skip
 
 _ATTEMPT_KINDS = {
     "run": "string", "attempt_id": "string", "instance_id": "string", "number": "int", "agent": "string",

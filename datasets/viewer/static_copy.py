@@ -10,7 +10,7 @@ from excise.datasets.queries.refreshes import refresh_ids
 from excise.datasets.viewer.app import STATIC, page_html
 from excise.datasets.viewer.links import StaticLinks, static_path
 from excise.datasets.viewer.pages import RAW_COLUMNS, Site
-from excise.datasets.viewer.queries import overview, rejections, tasks, training, tries
+from excise.datasets.viewer.queries import imported, overview, rejections, tasks, training, tries
 from excise.errors import StoreError
 from excise.system.files import store_errors
 
@@ -53,6 +53,7 @@ def addresses(site: Site) -> Iterator[Address]:
         "rejections": rejections.rejection_list(index, {}).page.total,
         "tries": tries.try_list(index, {}).page.total,
         "refreshes": len(refresh_ids(index.root)),
+        "imports": imported.import_list(index, {}).page.total,
     }
     for name, total in lists.items():
         for page in range(1, max(1, -(-total // site.page_size)) + 1):
@@ -67,6 +68,8 @@ def addresses(site: Site) -> Iterator[Address]:
         yield ["run", run.name], {}
     for refresh_id in refresh_ids(index.root):
         yield ["refresh", refresh_id], {}
+    for row in index.rows("SELECT imported_set, place FROM import_rows ORDER BY ALL"):
+        yield ["import", str(row["imported_set"]), str(row["place"])], {}
 
 
 def _write(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from excise.datasets.exports.registry import EXPORTERS, export, is_export
+from excise.datasets.exports.registry import EXPORTERS, REPORT, export, is_export
 from excise.datasets.exports.set_files import SET
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError, StoreError
@@ -47,6 +47,9 @@ def test_an_edited_export_is_not_taken_for_its_set(stored: Any, tmp_path: Path, 
     (edited / "tasks.jsonl").write_text("{}\n")
     with pytest.raises(StoreError, match=r"tasks\.jsonl differ"):
         restore("jsonl", edited, tmp_path / "other")
+    (edited / REPORT).write_text("# Export (jsonl)\n\nNot finished.\n")  # as one that was killed leaves it
+    done = excise("import", "jsonl", edited, "--out", tmp_path / "other")
+    assert (done.returncode, "was interrupted" in done.stderr) == (2, True), done.stderr
     next((edited / SET).glob("snapshots/*/tasks/*.parquet")).write_bytes(b"")
     with pytest.raises(StoreError, match="missing or damaged"):
         restore("jsonl", edited, tmp_path / "other")

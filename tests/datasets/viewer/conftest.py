@@ -18,7 +18,7 @@ from excise.datasets.viewer.loaded_set import LoadedSet
 from excise.datasets.viewer.pages import Site
 from excise.datasets.viewer.server import Address, serve
 
-from .hostile import hostile_attempts, hostile_refreshes, hostile_rollouts, hostile_rows
+from .hostile import hostile_attempts, hostile_imports, hostile_refreshes, hostile_rollouts, hostile_rows
 
 SETS = Path(__file__).parents[2] / "sets"
 ANY_PORT = Address(port=0)
@@ -44,6 +44,7 @@ def hostile_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hostile_rollouts(folder)
     hostile_refreshes(folder)
     hostile_attempts(folder)
+    hostile_imports(folder)
     return folder
 
 

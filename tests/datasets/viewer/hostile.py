@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.datasets.queries.attempts import write_attempt
+from excise.datasets.queries.imports import ImportRow, write_import
 from excise.datasets.queries.refreshes import (
     FOLDER,
     FailureCount,
@@ -139,6 +140,19 @@ def hostile_attempts(folder: Path) -> None:
         write_attempt(folder, made_attempt("hostile", number, solved=bool(number), **more))
     more = {"agent": BIDI, "model": SCRIPTS, "ending": SCRIPTS, "instance_id": INSTANCE_IDS[0]}
     write_attempt(folder, made_attempt("<b>other", 0, solved=True, **more))
+
+
+def hostile_imports(folder: Path) -> None:
+    """Rows of another tool's set whose every text is an attack; the last one says that it is a task of this set."""
+    for number, name in enumerate((SCRIPTS, BIDI, INSTANCE_IDS[0])):
+        row = ImportRow(
+            imported_set="<b>set", format=SCRIPTS, place=f"{SCRIPTS}:{number}", instance_id=name, repo=SCRIPTS,
+            base_commit=SCRIPTS, status="imported" if number == 2 else SCRIPTS, reason=SCRIPTS, detail=BIDI + SCRIPTS,
+            advice=SCRIPTS, checks={SCRIPTS: SCRIPTS, "g7_gold": BIDI}, unconfirmed={SCRIPTS: 1},
+            unconfirmed_examples=(SCRIPTS, BIDI), history=SCRIPTS, num_attacks=2, attacks_on_log=(SCRIPTS,),
+            attacks_on_excise=(SCRIPTS,), image_name=SCRIPTS, row=SCRIPTS + BIDI, row_sha256="0", excise_version="1",
+        )  # fmt: skip
+        write_import(folder, row)
 
 
 def rollout(**changes: object) -> RolloutRow:

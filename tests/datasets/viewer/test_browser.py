@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from excise.datasets.queries.attempts import merge_rows, write_attempt
+from excise.datasets.queries.imports import ImportRow, write_import
 from excise.datasets.queries.refreshes import FailureCount, ReverifiedTask, SourceReport, StageCost, write_report
 from excise.datasets.queries.rollouts import write_rollouts
 from excise.datasets.taskset import TaskSet
@@ -132,12 +134,13 @@ def test_a_hostile_set_runs_and_loads_nothing(hostile_server: str, visit: Visito
         assert page.locator("iframe, img, script:not([src]), [style], [onclick], [onerror], [onload]").count() == 0
         assert page.locator('a[href^="javascript"], a[href*="evil.example"], a[href^="data"]').count() == 0
         hrefs = page.eval_on_selector_all("main a.id[href]", "links => links.map((a) => a.href)")
-        kinds = ("/task/", "/try/", "/rejection/", "/refresh/")
+        kinds = ("/task/", "/try/", "/rejection/", "/refresh/", "/import/")
         addresses |= {href for href in hrefs if any(kind in href for kind in kinds)}
     assert len([address for address in done if "/task/" in address]) == 4
     assert len([address for address in done if "/try/" in address]) == 5
     assert any("/rejection/" in address for address in done)
     assert any("/refresh/" in address for address in done)
+    assert len([address for address in done if "/import/" in address]) == 3
     assert visited.problems == []
 
 
@@ -196,6 +199,48 @@ def test_refreshes_need_no_javascript_and_lead_to_their_tasks(shapes_set: Path, 
     page.locator("[data-testid=refreshes] a.id").first.click()
     page.locator("[data-testid=came] a.id").first.click()
     expect(page.locator("h1")).to_contain_text(others[0])
+
+
+def test_imports_lead_from_what_is_wrong_to_the_row_and_from_a_row_to_its_task(
+    shapes_set: Path, tmp_path: Path, visit: Visitor
+) -> None:
+    root = tmp_path / "set"
+    shutil.copytree(shapes_set, root, symlinks=True)
+    task = TaskSet.open(root).ids()[0]
+    plain = ImportRow(
+        imported_set="theirs", format="swebench", place="theirs.jsonl:1", instance_id=task, repo="a/b",
+        base_commit="c0ffee", status="imported", reason="", detail="", advice="", checks={"g7_gold": "passed"},
+        num_f2p=3, num_f2p_confirmed=3, history="", row="{}", row_sha256="0", excise_version="1",
+    )  # fmt: skip
+    wrong = replace(
+        plain, place="theirs.jsonl:2", instance_id="a__b-2", status="refused", reason="gold_fails",
+        detail="1 of 3 tests fails with the gold patch.", num_f2p_confirmed=2, unconfirmed={"fails_with_gold": 1},
+        unconfirmed_examples=("tests/test_b.py::test_c",), num_attacks=5, attacks_on_log=("early_exit", "plugin"),
+        checks={"sources": "passed", "g7_gold": "failed: 1 of 3"}, row='{"patch": "diff"}',
+    )  # fmt: skip
+    for row in (plain, wrong):
+        write_import(root, row)
+    with running(Site(index=LoadedSet(root))) as address:
+        visited = visit(f"{address}/imports", java_script_enabled=False)
+        page = visited.page
+        rows = page.locator("[data-testid=imports] tbody tr")
+        expect(rows).to_have_count(2)
+        expect(rows.first).to_contain_text("refused gold_fails2 of 3")  # what needs a look comes first
+        expect(rows.first).to_contain_text("2 of 5")
+        page.locator("[data-testid=import-counts] a").click()
+        expect(page.locator("[data-testid=imports] tbody tr")).to_have_count(1)
+        page.locator("[data-testid=imports] a.id").click()
+        expect(page.locator("main")).to_contain_text("1 of 3 tests fails with the gold patch.")
+        expect(page.locator("main")).to_contain_text("tests/test_b.py::test_c")
+        expect(page.locator("[data-testid=import-checks] .bad")).to_have_text("failed: 1 of 3")
+        expect(page.locator("pre.raw")).to_have_text('{"patch": "diff"}')
+        assert visited.problems == []
+    folder = tmp_path / "copy"
+    write_static(Site(index=LoadedSet(root), is_static=True), folder)
+    page = visit((folder / "imports.html").as_uri(), java_script_enabled=False).page
+    page.locator("[data-testid=imports] a.id").last.click()
+    page.click("text=its task in this set")
+    expect(page.locator("h1")).to_contain_text(task)
 
 
 def test_scores_are_a_picture_and_a_table_without_javascript(tmp_path: Path, visit: Visitor) -> None:
