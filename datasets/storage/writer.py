@@ -305,8 +305,10 @@ class Writer:
         target = self._staging / table / file_name
         if not target.exists() and not self._is_published(table, file_name):
             with store_errors("write the task set"):
-                write_table(target, table, rows)
-                sync(target)
+                part = target.with_name(f".{file_name}")  # a file in its place is whole, also after Ctrl-C
+                write_table(part, table, rows)
+                sync(part)
+                part.replace(target)
         return RowRange(file=file_name, start=0, count=len(rows), digest=digest)
 
     def _is_published(self, table: str, file_name: str) -> bool:
