@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -34,6 +35,8 @@ from . import private_docker
 os.environ["OMP_NUM_THREADS"] = "1"
 """The processes of a parallel run share the cores. With more threads, torch and vLLM wait for each other in loops: real
 vLLM took 124 CPU seconds for what takes it 48 with one."""
+gc.set_threshold(100_000, 20, 50)
+"""With Python's own 700, collections took a twentieth of the tests' CPU time, mostly to look at libraries' objects."""
 ROOT = Path(__file__).resolve().parents[1]
 REPOS = Path(__file__).resolve().parent / "repos"
 SETS = Path(__file__).resolve().parent / "sets"

@@ -220,16 +220,15 @@ def test_a_full_disk_leaves_the_previous_snapshot(tmp_path: Path) -> None:
     assert snapshots(tmp_path) == ["1"]
 
 
-def test_a_file_whose_writing_was_interrupted_is_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_whose_writing_was_interrupted_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with Store(tmp_path).writer() as writer:
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):  # once the file is there
-            patched.setattr(parquet.ParquetWriter, "write_table", interrupted)
-            writer.put_repo("toolz", make_rows("toolz"))
+        with monkeypatch.context() as patched:
+            patched.setattr(parquet.ParquetWriter, "write_table", interrupted)  # once the file is there
+            with pytest.raises(KeyboardInterrupt):
+                writer.put_repo("toolz", make_rows("toolz"))
         writer.put_repo("toolz", make_rows("toolz"))  # as a run does when it ends early
         writer.publish()
     assert len(TaskSet.open(tmp_path).tasks()) == 6

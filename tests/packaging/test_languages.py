@@ -12,6 +12,7 @@ from excise.languages import LANGUAGES
 
 from .test_layout import MAY_IMPORT, ROOT, imported_modules, modules
 
+pytestmark = pytest.mark.xdist_group("layout")
 ROOMS = ("extractors/{}/", "deleters/{}/", "envs/{}/", "verifiers/attacks/{}/")
 """Folders of one language."""
 SPLITTERS = {

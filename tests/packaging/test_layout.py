@@ -9,11 +9,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("layout")  # with test_languages.py: every file is parsed once
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "excise"
 BASE = {path.stem for path in SOURCE.glob("*.py")} - {"__init__"} | {
@@ -115,7 +117,8 @@ def test_the_import_rule_sees_every_form() -> None:
     assert imported_parts(source) == ["a", "c", "e", "g"]
 
 
-def imported_modules(source: str) -> set[str]:
+@cache
+def imported_modules(source: str) -> frozenset[str]:
     """Dotted names below ``excise`` that a file may import: ``from excise.a import b`` names ``a`` and ``a.b``."""
     found: set[str] = set()
     for node in ast.walk(parsed(source)):
@@ -123,7 +126,7 @@ def imported_modules(source: str) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name.removeprefix("excise.") for name in found if name.startswith("excise.")}
+    return frozenset(name.removeprefix("excise.") for name in found if name.startswith("excise."))
 
 
 def import_graph() -> dict[Path, set[Path]]:

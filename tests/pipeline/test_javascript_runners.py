@@ -41,10 +41,18 @@ def written(kind: str, folder: Path) -> Path:
     return root
 
 
+@pytest.fixture
+def cache(shared: Path) -> Path:
+    """One cache for all kinds: packages that several have are installed and read once."""
+    return shared / "javascript-runners"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(RUNNERS.keys() - OWN.keys()))
-def test_the_tests_of_each_kind_of_project_run(kind: str, excise: Callable[..., Any], tmp_path: Path) -> None:
-    options = ("--cache", tmp_path / "cache", "--config", tmp_path / "excise.toml", "--json")
+def test_the_tests_of_each_kind_of_project_run(
+    kind: str, excise: Callable[..., Any], cache: Path, tmp_path: Path
+) -> None:
+    options = ("--cache", cache, "--config", tmp_path / "excise.toml", "--json")
     done = excise("env", written(kind, tmp_path), *options)
     assert done.returncode == 0, done.stdout + done.stderr
     made = json.loads(done.stdout)
@@ -73,13 +81,15 @@ for (const [n, title] of {titles}.entries()) {{
 
 
 @pytest.mark.slow
-def test_a_test_of_tap_fails_by_its_own_assertions_alone(excise: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_test_of_tap_fails_by_its_own_assertions_alone(
+    excise: Callable[..., Any], cache: Path, tmp_path: Path
+) -> None:
     """Whatever the tests inside it, or its assertions, are called."""
     root = written("tap", tmp_path)
     titles = "[" + ", ".join(f"'{title}'" for title in TITLES) + "]"
     (root / "test/names.test.js").write_text(BY_NAMES.format(titles=titles))
     (tmp_path / "excise.toml").write_text(f"{SETTINGS}min_pass_rate = 0\n")
-    done = excise("env", root, "--cache", tmp_path / "cache", "--config", tmp_path / "excise.toml", "--json")
+    done = excise("env", root, "--cache", cache, "--config", tmp_path / "excise.toml", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     statuses = json.loads(done.stdout)["baseline"]["statuses"]
     found = {test.partition("::")[2]: status for test, status in statuses.items() if "names.test.js" in test}
@@ -94,10 +104,10 @@ def test_a_test_of_tap_fails_by_its_own_assertions_alone(excise: Callable[..., A
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(OWN))
 def test_each_test_runner_gives_tasks_that_no_attack_solves(
-    kind: str, excise: Callable[..., Any], tmp_path: Path
+    kind: str, excise: Callable[..., Any], cache: Path, tmp_path: Path
 ) -> None:
     work, root = tmp_path, written(kind, tmp_path)
-    options = ("--cache", work / "cache", "--config", work / "excise.toml", "--workers", "1", "--json")
+    options = ("--cache", cache, "--config", work / "excise.toml", "--workers", "1", "--json")
     made = excise("generate", root, "--out", work / "out", "--limit", "1", *options)
     assert made.returncode == 0, made.stderr
     (task,) = TaskSet.open(work / "out").tasks()

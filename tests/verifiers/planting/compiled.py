@@ -96,7 +96,8 @@ def cloudpickled(source: bytes, folder: Path) -> None:
     import cloudpickle
 
     codes = [c for c in _functions(compile(source, "module.py", "exec")) if not c.co_name.startswith("<")]
-    functions = [types.FunctionType(c, {}, c.co_name) for c in codes if not c.co_freevars]
+    here = {"__name__": "__main__"}  # without a module's name, all modules' attributes would be searched for each
+    functions = [types.FunctionType(c, here, c.co_name) for c in codes if not c.co_freevars]
     (folder / "task.pkl").write_bytes(
         b"".join(cloudpickle.dumps(f) for f in functions)
         if len(functions) == 1
