@@ -38,6 +38,7 @@ from excise.deleters.python.references.entry_points import (
     remove_from_setup,
     without_entry_points,
 )
+from excise.deleters.python.references.gone_commands import gone_commands
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import remove_mentions
@@ -128,18 +129,16 @@ class Removal:
         if (setup := self.codebase.modules.get(SETUP)) is not None and not setup.has_error:
             remove_from_setup(self.remover.plan(SETUP), lost)
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
-        names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases])
+        manifests = {p: data for p, data in self.codebase.manifests.items() if not self.codebase.is_test(p)}
+        shortened = {p: (manifests[p], after) for p, after in without_entry_points(manifests, lost).items()}
+        commands = gone_commands(self.remover, shortened, lost)
+        names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases], commands)
         remove_mentions(self.remover, names)
         documents = documents_without(self.remover, names)
         stub_files, needing = stub_files_without(self.remover)
-        changed = {**changed_files(self.remover), **documents, **stub_files}
+        changed = {**changed_files(self.remover), **documents, **stub_files, **shortened}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
-        entry_points: list[tuple[str, str]] = []
-        manifests = {p: data for p, data in self.codebase.manifests.items() if not self.codebase.is_test(p)}
-        for path, after in without_entry_points(manifests, lost).items():
-            before = manifests[path]
-            changed[path] = (before, after)
-            entry_points += [(path, line) for line in entry_lines(before, after)]
+        entry_points = [(path, line) for path, pair in shortened.items() for line in entry_lines(*pair)]
         deleted = [path for path, (_, after) in changed.items() if after is None and not self.codebase.is_test(path)]
         changed |= without_paths(self.codebase, changed, deleted)
         parts = [i for i in self.parts if i not in removed]

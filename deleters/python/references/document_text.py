@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from excise.deleters.python.references.gone_commands import NO_COMMANDS, GoneCommands
 from excise.deleters.python.references.gone_names import GoneNames, item_pattern
 from excise.deleters.python.references.running_text import block_without, blocks, indent_of, without_introduction
 
@@ -26,6 +27,7 @@ _CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|do
 _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
 _OPTION = re.compile(r"\s*:[\w-]+:")
+_SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
 
 
@@ -43,6 +45,8 @@ class _Chunk(NamedTuple):
     end: int
     code: int = 0
     stop: int = 0
+    language: str = ""
+    """What the document says of the code; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class GoneCode:
     """All names, with their modules and classes: also those that something else has, too."""
     local: frozenset[str] = frozenset()
     """Names at module level that are gone from the file whose docstrings have the examples."""
+    commands: GoneCommands = NO_COMMANDS
+    """Commands of a shell."""
 
 
 def utf8_text(data: bytes) -> str | None:
@@ -76,17 +82,17 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
-    if not (gone.mentioned or gone.dotted or gone.local):
+    if not (gone.mentioned or gone.dotted or gone.local or gone.commands):
         return list(lines)
     chunks, lost = list(_chunks(lines)), _Lost(gone)
     left: list[list[str]] = []
     emptied: list[int] = []
     for number, chunk in enumerate(chunks):
         own = list(lines[chunk.start : chunk.end])
-        if chunk.kind is _Kind.PROSE and gone.mentioned and has_text:
-            own = _without_sentences(own, gone.mentioned)
+        if chunk.kind is _Kind.PROSE and (gone.mentioned or gone.commands) and has_text:
+            own = _without_sentences(own, gone)
         elif chunk.kind is _Kind.CODE:
-            kept = _without_statements(lines[chunk.code : chunk.stop], lost)
+            kept = _without_uses(lines[chunk.code : chunk.stop], chunk.language, lost)
             if kept:
                 own = [*lines[chunk.start : chunk.code], *kept, *lines[chunk.stop : chunk.end]]
             elif kept is not None:
@@ -158,14 +164,13 @@ def _chunk_at(lines: Sequence[str], number: int) -> _Chunk:
         return _Chunk(_Kind.BLANK, number, number + 1)
     if fence := _FENCE.match(line):
         stop = end_of_fence(lines, number)
-        code = number + 1 if fence["language"].lower() in _LANGUAGES else stop
-        return _Chunk(_Kind.CODE, number, min(stop + 1, len(lines)), code, stop)
+        return _Chunk(_Kind.CODE, number, min(stop + 1, len(lines)), number + 1, stop, fence["language"].lower())
     if directive := _CODE.match(line):
         end = _end_of_indented(lines, number + 1, indent_of(line))
         code = _first_text(lines, number + 1)
         while code < end and _OPTION.match(lines[code]):
             code = _first_text(lines, code + 1)
-        return _Chunk(_Kind.CODE, number, end, code if directive["language"].lower() in _LANGUAGES else end, end)
+        return _Chunk(_Kind.CODE, number, end, min(code, end), end, directive["language"].lower())
     is_session = line.lstrip().startswith(">>>")
     end = number + 1
     while end < len(lines) and lines[end].strip() and not _FENCE.match(lines[end]) and not _CODE.match(lines[end]):
@@ -198,8 +203,9 @@ def _end_of_indented(lines: Sequence[str], number: int, indent: int) -> int:
 
 
 # --------------------------------------------------------------------------------------------- text
-def _without_sentences(lines: list[str], gone: GoneNames) -> list[str]:
-    pattern, item = gone.pattern(), item_pattern(gone.names)
+def _without_sentences(lines: list[str], gone: GoneCode) -> list[str]:
+    names = [gone.mentioned.pattern().pattern] if gone.mentioned else []
+    pattern, item = re.compile("|".join([*names, gone.commands.mention()])), item_pattern(gone.mentioned.names)
     if not pattern.search("\n".join(lines)):
         return lines
     return [line for block in blocks(lines, item) for line in block_without(block, pattern, item)]
@@ -212,6 +218,14 @@ class _Statement(NamedTuple):
     node: ast.stmt
     start: int
     end: int
+
+
+def _without_uses(lines: Sequence[str], language: str, lost: _Lost) -> list[str] | None:
+    """The lines of an example in a language that do not use what is gone; see :func:`_without_statements`."""
+    kept = _without_statements(lines, lost) if language in _LANGUAGES else None
+    if kept is None and lost.commands and (language in _SHELL or not language):
+        return lost.commands.left_of(lines, is_shell=language in _SHELL)
+    return kept
 
 
 def _without_statements(lines: Sequence[str], lost: _Lost) -> list[str] | None:
@@ -292,6 +306,7 @@ class _Lost:
 
     def __init__(self, gone: GoneCode) -> None:
         self.dotted = gone.dotted
+        self.commands = gone.commands
         self.names = {*gone.mentioned.names, *gone.local}
         self.members = gone.mentioned.methods
         self.functions = frozenset(gone.mentioned.names) - self.members

@@ -20,6 +20,7 @@ from excise.deleters.python.references.document_text import (
     utf8_text,
     without_mentions,
 )
+from excise.deleters.python.references.gone_commands import GoneCommands
 from excise.deleters.python.references.gone_names import gone_names
 from excise.deleters.python.references.running_text import indent_of
 from excise.deleters.statement.project_docs import is_document
@@ -47,6 +48,8 @@ _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*
 """What a page has around its content."""
 _TOCTREE = re.compile(r"[ \t]*\.\.\s+toctree::")
 """The head of a table of contents; its entries stand below it, indented."""
+_ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
+"""What the heading of a section has that is about the commands of a project."""
 _RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
 _MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
 """The beginning of what is no running text."""
@@ -64,21 +67,24 @@ class _Section:
     """Whether a directive is gone from it."""
 
 
-def gone_code(remover: DependentRemover, gone: Collection[Symbol], aliases: Collection[str]) -> GoneCode:
-    """The names of removed definitions (``gone``) with those of files that are gone, and of removed names that
-    assignments bound (ids: ``aliases``)."""
+def gone_code(
+    remover: DependentRemover, gone: Collection[Symbol], aliases: Collection[str], commands: GoneCommands
+) -> GoneCode:
+    """The names of removed definitions (``gone``) with those of files that are gone, of removed names that assignments
+    bound (ids: ``aliases``), and of commands."""
     modules = remover.codebase.modules
     files = [path for path, plan in remover.plans.items() if plan.deleted and not remover.codebase.is_test(path)]
     whole = [modules[path].symbols[0] for path in sorted(files) if path in modules]
-    return GoneCode(gone_names(remover, gone), _dotted_names(remover, [*gone, *whole], aliases))
+    return GoneCode(gone_names(remover, gone), _dotted_names(remover, [*gone, *whole], aliases), commands=commands)
 
 
 def documents_without(remover: DependentRemover, names: GoneCode) -> dict[str, tuple[bytes, bytes | None]]:
     """Path to (content before, content after) of documents without what is gone; ``None``: no page left."""
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     others = remover.codebase.others
-    last = {*names.mentioned.names, *(each.rpartition(".")[2] for each in names.dotted)}
-    words = re.compile("|".join(map(re.escape, sorted(last))).encode())
+    last = {*names.mentioned.names, *(each.rpartition(".")[2] for each in names.dotted), *names.commands.words()}
+    about = [f"(?i:{_ABOUT_COMMANDS.pattern})"] if names.commands.is_last else []
+    words = re.compile("|".join([*map(re.escape, sorted(last)), *about]).encode())
     for path in sorted(others.paths) if names.dotted else ():
         if path.endswith(_DOCUMENTS) and b"::" in (before := others.read(path)) and words.search(before):
             text = utf8_text(before)
@@ -125,6 +131,8 @@ def _without_text(
 def _without_sections(text: str, names: GoneCode) -> str:
     """A document without text and examples, and without sections that were nothing else; its title stays."""
     sections = list(_sections(text.split("\n")))
+    if names.commands.is_last:
+        sections = list(_without_command_line(sections))
     for section in sections:
         left = without_mentions(section.lines, names)
         section.has_lost = left != section.lines and not any(line.strip() for line in left)
@@ -286,8 +294,7 @@ def _is_rule(line: str) -> bool:
 
 def _not_emptied(sections: list[_Section]) -> list[_Section]:
     """The sections without those that were nothing but what is gone; those with sections inside them stay."""
-    marks = {level: number for number, level in enumerate(dict.fromkeys(section.level for section in sections))}
-    depths = {level: len(level) if level.startswith("#") else number for level, number in marks.items()}
+    depths = _depths(sections)
     left = []
     for section, following in zip(sections, [*sections[1:], None], strict=True):
         has_inner = following is not None and depths[following.level] > depths[section.level]
@@ -295,6 +302,26 @@ def _not_emptied(sections: list[_Section]) -> list[_Section]:
             continue
         left.append(section)
     return left
+
+
+def _without_command_line(sections: list[_Section]) -> Iterator[_Section]:
+    """The sections without those about the command line, and those in them; the title and what is above it stay."""
+    depths = _depths(sections)
+    inside: int | None = None
+    for number, section in enumerate(sections):
+        depth = depths[section.level]
+        if inside is not None and depth > inside:
+            continue
+        is_about = number > 1 and any(map(_ABOUT_COMMANDS.search, section.heading))
+        inside = depth if is_about else None
+        if not is_about:
+            yield section
+
+
+def _depths(sections: Iterable[_Section]) -> dict[str, int]:
+    """How deep the sections of each level are nested."""
+    marks = {level: number for number, level in enumerate(dict.fromkeys(section.level for section in sections))}
+    return {level: len(level) if level.startswith("#") else number for level, number in marks.items()}
 
 
 def _holds_more(lines: Iterable[str]) -> bool:

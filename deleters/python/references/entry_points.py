@@ -23,6 +23,11 @@ _ENTRY_POINT = re.compile(
 _KEY = re.compile(r"^[\w.\-]+[ \t]*=[ \t]*$")
 """A key of ``setup.cfg`` whose values are the indented lines below it."""
 _HEADER = re.compile(r"^\[.*\][ \t]*$")
+_SCRIPTS = re.compile(r"^\[[^\]\n]*scripts[\"']?\][ \t]*$|\b(?:console|gui)_scripts\b")
+"""The head of a list of scripts: commands that installing the project makes."""
+_SCRIPT = re.compile(r"""["']?([\w.-]+)["']?[ \t]*=[ \t]*["']?([\w.]+[ \t]*:[ \t]*[\w.]+)""")
+MAX_LINE = 1000
+"""Number of characters of a line up to which scripts are looked for in it."""
 _DISPLAYS = frozenset({"list", "tuple", "set", "dictionary", "argument_list"})
 
 
@@ -57,6 +62,18 @@ def without_entry_points(manifests: Mapping[str, bytes], lost: LostNames) -> dic
             if _is_valid(path, after):
                 changed[path] = after.encode("utf-8", "surrogateescape")
     return changed
+
+
+def scripts_in(manifest: bytes) -> Iterator[tuple[str, str]]:
+    """(name, ``module:object``) of each script of a manifest, or of ``setup.py``."""
+    is_inside = False
+    for line in manifest.decode("utf-8", "replace").splitlines():
+        is_head = _SCRIPTS.search(line) is not None
+        if is_head or _HEADER.match(line) or (_KEY.match(line) and _is_unindented(line)):
+            is_inside = is_head
+        if is_inside and len(line) <= MAX_LINE:
+            for name, entry in _SCRIPT.findall(line):
+                yield name, "".join(entry.split())
 
 
 def _emptied(lines: list[str], gone: Collection[int]) -> Iterator[int]:

@@ -1,0 +1,91 @@
+"""Commands that go with their entry points go from documents, too; other commands and the package of that name stay."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from excise.deleters.python.references.entry_points import scripts_in
+from excise.deleters.python.references.gone_commands import GoneCommands
+
+from .test_remove_details import after, delete
+
+CODE = {
+    "ferry/__init__.py": "",
+    "ferry/fares.py": "def fare(length):\n    return length * 3\n",
+    "ferry/board.py": "import sys\n\n\ndef main():\n    print(sys.argv)\n\n\ndef other():\n    return 1\n",
+}
+TOML = '[project]\nname = "ferry"\n\n[project.scripts]\nferry = "ferry.board:main"\n'
+ALSO = 'harbour = "ferry.board:other"\n'
+MAIN = "from .board import main\n\nmain()\n"
+
+
+def left_of(document: str, manifest: str = TOML, path: str = "README.md", **files: str) -> str:
+    """A document after the removal of ``main``."""
+    code = {**CODE, "pyproject.toml": manifest, path: document, **files}
+    return after(code, delete(code, "ferry/board.py::main")).get(path, "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Fares.\n\n```sh\n$ ferry 3\n9\n```\n\nEnd.\n", "Fares.\n\nEnd.\n"),
+        ("Fares.\n\n```console\n$ pip install ferry\n$ ferry 3\n9\n$ ls\n```\n",
+         "Fares.\n\n```console\n$ pip install ferry\n$ ls\n```\n"),
+        ("Fares.\n\n```bash\n# a lorry\nferry --long \\\n  7\n\ncat x | ferry\nls\n```\n",
+         "Fares.\n\n```bash\n\nls\n```\n"),
+        ("Fares.\n\nRun it::\n\n    $ ferry 3\n    9\n\nEnd.\n", "Fares.\n\nEnd.\n"),
+        ("Fares.\n\n```\nusage: ferry [-h] LENGTH\n\n  -h  help\n```\n\nEnd.\n", "Fares.\n\nEnd.\n"),
+        ("A ferry.\n\nThe `ferry` command prints fares. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
+        ("A ferry.\n\nSay `ferry --help` for more. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
+    ],
+)  # fmt: skip
+def test_calls_and_sentences_go(before: str, after: str) -> None:
+    assert left_of(f"# Ferry\n\n{before}") == f"# Ferry\n\n{after}"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "`ferry` is a package.\n",
+        "```sh\npip install ferry\n```\n",
+        "```sh\n$ harbour ferry\n```\n",
+        "```python\nferry = 3\nprint(ferry)\n```\n",
+        "```\nferry sails\nnot today\n```\n",
+    ],
+)
+def test_what_is_no_call_stays(kept: str) -> None:
+    document = f"# Ferry\n\n{kept}\nEnd.\n"
+    assert left_of(document, TOML + ALSO) == document
+
+
+def test_the_sections_about_the_command_line_go_with_the_last_command() -> None:
+    document = "# Ferry\n\nText.\n\n## Command line\n\nIt asks.\n\n### Options\n\nMany.\n\n## Fares\n\nHigh.\n"
+    assert left_of(document) == "# Ferry\n\nText.\n\n## Fares\n\nHigh.\n"
+    assert left_of(document, TOML + ALSO) == document
+
+
+def test_a_module_that_can_be_run_is_a_command() -> None:
+    document = "# Ferry\n\nText.\n\n```sh\npython -m ferry 3\n```\n"
+    assert left_of(document, '[project]\nname = "ferry"\n', **{"ferry/__main__.py": MAIN}) == "# Ferry\n\nText.\n"
+
+
+def test_scripts_of_all_kinds_of_manifests_are_found() -> None:
+    toml = (
+        b'[project.scripts]\na = "m:f"\n[project.entry-points.x]\nb = "m:g"\n[tool.poetry.scripts]\n"c-d" = "m.n:h"\n'
+    )
+    assert dict(scripts_in(toml)) == {"a": "m:f", "c-d": "m.n:h"}
+    cfg = b"[options.entry_points]\nconsole_scripts =\n    a = m:f\n    b = m:g\nplugins =\n    c = m:h\n"
+    assert dict(scripts_in(cfg)) == {"a": "m:f", "b": "m:g"}
+    setup = b"setup(\n    entry_points={'console_scripts': ['a = m:f'],\n    },\n)\n"
+    assert dict(scripts_in(setup)) == {"a": "m:f"}
+
+
+def test_hostile_lines_take_no_long_time() -> None:
+    commands = GoneCommands(scripts=("ferry",), modules=("ferry",))
+    begun = time.process_time()
+    for text in ("|A=" * 100_000, "A=b " * 100_000, "|" * 300_000, " " * 300_000, "`ferry " * 50_000):
+        commands.left_of([text], is_shell=True)
+        list(scripts_in(f"[project.scripts]\n{text}\n[{text}".encode()))
+    assert time.process_time() - begun < 60
