@@ -131,7 +131,7 @@ class Removal:
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
         manifests = {p: data for p, data in self.codebase.manifests.items() if not self.codebase.is_test(p)}
         shortened = {p: (manifests[p], after) for p, after in without_entry_points(manifests, lost).items()}
-        commands = gone_commands(self.remover, shortened, lost)
+        commands = gone_commands(self.remover, gone, shortened, lost)
         names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases], commands)
         remove_mentions(self.remover, names)
         documents = documents_without(self.remover, names)

@@ -66,6 +66,23 @@ def test_the_sections_about_the_command_line_go_with_the_last_command() -> None:
     assert left_of(document, TOML + ALSO) == document
 
 
+@pytest.mark.parametrize(
+    ("decorator", "name"),
+    [("command()", "load_all"), ("command('load-all', help='x')", "load"), ("command", "load_all")],
+)
+def test_a_command_of_a_script_goes_alone(decorator: str, name: str) -> None:
+    board = (
+        f"import click\n\n\n@click.group()\ndef cli():\n    pass\n\n\n@cli.{decorator}\ndef {name}(n):\n    print(n)\n"
+    )
+    document = "# Ferry\n\n`ferry` asks.\n\n```sh\n$ ferry load-all 3\n3\n$ ferry sail\n```\n"
+    code = {
+        "ferry/__init__.py": "", "ferry/board.py": board, "README.md": document,
+        "pyproject.toml": TOML.replace("main", "cli"),
+    }  # fmt: skip
+    left = after(code, delete(code, f"ferry/board.py::{name}"))["README.md"]
+    assert left == document.replace("$ ferry load-all 3\n3\n", "")
+
+
 def test_a_module_that_can_be_run_is_a_command() -> None:
     document = "# Ferry\n\nText.\n\n```sh\npython -m ferry 3\n```\n"
     assert left_of(document, '[project]\nname = "ferry"\n', **{"ferry/__main__.py": MAIN}) == "# Ferry\n\nText.\n"
