@@ -35,7 +35,9 @@ _CALL = re.compile(r"\w\(")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 MAX_FILE = 1 << 20
 """Maximum size of a document in bytes."""
-_FOLDERS = frozenset({"doc", "docs", "documentation"})
+_FOLDERS = frozenset({"doc", "docs", "documentation", "docstrings", "docsrc"})
+"""Names of folders of documents, at the top or in a package: links at the top may lead there."""
+_OF_TESTS = frozenset({"test", "tests", "testing"})
 _SUFFIXES = (".md", ".rst", ".txt")
 _HISTORY = re.compile(
     r"chang|histor|news|release|^versions?\b|what_?s_?new|migrat|upgrad|licen[cs]e|authors|contribut|roadmap",
@@ -82,13 +84,14 @@ def read_documents(root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is a README, or a text below the folder of documents, and not about versions or people."""
+    """Whether a file is a README, or a text below a folder of documents, and not about versions or people."""
     *folders, name = path.split("/")
     if any(_HISTORY.search(part) for part in (*folders, name)):
         return False
     if not folders and name.lower().startswith("readme"):
         return Path(name).suffix.lower() in {"", *_SUFFIXES}
-    return bool(folders) and folders[0].lower() in _FOLDERS and name.lower().endswith(_SUFFIXES)
+    parts = {folder.lower() for folder in folders}
+    return not parts.isdisjoint(_FOLDERS) and parts.isdisjoint(_OF_TESTS) and name.lower().endswith(_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,3 +267,20 @@ def test_links_to_pages_that_are_gone_go_from_lists() -> None:
     left = after(files, delete(files, "pkg/m.py::gone_by"))
     assert "docs/gone.md" not in left
     assert left["docs/index.md"] == "# API\n\n- [Other](other.md)\n- See [it](gone.md).\n"
+
+
+@pytest.mark.parametrize(
+    ("heading", "is_gone"),
+    [
+        ("gone_by()", True),
+        ("``pkg.m.gone_by(x)``", True),
+        ("The gone_by function", True),
+        ("Who is gone by noon", False),
+        ("gone_by and other", False),
+    ],
+)
+def test_a_section_whose_heading_is_the_name_goes(heading: str, *, is_gone: bool) -> None:
+    section = f"{heading}\n{'-' * 30}\n\nIt is slow.\n\nMore\n~~~~\n\nIt waits.\n\n"
+    document = "API\n===\n\nText.\n\n{}Others\n------\n\nMore.\n"
+    left = left_of(document.format(section)) or document.format(section)
+    assert (left == document.format("")) is is_gone

@@ -83,6 +83,16 @@ def test_a_command_of_a_script_goes_alone(decorator: str, name: str) -> None:
     assert left == document.replace("$ ferry load-all 3\n3\n", "")
 
 
+@pytest.mark.parametrize("heading", ["ferry command", "The `ferry` command", "``ferry``", "ferry load command"])
+def test_a_section_about_a_command_goes_with_its_label(heading: str) -> None:
+    document = "Ferry\n=====\n\nA ferry.\n\n{}.. _fares:\n\nFares\n-----\n\nHigh.\n"
+    section = f".. _calls:\n\n{heading}\n{'-' * 30}\n\nIt asks.\n\nOptions\n~~~~~~~\n\nMany.\n\n"
+    manifest = TOML + ALSO
+    assert left_of(document.format(section), manifest, "docs/a.rst") == document.format("")
+    other = section.replace(heading, "A ferry at sea")
+    assert left_of(document.format(other), manifest, "docs/a.rst") == document.format(other)
+
+
 def test_a_module_that_can_be_run_is_a_command() -> None:
     document = "# Ferry\n\nText.\n\n```sh\npython -m ferry 3\n```\n"
     assert left_of(document, '[project]\nname = "ferry"\n', **{"ferry/__main__.py": MAIN}) == "# Ferry\n\nText.\n"

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from posixpath import dirname, relpath
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
@@ -46,8 +47,11 @@ _CLASS = re.compile(r"(?P<indent>[ \t]*)\.\.\s+(?:auto|py:)?(?:class|exception):
 """A directive for a class, below which those for its members stand, further in."""
 _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):")
 """What a page has around its content."""
+_LABEL = re.compile(r"\.\. _[^:]+:\s*$")
+"""What references lead to: the heading below it."""
 _TOCTREE = re.compile(r"[ \t]*\.\.\s+toctree::")
 """The head of a table of contents; its entries stand below it, indented."""
+_KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""
 _RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
@@ -112,8 +116,22 @@ def _without_text(
     changed: Mapping[str, tuple[bytes, bytes | None]],
 ) -> dict[str, tuple[bytes, bytes | None]]:
     """The documents that statements quote without text and examples; nothing if that were more than these can show."""
-    codebase, found = remover.codebase, dict[str, tuple[bytes, bytes | None]]()
-    num_removed = 0
+    for change in (_without_whole_sections, _without_sections):
+        found = dict(_shortened(remover, names, words, changed, change))
+        if sum(len(before) - len(after or b"") for before, after in found.values()) <= MAX_REMOVED:
+            return found
+    return {}
+
+
+def _shortened(
+    remover: DependentRemover,
+    names: GoneCode,
+    words: re.Pattern[bytes],
+    changed: Mapping[str, tuple[bytes, bytes | None]],
+    change: Callable[[str, GoneCode], str],
+) -> Iterator[tuple[str, tuple[bytes, bytes | None]]]:
+    """Path to (content before, content after) of the documents that ``change`` makes shorter."""
+    codebase = remover.codebase
     for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)):
         original = codebase.others.read(path)
         if not words.search(original):
@@ -121,18 +139,22 @@ def _without_text(
         before = utf8_text(changed.get(path, (original, original))[1] or b"")
         if not before:
             continue
-        after = _with_line_ends_of(before, lambda plain: _without_sections(plain, names))
+        after = _with_line_ends_of(before, lambda plain: change(plain, names))
         if after.strip() and after.split() != before.split():
-            num_removed += len(before) - len(after)
-            found[path] = (original, after.encode())
-    return found if num_removed <= MAX_REMOVED else {}
+            yield path, (original, after.encode())
+
+
+def _without_whole_sections(text: str, names: GoneCode) -> str:
+    """A document without sections about what is gone, and then without text and examples."""
+    sections = list(_sections(text.split("\n")))
+    left = list(_without_sections_about(sections, names))
+    lines = [line for section in left for line in (*section.heading, *section.lines)]
+    return _without_sections("\n".join(lines) if len(left) < len(sections) else text, names)
 
 
 def _without_sections(text: str, names: GoneCode) -> str:
     """A document without text and examples, and without sections that were nothing else; its title stays."""
     sections = list(_sections(text.split("\n")))
-    if names.commands.is_last:
-        sections = list(_without_command_line(sections))
     for section in sections:
         left = without_mentions(section.lines, names)
         section.has_lost = left != section.lines and not any(line.strip() for line in left)
@@ -304,18 +326,49 @@ def _not_emptied(sections: list[_Section]) -> list[_Section]:
     return left
 
 
-def _without_command_line(sections: list[_Section]) -> Iterator[_Section]:
-    """The sections without those about the command line, and those in them; the title and what is above it stay."""
-    depths = _depths(sections)
+def _without_sections_about(sections: list[_Section], names: GoneCode) -> Iterator[_Section]:
+    """The sections without those whose headings say that they are about what is gone, and those in them.
+
+    The title and what is above it stay.
+    """
+    depths, about = _depths(sections), _heading_pattern(names)
+    for section, following in pairwise(sections):  # the label of a section stands above its heading
+        first = _first_label(section.lines)
+        section.lines, following.heading = section.lines[:first], [*section.lines[first:], *following.heading]
     inside: int | None = None
     for number, section in enumerate(sections):
         depth = depths[section.level]
         if inside is not None and depth > inside:
             continue
-        is_about = number > 1 and any(map(_ABOUT_COMMANDS.search, section.heading))
+        is_about = number > 1 and any(about.search(line) for line in section.heading)
         inside = depth if is_about else None
         if not is_about:
             yield section
+
+
+def _first_label(lines: list[str]) -> int:
+    """Where the labels at the end of a section begin; the number of lines if there are none."""
+    first = len(lines)
+    for number in range(len(lines) - 1, -1, -1):
+        if _LABEL.match(lines[number]):
+            first = number
+        elif lines[number].strip():
+            break
+    return first
+
+
+def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
+    """What finds a heading that is nothing but a name of what is gone, and perhaps what that is."""
+    own = "|".join(map(re.escape, names.mentioned.names)) or "(?!)"
+    commands = "|".join(map(re.escape, names.commands.words())) or "(?!)"
+    marked = rf"[`*]{{1,2}}(?:[\w.]{{1,100}}\.)?(?:{own})(?:\([^()]{{0,100}}\))?[`*]{{1,2}}"
+    parts = [
+        rf"(?:{marked}|(?:[\w.]{{1,100}}\.)?(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
+        rf"(?:{own})\s+{_KIND}",
+        rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
+    ]
+    pattern = rf"^(?:#+\s+)?(?:[Tt]he\s+)?(?:{'|'.join(parts)})\s*#*\s*$"
+    return re.compile(f"{pattern}|(?i:{_ABOUT_COMMANDS.pattern})" if names.commands.is_last else pattern)
 
 
 def _depths(sections: Iterable[_Section]) -> dict[str, int]:
