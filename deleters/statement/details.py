@@ -168,7 +168,7 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
     signature, docstring = (owner.signature, owner.docstring.strip()) if owner is not None else ("", "")
     if " -> " in signature and signature in statement:
         return True
-    words = r"tuple|pair" if kind != "list" else r"list"
+    words = r"tuple|pair|returns?\b[^.\n]{0,40}\(\w+," if kind != "list" else r"list"
     shown = docstring.partition("\n")[0] in statement
     if docstring and shown and re.search(rf"\b(?:{words})", docstring, re.IGNORECASE):
         return True

@@ -284,3 +284,9 @@ def test_a_section_whose_heading_is_the_name_goes(heading: str, *, is_gone: bool
     document = "API\n===\n\nText.\n\n{}Others\n------\n\nMore.\n"
     left = left_of(document.format(section)) or document.format(section)
     assert (left == document.format("")) is is_gone
+
+
+def test_paragraphs_below_an_item_go_with_it() -> None:
+    item = "* ``gone_by(x: int) -> int``\n\n  Gives it back.\n\n  It is slow.\n\n"
+    document = "API\n===\n\n* ``first()``\n\n  One.\n\n{}* ``other()``\n\n  Two.\n\nMore.\n"
+    assert left_of(document.format(item)) == document.format("")

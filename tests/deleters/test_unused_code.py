@@ -400,3 +400,17 @@ def test_a_test_whose_helper_names_what_is_gone_goes_with_most_that_use_it(other
     files = {"m.py": "def gone(x):\n    return x\n", "test_m.py": source}
     left = after(files, delete(files, "m.py::gone", hide=("test_m.py::TestA::test_a",)))["test_m.py"]
     assert ("test_b" not in left) is is_hidden
+
+
+@pytest.mark.parametrize(
+    ("loader", "is_gone"), [("_load_table()", True), ("_register()", False), ("load_table()", False)]
+)
+def test_a_constant_that_a_private_loader_makes_goes_with_what_used_it(loader: str, *, is_gone: bool) -> None:
+    name = loader.removesuffix("()")
+    source = (
+        f"def {name}():\n    return [1]\n\n\nTABLE = {loader}\n\n\ndef f():\n    return TABLE\n\n\n"
+        "def other():\n    return 1\n"
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
+    left = after(files, delete(files, "pkg/m.py::f"))["pkg/m.py"]
+    assert ("TABLE" not in left and name not in left) is is_gone

@@ -218,3 +218,17 @@ def test_a_role_in_a_docstring_of_the_class_names_its_own_member() -> None:
     result = after(files, delete(files, "pkg/m.py::Box.open"))["pkg/m.py"]
     assert result.count(":meth:`open`") == 1, "the one of the other class"
     assert '"""One.\n\n        More.\n        """' in result
+
+
+@pytest.mark.parametrize("name", ["extract_all", "load"])
+def test_tests_of_a_function_of_the_same_name_stay(name: str) -> None:
+    """The name in such a test is that of the other function, as its import says, and no attribute of an object."""
+    function = f"def {name}(x):\n    return x\n"
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": function + "\n\ndef other():\n    return 1\n",
+        "pkg/n.py": function,
+        "test_m.py": "def test_m():\n    assert 1\n",
+        "test_n.py": f"from pkg.n import {name}\n\n\ndef test_n():\n    assert {name}(1)\n",
+    }
+    assert after(files, delete(files, f"pkg/m.py::{name}"))["test_n.py"] == files["test_n.py"]

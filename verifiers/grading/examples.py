@@ -39,7 +39,7 @@ _SPECIAL = {
     "a nested list": re.compile(r"\[[\[(]"),
 }
 """What is special about arguments, by how they are written."""
-_SANDBOX = re.compile(r"/testbed/|/tmp/")
+_SANDBOX = re.compile(r"testbed\b|/tmp/", re.IGNORECASE)
 """Paths of the sandbox in which calls were recorded."""
 HIDDEN_FOR_EACH_SHOWN = 2
 """Number of calls of tests to a function that are not shown, for each one that is."""

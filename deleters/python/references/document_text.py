@@ -26,6 +26,7 @@ _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
 _CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|doctest)::\s*(?P<language>[\w+-]*)\s*$")
 _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
+_BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
@@ -99,6 +100,9 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
                 own = []
                 emptied.append(number)
         left.append(own)
+    for number, chunk in enumerate(chunks):
+        if chunk.kind is _Kind.PROSE and len(left[number]) < chunk.end - chunk.start:
+            _drop_rest_of_item(lines, chunks, left, number)
     for number in emptied:
         _drop_introduction(chunks, left, number)
     found = list(_without_double_blanks(chunks, left))
@@ -139,6 +143,21 @@ def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]], example:
     introduces_more = after < len(chunks) and chunks[after].kind is _Kind.CODE
     if before >= 0 and chunks[before].kind is _Kind.PROSE and left[before] and not introduces_more:
         left[before] = without_introduction(left[before])
+
+
+def _drop_rest_of_item(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], number: int) -> None:
+    """Take the paragraphs of the last item of a list, which are indented below it, out of what is left if its beginning
+    is gone."""
+    own = chunks[number]
+    head = next((each for each in reversed(lines[own.start : own.end]) if _BULLET.match(each)), None)
+    if head is None or head in left[number]:
+        return
+    for after in range(number + 1, len(chunks)):
+        chunk = chunks[after]
+        if chunk.kind is not _Kind.BLANK:
+            if indent_of(lines[chunk.start]) <= indent_of(head):
+                return
+            left[after] = []
 
 
 # ------------------------------------------------------------------------------------------- chunks

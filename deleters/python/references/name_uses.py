@@ -165,11 +165,11 @@ class UseIndex:
         is_method = "." in lost.qualname
         if lost.name in BUILTIN_ATTRIBUTES or lost.name.startswith("__") or not (is_method or self._has_twin(lost)):
             return
-        for path, ref in self._later_references.get(lost.name, ()):
-            head, _, last = ref.chain.rpartition(".")
+        for path, ref in self.attributes_named(lost.name):
+            head = ref.chain.rpartition(".")[0]
             is_own = head.startswith("<") and (is_method or "." not in head)
             num_known = 2 if is_method else head.count(".") + 2
-            if last == lost.name and not is_own and len(self.resolver.prefixes(path, ref)) < num_known:
+            if not is_own and len(self.resolver.prefixes(path, ref)) < num_known:
                 yield path, ref
 
     def _has_twin(self, lost: LostBinding) -> bool:

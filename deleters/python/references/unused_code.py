@@ -270,11 +270,13 @@ def is_constant(assignment: Node, target: str = "identifier") -> bool:
         if node.type == "call":
             function = node.child_by_field_name("function")
             name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
-            if name not in _MAKERS:
+            if name not in _MAKERS and not _LOADER.fullmatch(name):
                 return False
     return True
 
 
+_LOADER = re.compile(rb"_(?:load|read|build|make|create|compile|parse|collect|generate)\w*")
+"""Names of private functions that make data, and nothing happens but that."""
 _MAKERS = frozenset(
     b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted "
     b"range timedelta Decimal Fraction namedtuple TypeVar ParamSpec TypeVarTuple NewType escape zip str "

@@ -47,6 +47,12 @@ def test_exceptions_that_the_statement_names_are_shown_once() -> None:
     assert found == {"f": Examples(["f('e')  # True"], ["f('a')  # raises ValueError", "f('c')  # raises Odd"], 0, 1)}
 
 
+def test_calls_with_paths_of_the_sandbox_are_no_examples() -> None:
+    paths = ("/testbed/tests/a.png", "/TESTBED/TESTS/A.PNG", "/tmp/x", "a.png")
+    found = examples_of(behaviour_of([asked("f", path, True) for path in paths]), PythonGrading())
+    assert found["f"].shown == ["f('a.png')  # True"]
+
+
 def test_a_function_has_few_examples() -> None:
     found = examples_of(behaviour_of([asked("f", str(n), True) for n in range(50)]), PythonGrading())
     assert len(found["f"].shown) == MAX_EXAMPLES
