@@ -211,6 +211,8 @@ def test_a_replaced_name_is_a_need_if_the_code_uses_it() -> None:
     source = "import time\n\ndef wait():\n    time.sleep(3)\n"
     test = "from unittest import mock\n\ndef test_a():\n    with mock.patch('bank.time.{}'):\n        bank.wait()\n"
     assert set(labels(test.format("sleep"), source, ("bank.py::wait",))) == {"replaced bank.time.sleep"}
+    named = test.replace("with mock.patch('bank.time.{}')", "name = 'bank.time.{}'\n    with mock.patch(name, print)")
+    assert set(labels(named.format("sleep"), source, ("bank.py::wait",))) == {"replaced bank.time.sleep"}
     assert not labels(test.format("monotonic"), source, ("bank.py::wait",))
 
 

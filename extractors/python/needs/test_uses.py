@@ -296,6 +296,7 @@ def uses_of(node: ast.AST) -> Uses:
         else:
             _note(part, found)
             expressions.update(map(id, _expressions(part)))
+    found.replaced.update(_replaced_by_variable(node))
     return found
 
 
@@ -373,6 +374,15 @@ def _replaced(function: str, node: ast.Call) -> Iterator[str]:
         yield from (f"{ast.unparse(target)}.{text}" for arg in node.args[1:2] for text in texts_of(arg))
     else:
         yield from (text for text in texts_of(target) if "." in text)
+
+
+def _replaced_by_variable(node: ast.AST) -> Iterator[str]:
+    """The dotted names that calls of ``patch`` replace, where a variable of the definition has the name."""
+    called = [part for part in _walk(node) if isinstance(part, ast.Call) and last_name(part.func) == "patch"]
+    wanted = {call.args[0].id for call in called if call.args and isinstance(call.args[0], ast.Name)}
+    for part in _walk(node) if wanted else ():
+        if isinstance(part, ast.Assign) and any(last_name(target) in wanted for target in part.targets):
+            yield from (text for text in texts_of(part.value) if "." in text)
 
 
 def _numbers(node: ast.expr) -> Iterator[str]:
