@@ -146,11 +146,11 @@ def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
 
 
 def _inherited_instead(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
-    """Removed methods for which those of a base would be called: Python's own, which do something else without a word,
-    and such that are there to be overridden."""
+    """Removed methods for which those of a base would be called, which do something else without a word; of the
+    project's own, one that calls that of its base may go."""
     for symbol in methods:
         klass = Entity(symbol.path, symbol.qualname.rpartition(".")[0])
-        found = _foreign_method(remover, klass, symbol.name.partition("#")[0])
+        found = _foreign_method(remover, klass, symbol)
         if found:
             yield Leftover(symbol.path, f"{symbol.qualname} would be {found}", symbol.symbol_id)
 
@@ -168,9 +168,10 @@ def _inherited_values(remover: DependentRemover) -> Iterator[Leftover]:
             yield Leftover(path, f"{qualname} would be that of a base", "")
 
 
-def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:
-    """The method of Python that objects of a class would have without their own, or the one that leaves it to them, and
-    what is wrong with it; empty if there is none."""
+def _foreign_method(remover: DependentRemover, klass: Entity, own_method: Symbol) -> str:
+    """The method that objects of a class would have without their own, and what is wrong with it; empty if there is
+    none."""
+    name = without_numbers(own_method.name)
     resolver, pending, seen = remover.uses.resolver, [klass], set[Entity]()
     while pending:
         entity = pending.pop(0)
@@ -179,7 +180,8 @@ def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:
         seen.add(entity)
         inherited = resolver.attribute(entity, name) if entity != klass else None
         if inherited is not None:
-            return _left_to_subclasses(remover, inherited)
+            source = remover.codebase.modules[own_method.path].source[own_method.start : own_method.end]
+            return _inherited_method(remover, inherited, is_extended=b"super(" in source)
         own = resolver.bases(entity)
         pending += own
         for base in resolver.scope(entity.path).bases.get(entity.qualname, ()):
@@ -191,13 +193,17 @@ def _foreign_method(remover: DependentRemover, klass: Entity, name: str) -> str:
     return ""
 
 
-def _left_to_subclasses(remover: DependentRemover, inherited: Entity) -> str:
-    """A method that is abstract or only raises ``NotImplementedError``, and a word on it; empty for other ones."""
+def _inherited_method(remover: DependentRemover, inherited: Entity, *, is_extended: bool) -> str:
+    """A method of a base, and what is wrong with it; empty if it is gone, too, is no method, or was only extended."""
     method = remover.codebase.symbols().get(inherited.id)
     if method is None or method.kind is not SymbolKind.METHOD:
+        return ""
+    if remover.is_removed(method.path, method.start, method.end):
         return ""
     if is_abstract(method):
         return f"{method.qualname}, which is abstract"
     source = remover.codebase.modules[method.path].source
     raises = source.startswith(b"raise NotImplementedError", method.code_start)
-    return f"{method.qualname}, which raises NotImplementedError" if raises else ""
+    if raises:
+        return f"{method.qualname}, which raises NotImplementedError"
+    return "" if is_extended else f"{method.qualname}, which does something else"
