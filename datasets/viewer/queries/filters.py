@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from excise.datasets.viewer.loaded_set import LoadedSet
+
 PAGE_SIZE = 50
 """Rows of a page."""
+MAX_CHOICES = 400
+"""Values that a filter offers."""
 MAX_WORDS = 8
 """Words of a search that count."""
 
@@ -87,3 +91,12 @@ def page_of(text: str, total: int, size: int = PAGE_SIZE) -> Page:
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
     last = max(1, -(-total // size))
     return Page(number=min(max(1, number), last), total=total, size=size)
+
+
+def choices_of(index: LoadedSet, table: str, columns: Mapping[str, str]) -> dict[str, list[str]]:
+    """The values that filters offer, the most frequent first; ``columns``: name of each to its column, as SQL."""
+    found = {}
+    for name, column in columns.items():
+        sql = f"SELECT v FROM (SELECT {column}::VARCHAR AS v FROM {table}) GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ?"
+        found[name] = [str(row["v"]) for row in index.rows(sql, [MAX_CHOICES]) if row["v"]]
+    return found

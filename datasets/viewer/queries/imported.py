@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from excise.datasets.viewer.loaded_set import LoadedSet, Row
-from excise.datasets.viewer.queries.filters import Page, Where, page_of
+from excise.datasets.viewer.queries.filters import Page, Where, choices_of, page_of
 
 FILTERS = {"set": "imported_set", "status": "status", "reason": "reason", "repo": "repo"}
 """Names of filters to columns."""
@@ -46,11 +46,7 @@ def import_list(index: LoadedSet, wanted: Mapping[str, str], size: int = 50) -> 
 
 def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
-    found = {}
-    for name, column in FILTERS.items():
-        sql = f"SELECT {column} AS v FROM import_rows GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 400"
-        found[name] = [str(row["v"]) for row in index.rows(sql) if row["v"]]
-    return found
+    return choices_of(index, "import_rows", FILTERS)
 
 
 def whole_import(index: LoadedSet, imported_set: str, place: str) -> Row | None:

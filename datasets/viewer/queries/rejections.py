@@ -8,7 +8,7 @@ from pathlib import Path
 
 from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.viewer.loaded_set import LoadedSet, Row
-from excise.datasets.viewer.queries.filters import Page, Where, page_of
+from excise.datasets.viewer.queries.filters import Page, Where, choices_of, page_of
 from excise.datasets.viewer.queries.tasks import GateRuns, gates_of
 
 FILTERS = {"repo": "repo", "stage": "stage", "reason": "reason", "kind": "kind"}
@@ -41,11 +41,7 @@ def rejection_list(index: LoadedSet, wanted: Mapping[str, str], size: int = 50) 
 
 def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
-    found = {}
-    for name, column in FILTERS.items():
-        sql = f"SELECT {column} AS v FROM rejection_rows GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 400"
-        found[name] = [str(row["v"]) for row in index.rows(sql) if row["v"]]
-    return found
+    return choices_of(index, "rejection_rows", FILTERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

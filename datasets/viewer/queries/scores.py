@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from excise.datasets.queries.scores import CURVE_POINTS, KS
 from excise.datasets.viewer.loaded_set import LoadedSet, Row
-from excise.datasets.viewer.queries.filters import Where
+from excise.datasets.viewer.queries.filters import Where, choices_of
 from excise.datasets.viewer.rendering.charts import Axes, Series
 
 MAX_CURVES = 6
@@ -115,8 +115,4 @@ def charts(found: Sequence[RunScores]) -> list[ScoreChart]:
 
 def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
-    found = {}
-    for name, column in FILTERS.items():
-        sql = f"SELECT {column} AS v, count(*) AS n FROM attempts GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 200"
-        found[name] = [str(row["v"]) for row in index.rows(sql) if row["v"]]
-    return found
+    return choices_of(index, "attempts", FILTERS)

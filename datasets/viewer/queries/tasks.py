@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from excise.datasets.viewer.loaded_set import LoadedSet, Row
-from excise.datasets.viewer.queries.filters import Page, Where, page_of
+from excise.datasets.viewer.queries.filters import Page, Where, choices_of, page_of
 from excise.types import DETERMINISTIC
 
 SORTS = {
@@ -97,11 +97,7 @@ def _in_statements(index: LoadedSet, wanted: Mapping[str, str]) -> Where:
 
 def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
-    found = {}
-    for name, column in FILTERS.items():
-        sql = f"SELECT {column}::VARCHAR AS v FROM task_rows GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 400"
-        found[name] = [str(row["v"]) for row in index.rows(sql) if row["v"]]
-    return found
+    return choices_of(index, "task_rows", FILTERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from excise.datasets.queries.attempts import PARTS
 from excise.datasets.viewer.loaded_set import LoadedSet, Row
-from excise.datasets.viewer.queries.filters import Page, Where, page_of
+from excise.datasets.viewer.queries.filters import Page, Where, choices_of, page_of
 from excise.datasets.viewer.rendering.conversation import (
     Message,
     rollout_messages,
@@ -69,11 +69,7 @@ def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
     lists = {"flag": "unnest(flags)", "hint": "unnest(hints)"}
     columns = {name: column for name, column in FILTERS.items() if name != "task"} | lists
-    found = {}
-    for name, column in columns.items():
-        sql = f"SELECT v, count(*) AS n FROM (SELECT {column} AS v FROM tries) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 200"
-        found[name] = [str(row["v"]) for row in index.rows(sql) if row["v"]]
-    return found
+    return choices_of(index, "tries", columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
