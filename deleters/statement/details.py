@@ -52,6 +52,8 @@ _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 """A docstring among code, or another text in triple quotes."""
 HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*[a-zA-Z(]")
 """A line of details in which something stands for what is filled in."""
+_ORDER = re.compile(r"\b(?:sort|order|ascend|descend|alphabetic)", re.IGNORECASE)
+"""A word on the order of things."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
     NeedKind.NAME: "Names in the module",
@@ -60,6 +62,7 @@ _TITLES = {
     NeedKind.KEY: "Keys that it reads or makes in dictionaries, as far as tests name them",
     NeedKind.TEXT: "Texts that it reads or writes",
     NeedKind.NUMBER: "Numbers",
+    NeedKind.ORDER: "Sorts what it returns or goes through",
     NeedKind.USED: "Names in this file that it used, and nothing else does",
     NeedKind.REPLACED: "Names that tests replace, so that it must use them",
 }
@@ -98,6 +101,8 @@ def _position(need: Need, codebase: Codebase) -> int:
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
     if need.kind is NeedKind.RESULT:
         return GivenBy.STATEMENT if _is_result_told(need, statement, codebase) else None
+    if need.kind is NeedKind.ORDER:
+        return GivenBy.STATEMENT if _ORDER.search(statement) else None
     is_exception = need.kind is NeedKind.EXCEPTION
     if is_named(need, statement) and (not is_exception or _is_told_of(need.owner, need.word, statement, codebase)):
         return GivenBy.STATEMENT

@@ -9,10 +9,11 @@ import pytest
 from tests.deleters.planned_deletions import REPO, delete_symbol
 
 from excise.deleters.python.function_data import function_data
-from excise.deleters.statement.details import place_of
+from excise.deleters.statement.details import lines_by_symbol, locate, place_of
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
+from excise.types import Need, NeedKind
 
 FRAMES = '''
 class Frame:
@@ -172,3 +173,12 @@ def test_what_a_helper_needs_stands_below_the_function_that_calls_it() -> None:
 def test_answers_are_no_data(body: str, told: list[str]) -> None:
     codebase = PythonCodebase.from_texts({"m.py": f"def letter(x):\n{body}"})
     assert list(function_data(codebase.modules["m.py"], codebase.symbols()["m.py::letter"])) == told
+
+
+@pytest.mark.parametrize(("text", "is_told"), [("Give the names.", False), ("Give the names in order.", True)])
+def test_how_code_sorts_is_told_where_nothing_speaks_of_order(text: str, *, is_told: bool) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": "def f(x):\n    return sorted(x)\n"})
+    need = Need(kind=NeedKind.ORDER, word="sorted(…)", owner="m.py::f", tests=("t",))
+    found = locate([need], text, "", codebase)
+    lines = lines_by_symbol(found, list(codebase.symbols().values()), codebase)
+    assert lines == ({} if is_told else {"m.py::f": ["- Sorts what it returns or goes through: `sorted(…)`."]})

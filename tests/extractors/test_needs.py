@@ -207,6 +207,19 @@ def test_names_and_numbers_of_a_removed_module_are_needs() -> None:
     assert set(labels(test, removed=("bank.py",))) == {"name LIMIT", "number 5000"}
 
 
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        ("return sorted(x.keys())", "sorted(…)"),
+        ("x.sort(key=len, reverse=True)", "sorted(…, key=len, reverse=True)"),
+        ("return sorted(x, key=lambda n: -n)", "sorted(…, key=…)"),
+    ],
+)
+def test_how_code_sorts_is_a_need(code: str, word: str) -> None:
+    test = "def test_a():\n    assert bank.names({}) == []\n"
+    assert f"order {word}" in labels(test, f"def names(x):\n    {code}\n", ("bank.py::names",))
+
+
 def test_a_replaced_name_is_a_need_if_the_code_uses_it() -> None:
     source = "import time\n\ndef wait():\n    time.sleep(3)\n"
     test = "from unittest import mock\n\ndef test_a():\n    with mock.patch('bank.time.{}'):\n        bank.wait()\n"

@@ -205,6 +205,7 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in raised)
     if "SystemExit" in used.exceptions:
         yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))
+    yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)
     yield from (
         (NeedKind.NUMBER, word, _NO_TEXT, words.numbers[word])
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS

@@ -88,6 +88,8 @@ class Words:
     elsewhere: set[str] = field(default_factory=set)
     """Attributes that it sets on objects of classes that stay, as far as syntax can tell."""
 
+    sorts: set[str] = field(default_factory=set)
+    """How it sorts: ``sorted(…)``, ``sorted(…, reverse=True)``, and keys that are names."""
     made: set[str] = field(default_factory=set)
     """Those of the types ``list`` and ``tuple`` of which it makes objects."""
 
@@ -258,6 +260,8 @@ def _note_raised(raised: ast.expr, words: Words) -> None:
 def _note_call(node: ast.Call, words: Words) -> None:
     name = last_name(node.func)
     words.made.update(_MAKERS.get(name, ()))
+    if name in {"sorted", "sort"}:
+        words.sorts.add(_sorting(node))
     words.passed.update(keyword.arg for keyword in node.keywords if keyword.arg)
     if name in {"dict", "update"}:
         words.pieces.update(Piece(keyword.arg, Role.KEY) for keyword in node.keywords if keyword.arg)
@@ -274,6 +278,16 @@ def _note_call(node: ast.Call, words: Words) -> None:
     elif name in {"setattr", "namedtuple"}:
         texts = [text for arg in node.args[1:2] for text in texts_of(arg)]
         words.attributes.update(word for text in texts for word in re.findall(r"\w+", text))
+
+
+def _sorting(call: ast.Call) -> str:
+    """A call that sorts, without what it sorts, and with keys only where they are names."""
+    given = {each.arg: each.value for each in call.keywords}
+    key, reverse = given.get("key"), given.get("reverse")
+    by = f", key={_chain(key) or FILLED_IN}" if key is not None else ""
+    is_reverse = isinstance(reverse, ast.Constant) and reverse.value is True
+    down = ", reverse=True" if is_reverse else f", reverse={FILLED_IN}" if reverse is not None else ""
+    return f"sorted({FILLED_IN}{by}{down})"
 
 
 def _note_message(call: ast.Call, exception: str, words: Words) -> None:

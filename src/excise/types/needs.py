@@ -31,6 +31,8 @@ class NeedKind(StrEnum):
     """A number that removed code returns or stores."""
     RESULT = "result"
     """The type of a function's result, or the number of its parts."""
+    ORDER = "order"
+    """How removed code sorts what it returns or goes through."""
     USED = "used"
     """A name in the same file that only the removed code used, such as a table."""
     REPLACED = "replaced"
