@@ -38,6 +38,7 @@ def left_of(document: str, manifest: str = TOML, path: str = "README.md", **file
         ("Fares.\n\nRun it::\n\n    $ ferry 3\n    9\n\nEnd.\n", "Fares.\n\nEnd.\n"),
         ("Fares.\n\n```\nusage: ferry [-h] LENGTH\n\n  -h  help\n```\n\nEnd.\n", "Fares.\n\nEnd.\n"),
         ("A ferry.\n\nThe `ferry` command prints fares. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
+        ("A ferry.\n\nBy the ferry command it prints fares. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
         ("A ferry.\n\nSay `ferry --help` for more. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
     ],
 )  # fmt: skip

@@ -1,4 +1,7 @@
-"""``WHERE`` clauses from what a page's address asks for: fixed SQL, and values as parameters only."""
+"""What the lists of pages may be filtered by, and ``WHERE`` clauses from what an address asks for.
+
+The SQL is fixed; what comes from outside is a parameter.
+"""
 
 from __future__ import annotations
 

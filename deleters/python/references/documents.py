@@ -52,6 +52,7 @@ _LABEL = re.compile(r"\.\. _[^:]+:\s*$")
 _TOCTREE = re.compile(r"[ \t]*\.\.\s+toctree::")
 """The head of a table of contents; its entries stand below it, indented."""
 _KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
+"""What a heading calls a name."""
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""
 _RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")

@@ -13,6 +13,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Symbol, SymbolKind
 
 _PROMPT = re.compile(r"\s*[$%]\s+")
+"""What a shell prints before a call."""
 _SUBCOMMAND = re.compile(rb"@[\w.]+\.command\b(?:\(\s*(?:name\s*=\s*)?[\"']([\w-]+)[\"'])?")
 """A decorator of click or typer that makes a command, and the name that it may give it."""
 _COMMENT = re.compile(r"\s*#")
@@ -95,6 +96,7 @@ def _mention(commands: GoneCommands) -> str:
     for name in map(re.escape, commands.scripts):
         parts.append(rf"`{name}\s[^`\n]{{1,200}}`")
         parts.append(rf"`{name}`{{1,2}}\s+(?:command|script|program|executable|tool|utility)\b")
+        parts.append(rf"(?<![\w`./-]){name}\s+(?:sub)?command\b")
         parts.append(rf"\b(?:command|script|program|executable)\s+`{{1,2}}{name}`")
     parts += [rf"`{re.escape(name)}`" for name in commands.scripts if _plain(name) not in commands.packages]
     return "|".join(parts) or "(?!)"
