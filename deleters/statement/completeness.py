@@ -174,7 +174,8 @@ def _line_of(need: Need, parts: Specification) -> str:
             return f"`{_one_line(line)}`" if "`" not in line else _one_line(line)
     if need.kind is NeedKind.RESULT:
         name, _, kind = need.word.rpartition(" ")
-        return f"`{name}` returns {kind} values." if kind.isdigit() else f"`{name}` returns a `{kind}`."
+        what = f"{kind} values" if kind.isdigit() else "`None` in some cases" if kind == "None" else f"a `{kind}`"
+        return f"`{name}` returns {what}."
     shown = repr(need.word) if need.kind in _TEXTS else need.word
     mark = "``" if "`" in shown else "`"
     return f"{need.kind.capitalize()} that tests need: {mark}{shown}{mark}."

@@ -171,6 +171,9 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
         return True
     owner = codebase.symbols().get(need.owner)
     signature, docstring = (owner.signature, owner.docstring.strip()) if owner is not None else ("", "")
+    if kind == "None":
+        is_said = re.search(r"\bNone\b", docstring) or re.search(r"-> .*\b(?:None|Optional)\b", signature)
+        return bool(is_said) or re.search(rf"\b{name}\([^\n]*\)(?:  # |\n[> ]*|== ?)None\b", statement) is not None
     if " -> " in signature and signature in statement:
         return True
     words = r"tuple|pair|returns?\b[^.\n]{0,40}\(\w+," if kind != "list" else r"list"
@@ -183,6 +186,8 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
 
 def _result_line(kind: str) -> str:
     """What a statement says of a result."""
+    if kind == "None":
+        return "- Returns `None` in some cases."
     return f"- Returns {kind} values." if kind.isdigit() else f"- Returns a `{kind}`."
 
 

@@ -442,6 +442,22 @@ def test_the_type_of_a_result_is_told_once(signature: str, docstring: str, text:
     assert lines_by_symbol(found, list(codebase.symbols().values()), codebase) == expected
 
 
+@pytest.mark.parametrize(
+    ("signature", "docstring", "text", "is_told"),
+    [
+        ("def f(x=None)", "Find it.", "Find it.", False),
+        ("def f(x)", "Find it, or None.", "Find it, or None.", True),
+        ("def f(x) -> int | None", "", "def f(x) -> int | None", True),
+        ("def f(x)", "", "f(0)  # None", True),
+    ],
+)
+def test_none_in_some_cases_is_told_once(signature: str, docstring: str, text: str, *, is_told: bool) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": f'{signature}:\n    """{docstring}"""\n    return x or None\n'})
+    need = Need(kind=NeedKind.RESULT, word="f None", owner="m.py::f", tests=("t",))
+    lines = lines_by_symbol(locate([need], text, "", codebase), list(codebase.symbols().values()), codebase)
+    assert lines == ({} if is_told else {"m.py::f": ["- Returns `None` in some cases."]})
+
+
 def test_attributes_stand_in_the_order_of_the_code() -> None:
     codebase = PythonCodebase.from_texts({"m.py": "class C:\n    west = 1\n    east = 2\n"})
     needs = [Need(kind=NeedKind.ATTRIBUTE, word=word, owner="m.py::C", tests=("t",)) for word in ("east", "west")]

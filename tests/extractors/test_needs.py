@@ -220,6 +220,31 @@ def test_how_code_sorts_is_a_need(code: str, word: str) -> None:
     assert f"order {word}" in labels(test, f"def names(x):\n    {code}\n", ("bank.py::names",))
 
 
+@pytest.mark.parametrize(
+    ("body", "check", "is_need"),
+    [
+        ("if x:\n        return 1", "assert bank.find(0) is None", True),
+        ("if x:\n        return 1\n    return None", "found = bank.find(0)\n    assert found is None", True),
+        ("if x:\n        return 1", "t.assertIsNone(bank.find(0))", True),
+        ("if x:\n        return 1\n    raise KeyError(x)", "assert bank.find(0) is None", False),
+        ("if x:\n        return 1\n    else:\n        return 2", "assert bank.find(0) is None", False),
+        ("return None", "assert bank.find(0) is None", False),
+        ("if x:\n        return 1", "assert bank.find(0) is not None", False),
+        ("if x:\n        return 1", "assert bank.other(0) is None", False),
+        ("if x:\n        yield 1", "assert bank.find(0) is None", False),
+    ],
+)
+def test_none_in_some_cases_is_a_need_if_a_test_asks_for_it(body: str, check: str, *, is_need: bool) -> None:
+    found = labels(f"def test_a():\n    {check}\n", f"def find(x):\n    {body}\n", ("bank.py::find",))
+    assert ("result find None" in found) is is_need
+
+
+def test_none_for_an_item_is_a_need() -> None:
+    source = "class Bank:\n    def __getitem__(self, key):\n        for each in self.all:\n            return each\n"
+    found = labels("def test_a():\n    assert bank.Bank()['a'] is None\n", source, ("bank.py::Bank.__getitem__",))
+    assert "result __getitem__ None" in found
+
+
 def test_a_replaced_name_is_a_need_if_the_code_uses_it() -> None:
     source = "import time\n\ndef wait():\n    time.sleep(3)\n"
     test = "from unittest import mock\n\ndef test_a():\n    with mock.patch('bank.time.{}'):\n        bank.wait()\n"

@@ -205,6 +205,8 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in raised)
     if "SystemExit" in used.exceptions:
         yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))
+    if words.gives_none and name in used.nones:
+        yield NeedKind.RESULT, f"{name} None", _NO_TEXT, False
     yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)
     yield from (
         (NeedKind.NUMBER, word, _NO_TEXT, words.numbers[word])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import dis
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import CodeType
 from typing import NamedTuple
 
 from excise.extractors.expected_texts import shown_placeholder
@@ -90,6 +92,8 @@ class Words:
 
     sorts: set[str] = field(default_factory=set)
     """How it sorts: ``sorted(…)``, ``sorted(…, reverse=True)``, and keys that are names."""
+    gives_none: bool = False
+    """Whether it is a function that returns values, but ``None`` in some cases."""
     made: set[str] = field(default_factory=set)
     """Those of the types ``list`` and ``tuple`` of which it makes objects."""
 
@@ -144,6 +148,7 @@ class _Reader:
                 if own is not None and own is not words and isinstance(child, Function):
                     self._note_whole_code(child, own)
                     own.parameters = _parameters(child)
+                    own.gives_none = _gives_none(child)
                 self._visit(child, own, child)
             else:
                 if words is not None:
@@ -184,6 +189,33 @@ class _Reader:
 def _parameters(function: Function) -> frozenset[str]:
     arguments = function.args
     return frozenset(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def _gives_none(function: Function) -> bool:
+    """Whether a function returns ``None`` in some cases, also at its end, and something else in others."""
+    parts = [part for child in function.body for part in _own_parts(child)]
+    values = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
+    is_generator = any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts)
+    if is_generator or all(isinstance(value, ast.Constant) and value.value is None for value in values):
+        return False
+    try:
+        module = compile(ast.Module([function], []), "function", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    codes = [each for each in module.co_consts if isinstance(each, CodeType) and each.co_name == function.name]
+    instructions = list(dis.get_instructions(codes[0])) if codes else []
+    return any(
+        one.argval is None and (one.opname == "RETURN_CONST" or (one.opname, after) == ("LOAD_CONST", "RETURN_VALUE"))
+        for one, after in zip(instructions, [*(each.opname for each in instructions[1:]), ""], strict=True)
+    )
+
+
+def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is in it, without the insides of functions and classes."""
+    yield node
+    if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _own_parts(child)
 
 
 def _without_docstring(node: ast.AST, of: Sequence[ast.AST] | None = None) -> Iterator[ast.AST]:

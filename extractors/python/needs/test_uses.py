@@ -76,6 +76,8 @@ class Uses:
     """Numbers that results are compared with, as they are written by ``repr``."""
     replaced: set[str] = field(default_factory=set)
     """Dotted names that are replaced, as far as the test says."""
+    nones: set[str] = field(default_factory=set)
+    """Names of functions and attributes of which a test says that they give ``None``; ``__getitem__`` for items."""
     own: set[str] = field(default_factory=set)
     """Attributes that were read from objects of removed classes and the like; only a run shows them."""
     settled: set[str] = field(default_factory=set)
@@ -297,6 +299,7 @@ def uses_of(node: ast.AST) -> Uses:
             _note(part, found)
             expressions.update(map(id, _expressions(part)))
     found.replaced.update(_replaced_by_variable(node))
+    found.nones.update(_giving_none(node))
     return found
 
 
@@ -383,6 +386,29 @@ def _replaced_by_variable(node: ast.AST) -> Iterator[str]:
     for part in _walk(node) if wanted else ():
         if isinstance(part, ast.Assign) and any(last_name(target) in wanted for target in part.targets):
             yield from (text for text in texts_of(part.value) if "." in text)
+
+
+def _giving_none(node: ast.AST) -> Iterator[str]:
+    """The functions and attributes that give ``None``, as a definition says, also by way of a variable."""
+    checked: list[ast.expr] = []
+    for part in _walk(node):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is) and _is_none(part.comparators[0]):
+            checked.append(part.left)
+        elif isinstance(part, ast.Call) and last_name(part.func) == "assertIsNone":
+            checked += part.args[:1]
+    variables = {each.id for each in checked if isinstance(each, ast.Name)}
+    for part in _walk(node) if variables else ():
+        if isinstance(part, ast.Assign) and any(isinstance(t, ast.Name) and t.id in variables for t in part.targets):
+            checked.append(part.value)
+    for inner in (inner for each in checked for inner in ast.walk(each)):
+        if isinstance(inner, ast.Call | ast.Attribute):
+            yield last_name(inner.func if isinstance(inner, ast.Call) else inner)
+        elif isinstance(inner, ast.Subscript):
+            yield "__getitem__"
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _numbers(node: ast.expr) -> Iterator[str]:

@@ -30,7 +30,7 @@ class NeedKind(StrEnum):
     NUMBER = "number"
     """A number that removed code returns or stores."""
     RESULT = "result"
-    """The type of a function's result, or the number of its parts."""
+    """The type of a function's result, or the number of its parts; ``None`` if it is that in some cases."""
     ORDER = "order"
     """How removed code sorts what it returns or goes through."""
     USED = "used"
