@@ -62,6 +62,7 @@ _TITLES = {
     NeedKind.KEY: "Keys that it reads or makes in dictionaries, as far as tests name them",
     NeedKind.TEXT: "Texts that it reads or writes",
     NeedKind.NUMBER: "Numbers",
+    NeedKind.FORMAT: "Writes values as texts with",
     NeedKind.ORDER: "Sorts what it returns or goes through",
     NeedKind.USED: "Names in this file that it used, and nothing else does",
     NeedKind.REPLACED: "Names that tests replace, so that it must use them",
@@ -99,10 +100,8 @@ def _position(need: Need, codebase: Codebase) -> int:
 
 
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
-    if need.kind is NeedKind.RESULT:
-        return GivenBy.STATEMENT if _is_result_told(need, statement, codebase) else None
-    if need.kind is NeedKind.ORDER:
-        return GivenBy.STATEMENT if _ORDER.search(statement) else None
+    if need.kind in {NeedKind.RESULT, NeedKind.ORDER, NeedKind.FORMAT}:
+        return GivenBy.STATEMENT if _is_behaviour_told(need, statement, codebase) else None
     is_exception = need.kind is NeedKind.EXCEPTION
     if is_named(need, statement) and (not is_exception or _is_told_of(need.owner, need.word, statement, codebase)):
         return GivenBy.STATEMENT
@@ -162,6 +161,15 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     if need.kind is NeedKind.REPLACED:
         return ".".join(word.split(".")[-2:]) in text
     return repr(word) in text or _has_text(word, text, is_code=is_code)
+
+
+def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
+    """Whether a statement says what code returns, in which order, or how it writes a value."""
+    if need.kind is NeedKind.ORDER:
+        return _ORDER.search(statement) is not None
+    if need.kind is NeedKind.FORMAT:
+        return need.word.partition("(")[0] in statement
+    return _is_result_told(need, statement, codebase)
 
 
 def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:

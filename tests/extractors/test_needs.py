@@ -239,6 +239,16 @@ def test_none_in_some_cases_is_a_need_if_a_test_asks_for_it(body: str, check: st
     assert ("result find None" in found) is is_need
 
 
+@pytest.mark.parametrize(
+    ("text", "is_need"),
+    [('{"a": 1}', True), ("{\\n  'a'", True), ("a, b", False)],
+)
+def test_how_code_writes_values_is_a_need_of_tests_that_look_at_the_layout(text: str, *, is_need: bool) -> None:
+    source = "import json\n\ndef show(x):\n    print(json.dumps(x, indent=2, default=str))\n"
+    test = f"def test_a():\n    bank.show(1)\n    assert {text!r} in out\n".replace("\\\\n", "\\n")
+    assert ("format dumps(…, indent=2)" in labels(test, source, ("bank.py::show",))) is is_need
+
+
 def test_none_for_an_item_is_a_need() -> None:
     source = "class Bank:\n    def __getitem__(self, key):\n        for each in self.all:\n            return each\n"
     found = labels("def test_a():\n    assert bank.Bank()['a'] is None\n", source, ("bank.py::Bank.__getitem__",))

@@ -34,6 +34,8 @@ COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 """Numbers that any code has."""
 _NAME = re.compile(r"[\w-]+:?")
 """A text that is no more than a name, as those of keys, attributes and types are."""
+_LAYOUT = re.compile(r'["\']\s*:\s|\n[ \t]+\S')
+"""What a text has that a value was written as: keys and values, or indented lines."""
 _NO_TEXT = Piece("", Role.TEXT)
 _WATCHED_PLACES = {
     NeedKind.ATTRIBUTE: frozenset({"attribute", "item"}),
@@ -207,6 +209,8 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))
     if words.gives_none and name in used.nones:
         yield NeedKind.RESULT, f"{name} None", _NO_TEXT, False
+    if any(map(_LAYOUT.search, used.texts)):
+        yield from ((NeedKind.FORMAT, word, _NO_TEXT, False) for word in words.writers)
     yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)
     yield from (
         (NeedKind.NUMBER, word, _NO_TEXT, words.numbers[word])

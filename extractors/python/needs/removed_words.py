@@ -24,6 +24,10 @@ MAX_CHAIN = 40
 """Number of characters of a name with its attributes up to which a statement shows it in a text."""
 _RECEIVERS = frozenset({"self", "cls"})
 _EXITS = frozenset({"exit", "SystemExit"})
+_WRITERS = frozenset(
+    {"dumps", "dump", "safe_dump", "to_json", "to_csv", "to_xml", "tostring", "toprettyxml", "pformat", "pprint"}
+)
+"""Functions that write a value as a text with a layout."""
 _LOOK_UP = frozenset({"get", "pop", "setdefault", "getlist"})
 """Methods whose first argument is a key."""
 
@@ -92,6 +96,8 @@ class Words:
 
     sorts: set[str] = field(default_factory=set)
     """How it sorts: ``sorted(…)``, ``sorted(…, reverse=True)``, and keys that are names."""
+    writers: set[str] = field(default_factory=set)
+    """How it writes values as texts: ``dumps(…, indent=2)``."""
     gives_none: bool = False
     """Whether it is a function that returns values, but ``None`` in some cases."""
     made: set[str] = field(default_factory=set)
@@ -294,6 +300,9 @@ def _note_call(node: ast.Call, words: Words) -> None:
     words.made.update(_MAKERS.get(name, ()))
     if name in {"sorted", "sort"}:
         words.sorts.add(_sorting(node))
+    if name in _WRITERS:
+        given = [f"{key.arg}={key.value.value!r}" for key in node.keywords if isinstance(key.value, ast.Constant)]
+        words.writers.add(f"{name}({', '.join([FILLED_IN, *given])})")
     words.passed.update(keyword.arg for keyword in node.keywords if keyword.arg)
     if name in {"dict", "update"}:
         words.pieces.update(Piece(keyword.arg, Role.KEY) for keyword in node.keywords if keyword.arg)

@@ -33,6 +33,8 @@ class NeedKind(StrEnum):
     """The type of a function's result, or the number of its parts; ``None`` if it is that in some cases."""
     ORDER = "order"
     """How removed code sorts what it returns or goes through."""
+    FORMAT = "format"
+    """How removed code writes a value as a text: the function, and what it is told about layout."""
     USED = "used"
     """A name in the same file that only the removed code used, such as a table."""
     REPLACED = "replaced"
