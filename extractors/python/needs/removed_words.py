@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from excise.extractors.expected_texts import shown_placeholder
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.needs.test_uses import Function, last_name, last_names, parsed, texts_of
+from excise.extractors.python.needs.test_uses import Function, is_none, last_name, last_names, parsed, texts_of
 from excise.types import FILLED_IN, Symbol, SymbolKind
 
 _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
@@ -202,7 +202,7 @@ def _gives_none(function: Function) -> bool:
     parts = [part for child in function.body for part in _own_parts(child)]
     values = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
     is_generator = any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts)
-    if is_generator or all(isinstance(value, ast.Constant) and value.value is None for value in values):
+    if is_generator or all(map(is_none, values)):
         return False
     try:
         module = compile(ast.Module([function], []), "function", "exec", dont_inherit=True)

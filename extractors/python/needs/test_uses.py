@@ -292,14 +292,15 @@ def uses_of(node: ast.AST) -> Uses:
     """What a definition mentions; of a class, only the code outside its methods."""
     found = Uses()
     expressions: set[int] = set()
-    for part in _walk(node):
+    parts = list(_walk(node))
+    for part in parts:
         if id(part) in expressions:
             found.texts.update(text for expression in texts_of(part) for text in literal_parts(expression))
         else:
             _note(part, found)
             expressions.update(map(id, _expressions(part)))
-    found.replaced.update(_replaced_by_variable(node))
-    found.nones.update(_giving_none(node))
+    found.replaced.update(_replaced_by_variable(parts))
+    found.nones.update(_giving_none(parts))
     return found
 
 
@@ -379,27 +380,22 @@ def _replaced(function: str, node: ast.Call) -> Iterator[str]:
         yield from (text for text in texts_of(target) if "." in text)
 
 
-def _replaced_by_variable(node: ast.AST) -> Iterator[str]:
+def _replaced_by_variable(parts: Sequence[ast.AST]) -> Iterator[str]:
     """The dotted names that calls of ``patch`` replace, where a variable of the definition has the name."""
-    called = [part for part in _walk(node) if isinstance(part, ast.Call) and last_name(part.func) == "patch"]
-    wanted = {call.args[0].id for call in called if call.args and isinstance(call.args[0], ast.Name)}
-    for part in _walk(node) if wanted else ():
-        if isinstance(part, ast.Assign) and any(last_name(target) in wanted for target in part.targets):
-            yield from (text for text in texts_of(part.value) if "." in text)
+    called = [part for part in parts if isinstance(part, ast.Call) and last_name(part.func) == "patch"]
+    targets = [call.args[0] for call in called if call.args]
+    yield from (text for value in _assigned(parts, targets) for text in texts_of(value) if "." in text)
 
 
-def _giving_none(node: ast.AST) -> Iterator[str]:
+def _giving_none(parts: Sequence[ast.AST]) -> Iterator[str]:
     """The functions and attributes that give ``None``, as a definition says, also by way of a variable."""
     checked: list[ast.expr] = []
-    for part in _walk(node):
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is) and _is_none(part.comparators[0]):
+    for part in parts:
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is) and is_none(part.comparators[0]):
             checked.append(part.left)
         elif isinstance(part, ast.Call) and last_name(part.func) == "assertIsNone":
             checked += part.args[:1]
-    variables = {each.id for each in checked if isinstance(each, ast.Name)}
-    for part in _walk(node) if variables else ():
-        if isinstance(part, ast.Assign) and any(isinstance(t, ast.Name) and t.id in variables for t in part.targets):
-            checked.append(part.value)
+    checked += list(_assigned(parts, checked))
     for inner in (inner for each in checked for inner in ast.walk(each)):
         if isinstance(inner, ast.Call | ast.Attribute):
             yield last_name(inner.func if isinstance(inner, ast.Call) else inner)
@@ -407,7 +403,16 @@ def _giving_none(node: ast.AST) -> Iterator[str]:
             yield "__getitem__"
 
 
-def _is_none(node: ast.expr) -> bool:
+def _assigned(parts: Sequence[ast.AST], uses: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    """The values that assignments of a definition give the variables among ``uses``."""
+    variables = {each.id for each in uses if isinstance(each, ast.Name)}
+    for part in parts if variables else ():
+        if isinstance(part, ast.Assign) and any(isinstance(t, ast.Name) and t.id in variables for t in part.targets):
+            yield part.value
+
+
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is the constant ``None``."""
     return isinstance(node, ast.Constant) and node.value is None
 
 
