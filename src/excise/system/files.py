@@ -107,8 +107,10 @@ def link_or_copy(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP):
             raise
-        shutil.copy2(source, target)
-        sync(target)
+        part = target.with_name(f".{target.name}")  # the file in its place is whole, also after Ctrl-C
+        shutil.copy2(source, part)
+        sync(part)
+        part.replace(target)
 
 
 def file_sha256(path: Path) -> str:
