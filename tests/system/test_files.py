@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -47,6 +49,26 @@ def test_a_hard_link_is_made_where_the_file_system_has_them(tmp_path: Path) -> N
     (tmp_path / "a").write_bytes(b"x")
     link_or_copy(tmp_path / "a", tmp_path / "b")
     assert (tmp_path / "a").samefile(tmp_path / "b")
+
+
+def test_a_copy_has_its_name_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_link(*_: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    def interrupted(_: Path, target: Path) -> None:
+        target.write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "link", no_link)
+    (tmp_path / "a").write_bytes(b"x")
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copy2", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            link_or_copy(tmp_path / "a", tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+    link_or_copy(tmp_path / "a", tmp_path / "b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    assert (tmp_path / "b").read_bytes() == b"x"
 
 
 def test_a_published_folder_replaces_no_full_one(tmp_path: Path) -> None:
