@@ -16,6 +16,8 @@ _OTHER_FILE = re.compile(
     r"(^|[-_./])(docs?|documentation|lint|linting|mypy|typing|types|release|build|wheels|update|bench\w*)([-_./]|$)"
 )
 
+_FILES = (".txt", ".in", ".whl", ".zip", ".tar.gz", ".tar.bz2", ".egg")
+"""Ends of words that name a file, though most of them could be names of distributions."""
 _WITH_VALUE = frozenset(
     (
         *("-r", "--requirement", "-e", "--editable", "-c", "--constraint", "--group", "-t", "--target"),
@@ -86,7 +88,7 @@ def parse_line(root: Path, line: str, folder: str = ".", seen: tuple[str, ...] =
         return Requirements()
     if match := re.fullmatch(r"(?:-e\s*|--editable[\s=]*)?(?:\.|\{toxinidir\}|file:\.)/?(?:\[([\w\s,.-]+)\])?", text):
         return Requirements(extras=tuple(re.split(r"[\s,]+", match[1].strip())) if match[1] else ())
-    if not text or text.startswith("-") or text.endswith((".txt", ".in")):
+    if not text or text.startswith("-") or text.endswith(_FILES):
         return Requirements()
     plain = re.split(r"\s+--", text)[0].strip()
     if (wanted := valid_requirement(plain)) and not Requirement(wanted).url:

@@ -44,6 +44,7 @@ CI = {
               - run: |
                   sudo apt-get update && sudo apt-get install -y --no-install-recommends libxml2-dev
                   pip install six -r req.txt
+                  wget https://example.org/built.whl && pip install setuptools-28.8.0-py2.py3-none-any.whl old-1.tar.gz
                   python -m pytest -m "not slow" tests
           lint: {steps: [{run: pip install ruff pytest}]}
         """,
