@@ -78,3 +78,16 @@ def test_objects_are_made_from_their_state_where_their_history_does_not_tell(she
         unknown.free()
     assert [call["args"][0][0] for call in recorder.calls] == ["obj", "made"]
     assert recorder.calls[1]["args"][1][0] == "obj"
+
+
+def test_objects_that_hold_each_other_do_not_double_what_is_noted(shelves: tuple[Any, Any]) -> None:
+    module, recorder = shelves
+    shelf = module.Shelf(1)
+    for _ in range(60):
+        shelf = module.Shelf(2, [shelf, shelf])
+        shelf.free()
+    recorded = [len(repr(call)) for call in recorder.calls]
+    assert recorded[1] > 1.5 * recorded[0]
+    assert len(recorded) < 12
+    assert max(map(len, map(repr, recorder.recipes.values()))) < 50_000
+    assert recorder.refused == {"too large": 60 - len(recorded)}

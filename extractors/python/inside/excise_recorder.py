@@ -26,7 +26,13 @@ Objects of thousands of values, on which a method is called thousands of times, 
 MAX_HISTORY = 20
 """Maximum number of earlier calls on an object; they are repeated to construct the object again."""
 MAX_REPEATED = 500
-"""Maximum number of objects of classes that stay which are constructed again while calls are recorded."""
+"""Maximum number of objects of classes that stay which are constructed again while calls are recorded; one with a
+recipe of thousands of characters counts once for each thousand."""
+MAX_RECIPE = 32 << 10
+"""Maximum number of characters of a recorded call, and of what an object is constructed by: recipes hold those of other
+objects, each of which may hold more of them."""
+CHARACTERS_OF_VALUE = 16
+"""Number of characters of an encoded value, on average."""
 FOLLOWED = "followed"
 """Kind of the functions whose calls are noted in histories alone."""
 MAX_ARGUMENT = 1000
@@ -51,6 +57,8 @@ class Recorder:
         self.by_test = {}
         self.incomplete = set()
         self.recipes = {}
+        self.sizes = {}
+        self.size = 0
         self.keep = []
         self.staying = set()
         self.busy = set()
@@ -129,7 +137,7 @@ class Recorder:
             return self.followed(original, name, args, kwargs)
         if len(self.calls) >= MAX_CALLS or self.work.get(name, 0) > MAX_WORK:
             if args:
-                self.recipes.pop(id(args[0]), None)  # its history is not complete any more
+                self.forget(args[0])  # its history is not complete any more
             self.incomplete.add(current_test())
             return original(*args, **kwargs)
         self.inside = True
@@ -144,11 +152,10 @@ class Recorder:
         finally:
             self.inside = False
             if made and entry is not None and type(args[0]) is owner:
-                self.recipes[id(args[0])] = [name.rpartition(".")[0], entry["args"], entry["kwargs"], []]
-                self.keep.append(args[0])
+                self.note_made(args[0], name.rpartition(".")[0], entry)
             elif args and id(args[0]) not in self.busy:
                 if entry is None:
-                    self.recipes.pop(id(args[0]), None)  # it received a call that cannot be repeated
+                    self.forget(args[0])  # it received a call that cannot be repeated
                 elif kind == "method":
                     self.note_history(args[0], name, entry["args"][1:], entry["kwargs"])
 
@@ -157,6 +164,24 @@ class Recorder:
         recipe = self.recipes.get(id(receiver))
         if recipe is not None:
             recipe[3].append([name.rpartition(".")[2], args, kwargs])
+            self.measure(receiver, recipe[3][-1])
+
+    def note_made(self, value, name, entry):
+        """Note how an object was constructed."""
+        self.recipes[id(value)] = [name, entry["args"], entry["kwargs"], []]
+        self.sizes[id(value)] = 0
+        self.keep.append(value)
+        self.measure(value, self.recipes[id(value)])
+
+    def measure(self, value, part):
+        """Add the size of a part to that of an object's recipe, and forget a recipe that is too large."""
+        self.sizes[id(value)] += len(json.dumps(part))
+        if self.sizes[id(value)] > MAX_RECIPE:
+            self.forget(value)
+
+    def forget(self, value):
+        """Forget how an object was constructed."""
+        self.recipes.pop(id(value), None)
 
     def followed(self, original, name, args, kwargs):
         """Make a call of a method that stays, and note it in the history of its object.
@@ -183,11 +208,9 @@ class Recorder:
         finally:
             self.busy.discard(id(receiver))
             if entry is None:
-                self.recipes.pop(id(receiver), None)
+                self.forget(receiver)
             elif is_init:
-                made = "%s:%s" % (type(receiver).__module__, type(receiver).__qualname__)
-                self.recipes[id(receiver)] = [made, entry["args"], entry["kwargs"], []]
-                self.keep.append(receiver)
+                self.note_made(receiver, "%s:%s" % (type(receiver).__module__, type(receiver).__qualname__), entry)
             else:
                 self.note_history(receiver, name, entry["args"], entry["kwargs"])
 
@@ -212,7 +235,7 @@ class Recorder:
             }
             text = json.dumps(entry)
             self.count(name, len(text))
-            if len(text) > 32768:
+            if len(text) > MAX_RECIPE:
                 raise values.Unserialisable("too large")
             if text not in self.seen:
                 self.seen.add(text)
@@ -244,10 +267,11 @@ class Recorder:
                 raise values.Unserialisable("endless iterator")
             return ["it", [self.encode(item, name) for item in value.items]]
         encoder = values.Encoder(self.is_removed, self.made, self.may_travel)
+        self.size = 0
         try:
             node = encoder.encode(value)
         finally:
-            self.count(name, encoder.nodes)
+            self.count(name, encoder.nodes + self.size // CHARACTERS_OF_VALUE)
         self.modules |= encoder.modules
         return node
 
@@ -270,9 +294,12 @@ class Recorder:
         Objects of removed classes are never made from their state.
         """
         recipe = self.recipes.get(id(value))
-        node = (
-            ["made", *json.loads(json.dumps(recipe))] if recipe is not None and len(recipe[3]) <= MAX_HISTORY else None
-        )
+        node = None
+        if recipe is not None and len(recipe[3]) <= MAX_HISTORY:
+            self.size += self.sizes[id(value)]
+            if self.size > MAX_RECIPE:
+                raise values.Unserialisable("too large")
+            node = ["made", *json.loads(json.dumps(recipe))]
         if not self.removed.isdisjoint(type(value).__mro__):
             if node is None:
                 raise values.Unserialisable("object of a removed class")
@@ -281,7 +308,7 @@ class Recorder:
 
     def can_repeat(self, node, value):
         """Whether an object that is constructed by a recipe has the same state, as far as this can be told."""
-        self.repeated += 1
+        self.repeated += 1 + self.sizes[id(value)] // 1000
         if self.repeated > MAX_REPEATED:
             return False
         try:

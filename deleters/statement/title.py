@@ -1,0 +1,75 @@
+"""The title of a statement, and what it says below: what is gone, and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from excise.deleters.edits.removed_parts import lines_of_parts
+from excise.deleters.patches.git_patches import touched
+from excise.deleters.patches.patch_reader import removed_lines
+from excise.deleters.statement.spelling import accessor_of, numberless
+from excise.protocols import Codebase, StatementWords
+from excise.types import Deletion, Repo, Symbol, SymbolKind, path_of
+
+_WITH_IMPORTS = "; imports that only this code used are gone as well"
+_HOW_PARTS_ARE_GONE = {
+    "path": "the branch that ran under the condition `{condition}` is missing",
+    "proposed": "functions that are still there do less than they did, others may be missing",
+    "remove_and_stub": "of some definitions only names and signatures are there, others are missing",
+}
+"""What a deleter of :data:`PARTLY_KEPT` did."""
+
+
+def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
+    """The title of a statement, and the paragraph below it."""
+    outer = [s for s in shown if s.symbol_id in deletion.removed]
+    owned = {s.symbol_id: f"the {kind} of " for s in outer if (kind := accessor_of(s))}
+    names = list(
+        dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_name_in_title(codebase, s, deletion.removed)}`" for s in outer)
+    )
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    version = f" {repo.version}" if repo.version else ""
+    if deletion.deleter == "expression":
+        return (
+            f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} one `return` of the code below is gone: "
+            f"`{words.placeholder}` stands in its place. Return an expression with which the code does what is "
+            "described here. Everything else in the project works and must keep working."
+        )
+    removed = removed_lines(deletion.source_patch)
+    defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
+    unused = any(re.match(words.imports, line) for path in defining for line in removed.get(path, ()))
+    if deletion.deleter in {"stub", "line"}:
+        return (
+            f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
+            f"names and signatures are there, what they do is gone{_WITH_IMPORTS if unused else ''}. Write it again so "
+            "that it does what is described here. Everything else in the project works and must keep working."
+        )
+    if lines_of_parts(deletion.text):
+        return (
+            f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} the code below is there only in part: "
+            f"{_how_parts_are_gone(deletion)}{_WITH_IMPORTS if unused else ''}. Write the rest again so that all of it "
+            "does what is described here. Everything else in the project works and must keep working."
+        )
+    others = (codebase.modules.keys() & touched(deletion.source_patch)).difference(map(path_of, deletion.removed))
+    also = ", together with the imports and exports that named it" if others else ""
+    return (
+        f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
+        f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
+        "Everything else in the project works and must keep working."
+    )
+
+
+def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:
+    """The name of a definition; with its parameters where an overload of it stays."""
+    name = numberless(symbol.qualname)
+    overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
+    bare = numberless(symbol.name)
+    if not accessor_of(symbol) and any(numberless(o.name) == bare and o.symbol_id not in removed for o in overloads):
+        parameters = re.search(rf"\b{re.escape(bare)}(\([^()]*\))", symbol.signature)
+        return name + (parameters[1] if parameters else "")
+    return name or symbol.path
+
+
+def _how_parts_are_gone(deletion: Deletion) -> str:
+    return _HOW_PARTS_ARE_GONE[deletion.deleter].format(condition=deletion.feature.name.partition(": ")[2])

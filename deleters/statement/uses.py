@@ -1,0 +1,118 @@
+"""The sections of a statement about uses of the removed code: by code that stays, and by what went with it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from excise.deleters.patches.patch_reader import parse_patch, removed_lines
+from excise.deleters.statement.assignments import is_plain_data
+from excise.deleters.statement.spelling import numberless
+from excise.protocols import Codebase
+from excise.types import Deletion, Symbol, SymbolKind, is_inside, is_whole_file, path_of
+
+MAX_CALL_SITES = 6
+"""Maximum number of call sites in a statement."""
+MAX_CALL_SITE = 160
+"""Maximum length of a line of code that is shown as one."""
+
+
+def with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
+    """A definition and, if it is no function, those in it."""
+    yield symbol
+    if not symbol.is_callable:
+        for inner in codebase.modules[symbol.path].symbols:
+            if symbol.start <= inner.start and inner.end <= symbol.end and inner.symbol_id != symbol.symbol_id:
+                yield inner
+
+
+def callers_of(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[str]]:
+    """Id of each removed symbol, and of each inside one, to its callers that stayed, without tests."""
+    inner = {s.symbol_id: s for symbol in removed for s in with_members(codebase, symbol)}
+    found = {}
+    for symbol_id in inner:
+        callers = (c for c in codebase.callers(symbol_id) if c not in inner and not is_whole_file(c))
+        found[symbol_id] = sorted(c for c in callers if not codebase.is_test(path_of(c)))
+    return found
+
+
+def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:
+    """The names by which code refers to a symbol: of a module, those of its definitions."""
+    if symbol.kind is not SymbolKind.MODULE:
+        return [symbol.name.partition("#")[0]]
+    return [s.name for s in codebase.modules[symbol.path].symbols if s.qualname and "." not in s.qualname]
+
+
+def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
+    """The line of a caller that uses a symbol most plainly; empty if there is none that a statement can show.
+
+    Lines with a method's class come first, then calls of functions and methods of objects, then the first ones.
+    """
+    where = codebase.symbols()[caller]
+    source = codebase.modules[where.path].source
+    begin, end = (symbol.start, symbol.end) if is_inside(symbol.symbol_id, caller) else (where.end, where.end)
+    text = (source[where.code_start : begin] + source[end : where.end]).decode(errors="replace")
+    names = "|".join(map(re.escape, _names_of(codebase, symbol)))
+    if not names:
+        return ""
+    is_method = symbol.kind is SymbolKind.METHOD  # else what is around it is a function
+    owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] if is_method else ""
+    lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
+    usable = [line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith("#")]
+
+    def plainness(line: str) -> tuple[bool, bool]:
+        of_class = bool(owner) and re.search(rf"\b{re.escape(owner)}\b", line) is not None
+        form = rf"\.(?:{names})\b" if owner else rf"(?<![.\w])(?:{names})\("
+        return of_class, re.search(form, line) is not None
+
+    return max(usable, key=plainness, default="")
+
+
+def where_used(
+    codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]], deletion: Deletion
+) -> str:
+    """The section with call sites in the remaining code, which show how the removed code is used."""
+    gone = {line.strip() for lines in removed_lines(deletion.source_patch).values() for line in lines}
+    lines: list[str] = []
+    for symbol in removed:
+        for caller in callers.get(symbol.symbol_id, ()):
+            line = _line_naming(codebase, caller, symbol)
+            shown = f"- `{numberless(caller)}`: `{line}`"
+            if line and line not in gone and shown not in lines and len(lines) < MAX_CALL_SITES:
+                lines.append(shown)
+    return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
+
+
+def registered(deletion: Deletion) -> str:
+    """The section with calls and entries of tables that named the removed code, and files that only it read."""
+    files = {each.path for each in parse_patch(deletion.source_patch) if each.deletes}
+    found = [(path, text) for path, text in deletion.registrations if is_plain_data(text) or path in files]
+    return _by_file(
+        "## Where it was registered\n\nThese calls, entries of tables and files are gone as well.",
+        [each for each in found if not any(_is_part(each, other) for other in found)],
+    )
+
+
+def _is_part(entry: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether a registration is told by another one of the same file and place, which is longer."""
+    (path, text), (where, longer) = entry, other
+    place, _, inner = text.partition(": ")
+    return path == where and len(longer) > len(text) and longer.startswith(f"{place}: ") and inner in longer
+
+
+def used(deletion: Deletion) -> str:
+    """The section with uses in functions that stay, whose branches are gone."""
+    return _by_file(
+        "## Where it was used\n\nThese functions are still there; what they did with it is gone as well.",
+        [(path, text) for path, text in deletion.uses if "```" not in text],
+    )
+
+
+def _by_file(intro: str, found: Iterable[tuple[str, str]]) -> str:
+    """A section that shows texts below the paths of their files; empty if there are none."""
+    by_path: dict[str, list[str]] = defaultdict(list)
+    for path, text in found:
+        by_path[path].append(text)
+    blocks = ["`{}`:\n\n```\n{}\n```".format(path, "\n".join(texts)) for path, texts in by_path.items()]
+    return "\n\n".join([intro, *blocks]) if blocks else ""
