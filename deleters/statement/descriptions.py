@@ -53,8 +53,11 @@ _GIVEN = re.compile(
 """An assignment of a literal, or of a constant of another name."""
 MIN_GIVEN, GIVEN_SHARE = 4, 0.6
 """Number of such lines, and share of the lines of a function's body, from which on the function is data."""
-_NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__enter__", "__exit__"})
-"""Special methods whose names do not say what they do."""
+_NO_CONVENTION = frozenset(
+    {"__init__", "__new__", "__call__", "__post_init__", "__enter__", "__exit__"}
+    | {"__lt__", "__le__", "__gt__", "__ge__"}
+)
+"""Special methods whose names do not say what they do, or by what they compare."""
 
 
 def described(

@@ -16,7 +16,7 @@ SILENT = {
     "m.py": (
         "class Base:\n    def turn(self):\n        '''Turn it around, slowly.'''\n\n\n"
         "class Wheel(Base):\n    def turn(self):\n        return 1\n\n    def stop(self):\n        return 2\n\n"
-        "    def __len__(self):\n        return 3\n\n\n"
+        "    def __len__(self):\n        return 3\n\n    def __lt__(self, other):\n        return 4\n\n\n"
         "class Stack(list):\n    def insert(self, index, item):\n        self += [item]\n\n\n"
         "# Rounds a number, halves away from zero.\ndef near(x):\n    return x\n\n\n"
         "def far(x):\n    # x = near(x)\n    return x\n\n\n"
@@ -30,8 +30,8 @@ SILENT = {
 @pytest.mark.parametrize(
     ("name", "share"),
     [
-        ("Wheel.turn", 1.0), ("Wheel.stop", 0.0), ("Wheel.__len__", 1.0), ("Stack.insert", 1.0), ("near", 1.0),
-        ("far", 0.0), ("deep", 1.0), ("used", 1.0), ("Wheel", 2 / 3),
+        ("Wheel.turn", 1.0), ("Wheel.stop", 0.0), ("Wheel.__len__", 1.0), ("Wheel.__lt__", 0.0), ("Stack.insert", 1.0),
+        ("near", 1.0), ("far", 0.0), ("deep", 1.0), ("used", 1.0), ("Wheel", 1 / 2),
     ],
 )  # fmt: skip
 def test_what_is_described_in_words(name: str, share: float) -> None:

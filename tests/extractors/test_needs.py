@@ -207,6 +207,15 @@ def test_names_and_numbers_of_a_removed_module_are_needs() -> None:
     assert set(labels(test, removed=("bank.py",))) == {"name LIMIT", "number 5000"}
 
 
+def test_a_number_that_an_attribute_gets_is_told_with_its_name() -> None:
+    lines = ["class Box:", "    def __init__(self):", *(f"        self.{n}" for n in ("a = 25", "b = 37", "c = 37"))]
+    test = "import bank\ndef test_a():\n    assert bank.Box().a == 25 and bank.Box().c == 37\n"
+    codebase = PythonCodebase.from_texts({"bank.py": "\n".join(lines), "tests/test_bank.py": test})
+    needs = Python().find_needs(codebase, ("bank.py::Box.__init__",), ("tests/test_bank.py::test_a",))
+    found = {need.word: need.template for need in needs if need.kind is NeedKind.NUMBER}
+    assert found == {"25": "a = 25", "37": ""}
+
+
 @pytest.mark.parametrize(
     ("code", "word"),
     [

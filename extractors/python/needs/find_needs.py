@@ -213,7 +213,7 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         yield from ((NeedKind.FORMAT, word, _NO_TEXT, False) for word in words.writers)
     yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)
     yield from (
-        (NeedKind.NUMBER, word, _NO_TEXT, words.numbers[word])
+        (NeedKind.NUMBER, word, _stored(words, word), words.numbers[word])
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS
     )
     for target in used.replaced:
@@ -226,6 +226,12 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     for piece in (piece for word in sorted(raised) for piece in _when_raised(words, word)):
         if (piece.template or piece.text) not in known_messages:
             yield NeedKind.MESSAGE, piece.text.strip(), piece, False
+
+
+def _stored(words: Words, number: str) -> Piece:
+    """``name = number`` as the template, if the code gives a number to one attribute of its own object."""
+    names = words.stored.get(number, set())
+    return replace(_NO_TEXT, template=f"{next(iter(names))} = {number}") if len(names) == 1 else _NO_TEXT
 
 
 def _when_raised(words: Words, exception: str) -> list[Piece]:

@@ -85,6 +85,8 @@ class Words:
     """``SystemExit(CODE)`` for each code that it ends the process with, and ``… for EXCEPTION`` in its handlers."""
     numbers: dict[str, bool] = field(default_factory=dict)
     """Numbers that it returns or stores, and whether the function does nothing but return it."""
+    stored: dict[str, set[str]] = field(default_factory=dict)
+    """Numbers that it gives to attributes of its own object, and the names of these."""
     identifiers: set[str] = field(default_factory=set)
     """Names and attributes that it reads."""
     parameters: frozenset[str] = frozenset()
@@ -259,6 +261,7 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             stored = isinstance(node, ast.Return) or not isinstance(scope, Function)
             if stored or any(isinstance(target, ast.Attribute) for target in targets):
                 _note_numbers(value, words)
+                _note_stored(value, targets, words)
 
 
 def _note_exits(node: ast.AST, words: Words) -> None:
@@ -270,6 +273,13 @@ def _note_exits(node: ast.AST, words: Words) -> None:
             code = ast.unparse(call.args[0])
             if re.fullmatch(r"-?\d+", code):
                 words.exits.update(f"SystemExit({code})" + (f" for {name}" if name else "") for name in handled)
+
+
+def _note_stored(value: ast.expr, targets: Sequence[ast.expr | None], words: Words) -> None:
+    """Note the attributes of the object itself that get a number."""
+    for target in targets if isinstance(value, ast.Constant) and type(value.value) in (int, float) else ():
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in _RECEIVERS:
+            words.stored.setdefault(ast.unparse(value), set()).add(target.attr)
 
 
 def _note_numbers(node: ast.expr, words: Words) -> None:
