@@ -19,10 +19,10 @@ from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
 from excise.protocols import Codebase
 from excise.types import Symbol
 
-MAX_PARAGRAPHS = 3
-"""Maximum number of quoted paragraphs per task."""
-MAX_CHARS = 1200
-"""Maximum number of characters of all quoted paragraphs together."""
+MAX_PARAGRAPHS, MAX_CHARS = 3, 1200
+"""Number of quoted paragraphs of a task, and of their characters, up to which one may name what others name, too."""
+MOST_PARAGRAPHS, MOST_CHARS = 12, 4000
+"""The same of those that name something new."""
 MIN_WORDS = 5
 """Minimum number of words of a paragraph; text with fewer is a heading, a list of names or code."""
 MIN_CODE_LINE = 12
@@ -57,6 +57,9 @@ _ITEM = re.compile(r"^\s*(?:[-*+•]|(?:\d+|#)[.)])\s+")
 _RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
 _EXAMPLE = re.compile(r"(?:>>>|\.\.\.(?:\s|$)|In \[|\$ |% )")
 _CODE = re.compile(r"`[^`]+`|[\w.]+\([^()]*\)")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_TITLE = re.compile(r"^`[^`]*`: ")
+"""A heading that is code, before a paragraph."""
 _NAMED = re.compile(
     r"(?P<role>:(?:\w+:)+)?`(?:[^`<]*<)?[@~!.]?(?P<quoted>[A-Za-z_][\w.]*)(?P<call>\()?(?:[`>]|(?<=\())"
     r"|(?<![\w.`~])(?P<called>[A-Za-z_][\w.]*)\("
@@ -109,23 +112,27 @@ class Quote:
 def quotes(
     documents: Mapping[str, str], codebase: Codebase, symbols: Sequence[Symbol], deleted: Iterable[str]
 ) -> list[Quote]:
-    """At most :data:`MAX_PARAGRAPHS` paragraphs about ``symbols``, in the order of the documents.
+    """At most :data:`MOST_PARAGRAPHS` paragraphs about ``symbols``, in the order of the documents.
 
     ``deleted`` are the deleted source texts, none of whose lines a paragraph may contain. Paragraphs that name symbols
-    which no chosen paragraph names are preferred. Equal arguments give equal results.
+    which no chosen paragraph names are preferred, of these such whose heading names one. Equal arguments give equal
+    results.
     """
     names = _NameMatcher(codebase, symbols)
     code = _code_lines(deleted, symbols)
     known = [_flat(symbol.docstring) for symbol in symbols if symbol.docstring]
     found: dict[str, Quote] = {}
+    titled: set[str] = set()
     for path, text in documents.items():
         for paragraph in paragraphs(text) if any(word in text for word in names.words) else ():
             named = names.in_text(paragraph)
-            bare = re.sub(r"^`[^`]*`: ", "", paragraph)
+            bare = _TITLE.sub("", paragraph)
             is_known = any(bare in docstring for docstring in known)
             if named and not is_known and not any(line in paragraph for line in code):
                 found.setdefault(paragraph, Quote(path, paragraph, named))
-    return _chosen(list(found.values()))
+                title = _TITLE.match(paragraph)
+                titled.update({paragraph} if title is not None and names.in_text(title[0]) else ())
+    return _chosen(list(found.values()), titled)
 
 
 def removed_text(
@@ -179,13 +186,15 @@ def _lost_text(change: Change) -> str:
     return textwrap.fill(" ".join(gone), max(map(len, before)), break_long_words=False, break_on_hyphens=False)
 
 
-def _chosen(found: list[Quote]) -> list[Quote]:
+def _chosen(found: list[Quote], first: Collection[str]) -> list[Quote]:
+    """Those to show, in order; the texts ``first`` are preferred."""
     chosen: list[Quote] = []
-    for new_ones_only in (True, False):
-        for quote in found:
-            chars_left = MAX_CHARS - sum(len(other.text) for other in chosen)
+    ranked = sorted(found, key=lambda quote: quote.text not in first)
+    for new_ones_only, most, chars in ((True, MOST_PARAGRAPHS, MOST_CHARS), (False, MAX_PARAGRAPHS, MAX_CHARS)):
+        for quote in ranked:
+            chars_left = chars - sum(len(other.text) for other in chosen)
             named = frozenset[str]().union(*(other.names for other in chosen))
-            fits = len(chosen) < MAX_PARAGRAPHS and len(quote.text) <= chars_left and quote not in chosen
+            fits = len(chosen) < most and len(quote.text) <= chars_left and quote not in chosen
             if fits and (quote.names - named or not new_ones_only):
                 chosen.append(quote)
     return sorted(chosen, key=found.index)
@@ -285,7 +294,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
     for title, block in _blocks(text):
         first = _ITEM.sub("", block[0], count=1)
         flat = _flat(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
-        words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", flat))
+        words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", _TAG.sub("", flat)))
         is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence whose beginning is code
         code = ">>>" in flat or any(is_code(line.strip()) for line in block)
         if len(words) >= MIN_WORDS and not is_fragment and not code:

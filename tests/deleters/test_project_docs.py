@@ -9,6 +9,7 @@ import pytest
 from excise.deleters.statement.project_docs import (
     MAX_CHARS,
     MAX_PARAGRAPHS,
+    MOST_PARAGRAPHS,
     Quote,
     paragraphs,
     quotes,
@@ -145,6 +146,27 @@ def test_quotes_are_few_and_prefer_symbols_not_yet_named() -> None:
     assert len(found(long, "halve")) == 2
     assert sum(len(quote.text) for quote in found(long, "halve")) <= MAX_CHARS
     assert found(text, "halve", "Box") == chosen
+
+
+def test_paragraphs_below_a_heading_with_the_name_are_preferred_to_others_and_to_contents() -> None:
+    contents = '* <a href="#halve"><code>numbers.<b>halve(n)</b></code></a>\n'
+    text = (
+        f"{contents}* Numbers get smaller with `halve()` in the end.\n\n{'So `Box` has a lid as well. ' * 45}\n\n"
+        "### `numbers.halve(n)`\n\nGives the half, rounded towards zero.\n"
+    )
+    assert [quote.text for quote in found(text, "halve")] == [
+        "Numbers get smaller with `halve()` in the end.",
+        "`numbers.halve(n)`: Gives the half, rounded towards zero.",
+    ]
+    assert [quote.text[:5] for quote in found(text, "halve", "Box")] == ["So `B", "`numb"]
+
+
+def test_each_of_many_symbols_has_its_paragraph() -> None:
+    codebase = PythonCodebase.from_texts({"a.py": "".join(f"def turn_{n}():\n    pass\n" for n in range(15))})
+    text = "\n\n".join(f"There is nothing that `turn_{n}` does not turn around." for n in range(15))
+    symbols = [codebase.symbols()[f"a.py::turn_{n}"] for n in range(15)]
+    assert len(quotes({"README": text}, codebase, symbols, [])) == MOST_PARAGRAPHS
+    assert len(quotes({"README": text}, codebase, symbols[:5], [])) == 5
 
 
 def test_rendering_names_each_document_once() -> None:
