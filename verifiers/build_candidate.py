@@ -147,7 +147,10 @@ def _described(
     bench = split.bench
     few = statement.described_share < MIN_DESCRIBED
     behaviour = split.trees.behaviour(tests, is_replayed=True)
-    raised = frozenset(n.exception or n.word for n in statement.needs if n.exception or n.kind is NeedKind.EXCEPTION)
+    raised: dict[str, set[str]] = {}
+    for need in statement.needs:
+        if name := need.exception or (need.word if need.kind is NeedKind.EXCEPTION else ""):
+            raised.setdefault(name, set()).update(map(name_in_file, (need.owner, *need.others)))
     examples = examples_of(behaviour, bench.language.grading, raised)
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
     coverage, in_sight = bench.prepared.coverage, set[str]()

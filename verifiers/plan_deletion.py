@@ -25,6 +25,7 @@ from excise.types import (
     content_id,
     holders_of_test,
     is_inside,
+    path_of,
     without_parameter,
 )
 from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeletion, Rejected, not_passing
@@ -110,6 +111,7 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
     if not any(map(plan.is_gradable, dependent)) or any(not patch for _, patch in plan.deletion.stub_patches):
         return plan  # it will be refused
     needed = _whole_functions(bench, tests_needing_feature(plan, dependent)) | (plan.hidden - bench.trusted)
+    _require_no_broken_use(plan, dependent)
     if not needed & bench.trusted or needed.issuperset(dependent):
         return plan
     feature = plan.deletion.feature
@@ -121,6 +123,15 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
     if isinstance(deleter, CompiledDeleter) and _run_shipped(less, check)[0].collect_errors:
         return plan
     return less
+
+
+def _require_no_broken_use(plan: PlannedDeletion, tests: Sequence[str]) -> None:
+    """Raise :class:`DeletionRefused` if a test fails in a function that stays, for want of what the removal took."""
+    likely = plan.deletion.uses_likely if plan.deletion.deleter in {"remove", "remove_and_stub"} else ()
+    for result in plan.run("deleted", ids=tests).results if likely else ():
+        for owner, name in likely if result.message.startswith("AttributeError: ") else ():
+            if result.place.endswith(f"/{path_of(owner)}") and f"'{name}'" in result.message:
+                raise DeletionRefused(f"{owner} uses {name}: {result.test_id} fails there", reason=USED_ELSEWHERE)
 
 
 def _once(check: Check) -> Check:

@@ -27,6 +27,11 @@ def base_classes(codebase: Codebase, symbol: Symbol) -> Iterator[Symbol | type]:
         yield from (kind for name in sorted(names) if isinstance(kind := getattr(builtins, name, None), type))
 
 
+def defines(base: type, name: str) -> bool:
+    """Whether objects of a class have an attribute; not the class itself alone, as every class has ``__or__``."""
+    return any(name in vars(each) for each in base.__mro__)
+
+
 def class_of(codebase: Codebase, symbol: Symbol) -> Symbol | None:
     """The class around a definition; ``None`` if there is none."""
     found = codebase.symbols().get(symbol.holder_id)

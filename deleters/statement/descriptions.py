@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from excise.deleters.statement.base_classes import base_classes, class_of
+from excise.deleters.statement.base_classes import base_classes, class_of, defines
 from excise.deleters.statement.project_docs import Quote, is_code
 from excise.extractors.languages import scan_rules_of
 from excise.protocols import Codebase, Inherited, Module
@@ -191,7 +191,7 @@ def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
         return found
     for base in base_classes(codebase, symbol):
         if isinstance(base, type):
-            if hasattr(base, name):
+            if defines(base, name):
                 return Inherited(owner=f"{base.__name__}.{name}", text="")
             continue
         method = codebase.symbols().get(f"{base.symbol_id}.{name}")

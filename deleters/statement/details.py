@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from excise.deleters.edits.removed_parts import lines_of_parts
-from excise.deleters.statement.base_classes import base_classes, class_of
+from excise.deleters.statement.base_classes import base_classes, class_of, defines
 from excise.protocols import Codebase
 from excise.types import (
     FILLED_IN,
@@ -233,7 +233,7 @@ def _is_convention(need: Need, codebase: Codebase) -> bool:
     if need.kind is NeedKind.ATTRIBUTE:
         owner = codebase.symbols().get(need.owner)
         bases = base_classes(codebase, owner) if owner is not None else ()
-        return any(isinstance(base, type) and hasattr(base, need.word) for base in bases)
+        return any(isinstance(base, type) and defines(base, need.word) for base in bases)
     return False
 
 

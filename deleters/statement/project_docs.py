@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
@@ -181,9 +182,15 @@ def _lost_text(change: Change) -> str:
     before, after = textwrap.dedent("\n".join(change.before)).split("\n"), change.after
     if not after:
         return "\n".join(before).strip("\n")
-    left = _flat(" ".join(after))
-    gone = [each for each in _SENTENCE_END.split(_flat(" ".join(before))) if each not in left]
-    return textwrap.fill(" ".join(gone), max(map(len, before)), break_long_words=False, break_on_hyphens=False)
+    left, width = _flat(" ".join(after)), max(map(len, before))
+    found = []
+    for is_example, group in groupby(before, lambda line: line.startswith((">>>", "...", "    ", "\t"))):
+        if is_example:
+            found.append("\n".join(line for line in group if _flat(line) not in left))
+        else:
+            gone = " ".join(each for each in _SENTENCE_END.split(_flat(" ".join(group))) if each not in left)
+            found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
+    return "\n\n".join(filter(None, found))
 
 
 def _chosen(found: list[Quote], first: Collection[str]) -> list[Quote]:

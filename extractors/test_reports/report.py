@@ -131,6 +131,7 @@ def to_result(entry: dict[str, Any]) -> TestResult:
         status=Status(status) if status in Status.__members__ else Status.ERROR,
         duration_s=_seconds(entry.get("dur")),
         message=str(entry.get("msg", ""))[:300],
+        place=str(entry.get("place", ""))[:300],
     )
 
 

@@ -40,6 +40,7 @@ def left_of(document: str, manifest: str = TOML, path: str = "README.md", **file
         ("A ferry.\n\nThe `ferry` command prints fares. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
         ("A ferry.\n\nBy the ferry command it prints fares. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
         ("A ferry.\n\nSay `ferry --help` for more. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
+        ("A ferry.\n\nRunning `ferry` alone gives a prompt. Ferries are slow.\n", "A ferry.\n\nFerries are slow.\n"),
     ],
 )  # fmt: skip
 def test_calls_and_sentences_go(before: str, after: str) -> None:

@@ -61,6 +61,20 @@ def test_examples_of_a_file_lose_the_names_of_its_module() -> None:
     assert left["n.py"] == files["n.py"]
 
 
+def test_a_docstring_of_a_class_speaks_of_its_own_members() -> None:
+    """Another class has a method ``free``, too."""
+    doc = (
+        '    """A lock.\n\n    >>> lock.take()\n    >>> lock.free()\n    1\n\n'
+        '    Checked by `.free` calls. Locks are slow.\n    """\n'
+    )
+    source = f"class Lock:\n{doc}\n    def take(self):\n        return 0\n\n    def free(self):\n        return 1\n"
+    files = {"m.py": source, "n.py": source.replace("Lock", "Bar")}
+    left = after(files, delete(files, "m.py::Lock.free"))
+    rest = '    """A lock.\n\n    >>> lock.take()\n\n    Locks are slow.\n    """\n'
+    assert left["m.py"] == f"class Lock:\n{rest}\n    def take(self):\n        return 0\n"
+    assert left["n.py"] == files["n.py"]
+
+
 def test_docstrings_keep_more_examples_than_a_few() -> None:
     example = '    """First.\n\n    >>> take("a long text of an example")\n    """\n'
     others = "".join(f"\n\ndef f{n}():\n{example}" for n in range(300))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.project_docs import (
     MAX_CHARS,
     MAX_PARAGRAPHS,
@@ -14,6 +15,7 @@ from excise.deleters.statement.project_docs import (
     paragraphs,
     quotes,
     read_documents,
+    removed_text,
     rendered,
 )
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -159,6 +161,13 @@ def test_paragraphs_below_a_heading_with_the_name_are_preferred_to_others_and_to
         "`numbers.halve(n)`: Gives the half, rounded towards zero.",
     ]
     assert [quote.text[:5] for quote in found(text, "halve", "Box")] == ["So `B", "`numb"]
+
+
+def test_examples_among_what_a_document_lost_keep_their_lines() -> None:
+    before = "They help. Four are there::\n\n    >>> from m import a\n    >>> a()\n\nFast.\n"
+    patch = unified({"README": before.encode()}, {"README": b"They help.\nFast.\n"})
+    lost = removed_text({"README"}, CODEBASE, (), patch)["README"]
+    assert lost == "Four are there::\n\n    >>> from m import a\n    >>> a()"
 
 
 def test_each_of_many_symbols_has_its_paragraph() -> None:

@@ -414,3 +414,23 @@ def test_a_constant_that_a_private_loader_makes_goes_with_what_used_it(loader: s
     files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
     left = after(files, delete(files, "pkg/m.py::f"))["pkg/m.py"]
     assert ("TABLE" not in left and name not in left) is is_gone
+
+
+@pytest.mark.parametrize(
+    ("made", "is_left"),
+    [
+        ("from collections import namedtuple\n\nPair = namedtuple('Pair', 'a b')\n", False),
+        ("import typing\n\nPair = typing.NamedTuple('Pair', [('a', int)])\n", False),
+        ("from collections import namedtuple\n\n__all__ = ['Pair']\nPair = namedtuple('Pair', 'a b')\n", True),
+        ("from .o import make\n\nPair = make('Pair')\n", True),
+    ],
+)
+def test_a_type_that_a_call_makes_goes_with_the_code_that_alone_used_it(made: str, is_left: bool) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/o.py": "def make(x):\n    return x\n",
+        "pkg/m.py": f"{made}\n\ndef gone():\n    return Pair(1, 2)\n\n\ndef other():\n    return 1\n",
+    }
+    left = after(files, delete(files, "pkg/m.py::gone"))["pkg/m.py"]
+    assert ("Pair" in left) == is_left
+    assert ("namedtuple" in left) <= is_left

@@ -232,3 +232,20 @@ def test_tests_of_a_function_of_the_same_name_stay(name: str) -> None:
         "test_n.py": f"from pkg.n import {name}\n\n\ndef test_n():\n    assert {name}(1)\n",
     }
     assert after(files, delete(files, f"pkg/m.py::{name}"))["test_n.py"] == files["test_n.py"]
+
+
+@pytest.mark.parametrize(
+    ("call", "is_left"),
+    [
+        ('self.each("gone", tag)', True),
+        ('self.each(tag, "gone")', True),
+        ('self.each("gone by", tag)', False),
+        ('self.each(gone="gone")', False),
+    ],
+)
+@pytest.mark.parametrize("looks", ["getattr(part, name)()", "getattr(part, 'name')()"])
+def test_a_method_stays_whose_name_is_passed_to_what_looks_for_attributes(call: str, is_left: bool, looks: str) -> None:
+    fan = f"class Fan:\n    def each(self, name, tag):\n        {looks}\n\n    def gone(self, tag):\n        {call}\n"
+    files = {"pkg/m.py": "class Part:\n    def gone(self):\n        return 1\n\n    a = 1\n", "pkg/n.py": fan}
+    found = left(files, "pkg/m.py::Part.gone")
+    assert any("by its name" in text for text in found) == (is_left and "'name'" not in looks)

@@ -69,6 +69,16 @@ def test_a_method_stays_that_a_function_calls_in_all_of_its_tests(vary) -> None:
     assert caught.value.reason == USED_ELSEWHERE
 
 
+def test_a_method_stays_that_a_function_calls_in_some_of_its_tests(vary) -> None:
+    called = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = Pen().read() if steps > 1 else 0\n")
+    pen = "\n\nclass Pen:\n    def read(self):\n        return 0\n"
+    bench = vary({"src/shapes/walk.py": called + pen}, baseline=True)
+    method = feature(bench, "src/shapes/walk.py::Pen.read", tests=WALK_TESTS[1:])
+    with pytest.raises(DeletionRefused, match=r"spiral uses read: tests/test_walk\.py::.* fails there") as caught:
+        plan_deletion(bench, method, "remove")
+    assert caught.value.reason == USED_ELSEWHERE
+
+
 # --------------------------------------------------------------------------------------- accepted
 def test_a_test_that_fails_now_and_then_is_neither_hidden_nor_required(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from excise.protocols import Grading
@@ -29,6 +30,9 @@ _NOTHING = "None"
 _WORD = re.compile(r"[^\W\d]+|-?\d+")
 _ALONE = frozenset({"True", "False", "None", "''", "b''", "[]", "{}", "()", "set()"})
 """Results that are kinds of their own."""
+_OF_PYTHON = frozenset({"TypeError", "AttributeError"})
+"""Exceptions that Python itself raises where an object is not what code expects: no examples of code that raises none
+of them itself."""
 _SPECIAL = {
     "characters outside ASCII": re.compile(r"[^\x00-\x7f]|\\[xuU][0-9a-f]{2}"),
     "an empty argument": re.compile(r"[(,=] ?b?(?:''|\[\]|\{\}|\(\))[,)]"),
@@ -78,9 +82,12 @@ class Examples(NamedTuple):
 
 
 def examples_of(
-    behaviour: RecordedBehaviour, grading: Grading, exceptions: frozenset[str] = frozenset()
+    behaviour: RecordedBehaviour, grading: Grading, exceptions: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> dict[str, Examples]:
-    """Qualified name of a function to its examples; ``exceptions`` are the names of those that are shown."""
+    """Qualified name of a function to its examples.
+
+    ``exceptions`` maps the names of those that are shown to the qualified names of the functions that raise them.
+    """
     replayed = behaviour.replayed
     if replayed is None:
         return {}
@@ -103,7 +110,19 @@ def examples_of(
     for call, first, second in replayed.recorded:
         if first and grading.same_outcome(first, second):
             add(tested, call, first)
-    return {name: _chosen(made[name], tested[name], exceptions) for name in sorted(made.keys() | tested.keys())}
+    return {
+        name: _chosen(made[name], tested[name], _raised_by(name, exceptions))
+        for name in sorted(made.keys() | tested.keys())
+    }
+
+
+def _raised_by(function: str, exceptions: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """The exceptions that a function may raise by its own code, or by that of another one."""
+    return frozenset(
+        name
+        for name, raising in exceptions.items()
+        if name not in _OF_PYTHON or any(f"{each}.".startswith(f"{function}.") for each in raising)
+    )
 
 
 def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str]) -> Examples:

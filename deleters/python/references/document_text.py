@@ -60,6 +60,8 @@ class GoneCode:
     """All names, with their modules and classes: also those that something else has, too."""
     local: frozenset[str] = frozenset()
     """Names at module level that are gone from the file whose docstrings have the examples."""
+    members: frozenset[str] = frozenset()
+    """Names of members that are gone from the class whose docstrings have the examples."""
     commands: GoneCommands = NO_COMMANDS
     """Commands of a shell."""
 
@@ -83,7 +85,7 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
-    if not (gone.mentioned or gone.dotted or gone.local or gone.commands):
+    if not (gone.mentioned or gone.dotted or gone.local or gone.members or gone.commands):
         return list(lines)
     chunks, lost = list(_chunks(lines)), _Lost(gone)
     left: list[list[str]] = []
@@ -327,8 +329,8 @@ class _Lost:
         self.dotted = gone.dotted
         self.commands = gone.commands
         self.names = {*gone.mentioned.names, *gone.local}
-        self.members = gone.mentioned.methods
-        self.functions = frozenset(gone.mentioned.names) - self.members
+        self.members = gone.mentioned.methods | gone.members
+        self.functions = frozenset(gone.mentioned.names) - gone.mentioned.methods
         self.qualified = frozenset(gone.mentioned.qualified)
         self.roots = {name.partition(".")[0] for name in gone.dotted}
         self.bound: set[str] = set()

@@ -97,7 +97,7 @@ def _mention(commands: GoneCommands) -> str:
         parts.append(rf"`{name}\s[^`\n]{{1,200}}`")
         parts.append(rf"`{name}`{{1,2}}\s+(?:command|script|program|executable|tool|utility)\b")
         parts.append(rf"(?<![\w`./-]){name}\s+(?:sub)?command\b")
-        parts.append(rf"\b(?:command|script|program|executable)\s+`{{1,2}}{name}`")
+        parts.append(rf"\b(?:command|script|program|executable|[Rr]un|[Rr]unning|[Ii]nvok(?:e|ing))\s+`{{1,2}}{name}`")
     parts += [rf"`{re.escape(name)}`" for name in commands.scripts if _plain(name) not in commands.packages]
     return "|".join(parts) or "(?!)"
 

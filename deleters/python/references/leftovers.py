@@ -22,6 +22,7 @@ from excise.deleters.python.references.uses_by_name import (
     getattr_lookups,
     is_fixture,
     overriding_methods,
+    passed_names,
     strings_naming,
 )
 from excise.extractors.python.analysis.grammar import descendants
@@ -91,6 +92,8 @@ def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bo
         yield f"a text names {symbol.qualname}: {text[:MAX_TEXT]}"
     for call in getattr_lookups(remover, symbol) if is_method else ():
         yield f"{call} looks for {symbol.qualname}"
+    for argument in passed_names(remover, symbol) if is_method else ():
+        yield f"{symbol.qualname} is looked for by its name: {argument}"
     for word in dispatch_keys(remover, symbol) if is_method else ():
         yield f"{symbol.qualname} is looked for by {word}"
     for method in overriding_methods(remover, symbol) if is_method else ():

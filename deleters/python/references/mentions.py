@@ -148,11 +148,13 @@ def _class_around(node: Node) -> str:
 
 
 def _with_members(pattern: re.Pattern[str] | None, members: Collection[str]) -> re.Pattern[str] | None:
-    """A pattern that also finds roles with the plain names of members, as docstrings of their class have them."""
+    """A pattern that also finds roles with the plain names of members, as docstrings of their class have them, and
+    names behind a dot: `` `.open` ``."""
     if not members:
         return pattern
-    role = rf":(?:py:)?(?:meth|attr|func|obj):`[~.!]?(?:{'|'.join(map(re.escape, members))})(?:\(\))?`"
-    return re.compile(f"{pattern.pattern}|{role}" if pattern is not None else role)
+    names = "|".join(map(re.escape, members))
+    own = rf":(?:py:)?(?:meth|attr|func|obj):`[~.!]?(?:{names})(?:\(\))?`|`\.(?:{names})(?:\([^()`]*\))?`"
+    return re.compile(f"{pattern.pattern}|{own}" if pattern is not None else own)
 
 
 def _in_docstrings(
@@ -172,8 +174,9 @@ def _in_docstrings(
         if statement is None or not used.search(plan.source, statement.start_byte, statement.end_byte):
             continue
         before = plan.source[statement.start_byte : statement.end_byte].decode().replace("\r\n", "\n").split("\n")
-        after = _without_examples(before, code)
-        own = _with_members(pattern, members.get(_class_around(node), ())) if members else pattern
+        members_gone = members.get(_class_around(node), ()) if members else ()
+        after = _without_examples(before, replace(code, members=frozenset(members_gone)))
+        own = _with_members(pattern, members_gone)
         if own is not None and own.search("\n".join(after)):
             after = _without_mentions(after, own, item) or after
         if after != before:

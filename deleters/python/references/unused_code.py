@@ -186,8 +186,9 @@ def used_names(source: bytes) -> frozenset[str]:
     return frozenset(used)
 
 
+_MADE_TYPE = re.compile(rb"=\s*(?:\w+\.)?(?:namedtuple|NamedTuple|TypedDict|NewType)\(")
 _TYPE_VARIABLE = re.compile(rb"=\s*(?:\w+\.)?(?:TypeVar|ParamSpec|TypeVarTuple)\(")
-_NAMED_TYPES = frozenset({b"TypeVar", b"NewType"})
+_NAMED_TYPES = frozenset({b"TypeVar", b"NewType", b"NamedTuple", b"TypedDict"})
 """Functions whose first argument is the name that their result is bound to."""
 
 
@@ -215,7 +216,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
 
     Returns (id, source text) of each. A constant is a name that one statement at module level binds to data, or to what
     such a function makes of it (:data:`_MAKERS`). It must be a type variable, or private, since its name says so or
-    ``__all__`` leaves it out, or in capitals without ``__all__``, and replaced by no test.
+    ``__all__`` leaves it out, or, without ``__all__``, in capitals or a type made by a call, and replaced by no test.
     """
     if plan.deleted or not plan.is_changed:
         return ()
@@ -230,7 +231,8 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
         is_private |= (
             name not in exported and _TYPE_VARIABLE.search(module.source, binding.start, binding.end) is not None
         )
-        if not is_private and not module.has_all and name.isupper():
+        is_made = _MADE_TYPE.search(module.source, binding.start, binding.end) is not None
+        if not is_private and not module.has_all and (name.isupper() or is_made):
             is_private = not any(True for _ in uses.replacements_of(plan.path, name))
         if binding.klass or not is_private or names.count(name) != 1 or name.startswith("__"):
             continue
@@ -279,8 +281,8 @@ _LOADER = re.compile(rb"_(?:load|read|build|make|create|compile|parse|collect|ge
 """Names of private functions that make data, and nothing happens but that."""
 _MAKERS = frozenset(
     b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted "
-    b"range timedelta Decimal Fraction namedtuple TypeVar ParamSpec TypeVarTuple NewType escape zip str "
-    b"int float bytes chr ord len items keys values union Struct attrgetter itemgetter methodcaller "
+    b"range timedelta Decimal Fraction namedtuple NamedTuple TypedDict TypeVar ParamSpec TypeVarTuple NewType escape "
+    b"zip str int float bytes chr ord len items keys values union Struct attrgetter itemgetter methodcaller "
     b"partial MappingProxyType dedent replace count defaultdict OrderedDict deque Counter Lock RLock Event "
     b"WeakKeyDictionary WeakValueDictionary cast".split()
 )

@@ -20,6 +20,8 @@ _BUILT = re.compile(
     r"""\bgetattr\(\s*\w+(?:\.\w+){0,3}\s*,\s*f?(?P<quote>["'])(?P<text>[^"'\n]{2,60})(?P=quote)\s*(?P<more>[%+,)])"""
 )
 """A call that looks for an attribute whose name is put together."""
+_GIVEN = re.compile(rb"\bgetattr\(\s*\w+(?:\.\w+){0,3}\s*,\s*[a-z_]\w*\s*[,)]")
+"""A call that looks for an attribute whose name is the value of a variable."""
 _PLACE = re.compile(r"%s|\{[^{}]*\}")
 """Where a part of a name stands in a text."""
 
@@ -71,6 +73,18 @@ def getattr_lookups(remover: DependentRemover, removed: Symbol) -> Iterator[str]
         for found in call.finditer(module.source):
             if not remover.is_removed(path, *found.span()):
                 yield found[0].decode(errors="replace")
+
+
+def passed_names(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The arguments and items in sources that stay which are the name of a removed method: ``self.do("evict", tag)``,
+    where code of the same file looks for attributes by variables."""
+    name = without_numbers(removed.qualname).rpartition(".")[2]
+    argument = re.compile(rb"""[(,]\s*(["'])%s\1\s*[,)]""" % re.escape(name.encode()))
+    for path, module in _sources_with(remover, name):
+        if _GIVEN.search(module.source):
+            for found in argument.finditer(module.source):
+                if not remover.is_removed(path, *found.span()):
+                    yield found[0].decode(errors="replace")
 
 
 def dispatch_keys(remover: DependentRemover, removed: Symbol) -> Iterator[str]:

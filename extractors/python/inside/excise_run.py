@@ -28,7 +28,7 @@ sys.path[0] = os.getcwd()
 
 import pytest  # noqa: E402  (from the project's environment, with the checkout first on the path)
 
-MESSAGE_LENGTH = 300
+MESSAGE_LENGTH = PATH_LENGTH = 300
 """Maximum number of characters of a message."""
 WORST = ["MISSING", "PASSED", "XFAIL", "SKIPPED", "FAILED", "ERROR"]
 """Statuses; of the phases of a test, the status that is last here counts."""
@@ -90,6 +90,12 @@ def message_of(report):
     elif report.longrepr:
         text = str(report.longrepr).strip().rpartition("\n")[2]
     return text.strip().partition("\n")[0][:MESSAGE_LENGTH]
+
+
+def place_of(report):
+    """The path of the file in which a failure's exception was raised; empty if pytest does not tell."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(crash.path)[-PATH_LENGTH:] if crash is not None else ""
 
 
 class Plugin:
@@ -183,11 +189,12 @@ class Plugin:
 
     # results -------------------------------------------------------------------------------
     def pytest_runtest_logreport(self, report):
-        state = self.phases.setdefault(report.nodeid, {"status": "MISSING", "dur": 0.0, "msg": ""})
+        state = self.phases.setdefault(report.nodeid, {"status": "MISSING", "dur": 0.0, "msg": "", "place": ""})
         status = status_of(report)
         if WORST.index(status) > WORST.index(state["status"]):
             state["status"] = status
-            state["msg"] = "" if status in ("PASSED", "XFAIL") else message_of(report)
+            is_failure = status not in ("PASSED", "XFAIL")
+            state["msg"], state["place"] = (message_of(report), place_of(report)) if is_failure else ("", "")
         state["dur"] += getattr(report, "duration", 0.0)
 
     def pytest_runtest_logfinish(self, nodeid):

@@ -37,6 +37,8 @@ _NAME = re.compile(r"[\w-]+:?")
 _LAYOUT = re.compile(r'["\']\s*:\s|\n[ \t]+\S')
 """What a text has that a value was written as: keys and values, or indented lines."""
 _NO_TEXT = Piece("", Role.TEXT)
+_OF_ALL_OWNERS = frozenset({NeedKind.EXCEPTION, NeedKind.REPLACED})
+"""Kinds of details that are told of all code that supplies them."""
 _WATCHED_PLACES = {
     NeedKind.ATTRIBUTE: frozenset({"attribute", "item"}),
     NeedKind.KEY: frozenset({"item"}),
@@ -150,7 +152,7 @@ class _Found:
                 kind=kind,
                 word=word,
                 owner=detail.owner,
-                others=tuple(sorted(self.owners[kind, word] - {detail.owner})) if kind is NeedKind.EXCEPTION else (),
+                others=tuple(sorted(self.owners[kind, word] - {detail.owner})) if kind in _OF_ALL_OWNERS else (),
                 tests=tuple(self.tests[kind, word]),
                 exception=detail.piece.exception,
                 template=detail.piece.template,

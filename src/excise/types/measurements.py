@@ -46,6 +46,8 @@ class TestResult:
     """Wall seconds of setup, call and teardown."""
     message: str = ""
     """Exception type and first line for a failure; at most 300 characters."""
+    place: str = ""
+    """Path of the file in which its exception was raised, as the test process has it; empty if that is not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ class Need:
     owner: str
     """Id of the removed symbol whose code has it."""
     others: tuple[str, ...] = ()
-    """For an exception, the ids of further removed symbols that raise it."""
+    """For an exception, the ids of further removed symbols that raise it; for a replaced name, of those that use it."""
     tests: tuple[str, ...]
     """Ids of the tests that need it."""
     exception: str = ""

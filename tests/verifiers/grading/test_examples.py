@@ -43,8 +43,11 @@ def test_exceptions_that_the_statement_names_are_shown_once() -> None:
     ]
     behaviour = behaviour_of([asked("f", "e", True)])
     behaviour = behaviour._replace(replayed=behaviour.replayed._replace(raising=tuple(calls)))
-    found = examples_of(behaviour, PythonGrading(), frozenset({"ValueError", "Odd"}))
-    assert found == {"f": Examples(["f('e')  # True"], ["f('a')  # raises ValueError", "f('c')  # raises Odd"], 0, 1)}
+    found = examples_of(behaviour, PythonGrading(), {"ValueError": "g", "Odd": "g", "TypeError": "g"})
+    raising = ["f('a')  # raises ValueError", "f('c')  # raises Odd"]
+    assert found == {"f": Examples(["f('e')  # True"], raising, 0, 1)}
+    its_own = examples_of(behaviour, PythonGrading(), {"TypeError": ["f"]})
+    assert its_own["f"].raising == ["f('d')  # raises TypeError"]
 
 
 def test_calls_with_paths_of_the_sandbox_are_no_examples() -> None:
@@ -92,7 +95,7 @@ def test_each_path_that_the_tests_take_is_shown_first() -> None:
     replayed = Replayed([(tested, "", "")], results, (calls[3],), lines)
     behaviour = behaviour_of([])._replace(replayed=replayed)
     shown = ["f('c')  # False", "f('a')  # False", "f('d')  # raises KeyError", "f('b')  # True", "f('e')  # False"]
-    assert examples_of(behaviour, PythonGrading(), frozenset({"KeyError"})) == {"f": Examples(shown, [], 3, 4)}
+    assert examples_of(behaviour, PythonGrading(), {"KeyError": ["f"]}) == {"f": Examples(shown, [], 3, 4)}
 
 
 def test_the_first_replay_tells_which_lines_a_call_executes(bench: Workbench) -> None:
