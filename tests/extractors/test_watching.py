@@ -15,7 +15,7 @@ from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.extractors.python.language import Python
 from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.needs.watching import read_report, watch_request
-from excise.types import Need, Watched
+from excise.types import Need, NeedKind, Watched
 
 
 def watch(folder: Path, files: dict[str, str], removed: list[str], cases: tuple[str, ...] = ()) -> list[Need]:
@@ -288,6 +288,27 @@ def test_types_of_results_on_which_tests_rely(tmp_path: Path, test: str, expecte
     removed = [f"parts.py::{name}" for name in ("split", "ends", "same", "either", "apply")]
     needs = watch(tmp_path, files, removed, ("tests/test_parts.py::test_a",))
     assert {need.label for need in needs if need.is_watched} == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        (["Shelf([3]).rows == [(3, 'x')]"], "rows: list[tuple[int, str]]"),
+        (["Shelf([]).rows == []", "Shelf([1]).rows[0] == (1, 'x')"], "rows: list[tuple[int, str]]"),
+        (["Shelf([1]).rows", "Shelf([2.5, None]).rows"], ""),
+        (["Shelf([1]).named == {'x': [1, None]}"], "named: dict[str, list[None | int]]"),
+        (["Shelf([1]).high == 1"], ""),
+    ],
+)
+def test_what_is_in_attributes_that_tests_read(tmp_path: Path, tests: list[str], expected: str) -> None:
+    shelf = (
+        "class Shelf:\n    def __init__(self, values):\n        self.rows = [(value, 'x') for value in values]\n"
+        "        self.named = {'x': [*values, None]}\n        self.high = len(values)\n"
+    )
+    functions = (f"def test_{n}():\n    assert {test}\n" for n, test in enumerate(tests))
+    files = {"shelf.py": shelf, "tests/test_shelf.py": "from shelf import Shelf\n\n" + "\n\n".join(functions)}
+    needs = watch(tmp_path, files, ["shelf.py::Shelf"])
+    assert [need.template for need in needs if need.kind is NeedKind.ATTRIBUTE] == [expected]
 
 
 def test_tests_that_a_function_makes_are_watched(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 The functions of the tests are rewritten (``excise_observed.py``) when the suite has been collected. What they do with
 such values is noted as words, by test: ``attributes``, ``settled`` (attributes of objects whose class stays), ``keys``,
-``keywords`` (after the name of the function and a blank), ``texts``, ``numbers``, ``exceptions`` and ``patterns``.
+``shapes`` (of containers, after the name of the attribute and a blank), ``keywords`` (after the name of the function
+and a blank), ``texts``, ``numbers``, ``exceptions`` and ``patterns``.
 Places where a word of interest was used on nothing but values that have nothing to do with removed code are reported,
 too.
 """
@@ -25,6 +26,8 @@ MAX_PARTS = 300
 """Maximum number of parts of one value that are looked at."""
 MAX_LENGTH = 2000
 """Length of a text above which it is left out."""
+MAX_KINDS = 3
+"""Number of kinds of items of a container up to which its shape tells them."""
 RAISING = frozenset(["raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns",
                      "assertWarnsRegex"])  # fmt: skip
 """Functions that expect exceptions or warnings."""
@@ -192,6 +195,8 @@ class Watch:
         """What was loaded."""
         if self.related.get(site):
             self.origins.mark(value)
+            if self.sites[site].kind == "attribute" and type(value) in (list, tuple, set, frozenset, dict):
+                self.note("shapes", "%s %s" % (self.sites[site].word, shape_of(value)))
         return value
 
     # ------------------------------------------------------------------------------ hooks: calls
@@ -321,6 +326,22 @@ class Watch:
         self.note_fields(value)
         self.note_result(value, parts=True)
         return value
+
+
+def shape_of(value, depth=3):
+    """The type of a value, with those of what is in it: ``list[tuple[int, str]]``."""
+    cls = type(value)
+    if value is None:
+        return "None"
+    if cls not in (list, tuple, set, frozenset, dict) or not value or not depth:
+        return cls.__name__
+    if cls is tuple and len(value) <= MAX_KINDS:
+        return "tuple[%s]" % ", ".join(shape_of(item, depth - 1) for item in value)
+    parts = [value.keys(), value.values()] if cls is dict else [value]
+    kinds = [sorted({shape_of(item, depth - 1) for item in list(part)[:MAX_PARTS]}) for part in parts]
+    if any(len(each) > MAX_KINDS for each in kinds):
+        return cls.__name__
+    return "%s[%s%s]" % (cls.__name__, ", ".join(map(" | ".join, kinds)), ", ..." if cls is tuple else "")
 
 
 def unwrapped(function):

@@ -81,6 +81,7 @@ def find_needs(
                 if not _is_known(kind, word, known):
                     detail = _Detail(words.symbol.symbol_id, piece, is_answer, is_watched=True)
                     found.add((kind, word), detail, cases)
+        found.shapes |= seen.shapes if seen is not None else set()
     for words in supplied:
         for word in _used_alone(codebase, words, removed):
             found.add((NeedKind.USED, word), _Detail(words.symbol.symbol_id), tests)
@@ -131,6 +132,8 @@ class _Found:
         self.details: dict[tuple[NeedKind, str], _Detail] = {}
         self.tests: dict[tuple[NeedKind, str], dict[str, None]] = defaultdict(dict)
         self.owners: dict[tuple[NeedKind, str], set[str]] = defaultdict(set)
+        self.shapes: set[str] = set()
+        """Attributes, a blank, and what is in their values."""
 
     def add(self, key: tuple[NeedKind, str], detail: _Detail, tests: Iterable[str]) -> None:
         """Add a detail; one that several tests need is of other code only if each of them uses it so."""
@@ -155,7 +158,7 @@ class _Found:
                 others=tuple(sorted(self.owners[kind, word] - {detail.owner})) if kind in _OF_ALL_OWNERS else (),
                 tests=tuple(self.tests[kind, word]),
                 exception=detail.piece.exception,
-                template=detail.piece.template,
+                template=self._shaped(word) if kind is NeedKind.ATTRIBUTE else detail.piece.template,
                 is_answer=detail.is_answer,
                 is_watched=detail.is_watched,
                 given=GivenBy.OTHER if detail.is_other else None,
@@ -163,6 +166,12 @@ class _Found:
             for (kind, word), detail in found.items()
         )
         return tuple(sorted(needs, key=lambda need: (need.owner, need.kind, need.word)))
+
+    def _shaped(self, attribute: str) -> str:
+        """``rows: list[tuple[int, str]]``, if all values that tests saw in an attribute are alike; else empty."""
+        shapes = {shape for name, _, shape in (each.partition(" ") for each in self.shapes) if name == attribute}
+        telling = {shape for shape in shapes if not any(other.startswith(f"{shape}[") for other in shapes)}
+        return f"{attribute}: {telling.pop()}" if len(telling) == 1 else ""
 
 
 def _is_foreign(kind: NeedKind, places: Iterable[Place], foreign: Collection[tuple[str, str, int, int]]) -> bool:

@@ -82,6 +82,8 @@ class Uses:
     """Attributes that were read from objects of removed classes and the like; only a run shows them."""
     settled: set[str] = field(default_factory=set)
     """Attributes that were read from objects of classes which stay, and which removed code got or gave."""
+    shapes: set[str] = field(default_factory=set)
+    """Attributes whose values are containers, a blank, and what is in them: ``rows list[tuple[int, str]]``."""
 
     def add(self, other: Uses) -> None:
         """Add what another piece mentions."""

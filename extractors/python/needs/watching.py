@@ -18,7 +18,7 @@ MAX_FUNCTIONS = 100
 """Maximum number of functions that stay whose use of removed objects is watched."""
 MAX_WORDS = 2000
 """Maximum number of words of one kind and test that are read from a report."""
-KINDS = frozenset({"attributes", "settled", "keys", "keywords", "texts", "numbers", "exceptions", "patterns"})
+KINDS = frozenset({"attributes", "settled", "shapes", "keys", "keywords", "texts", "numbers", "exceptions", "patterns"})
 """Kinds of words in a report; see ``excise_watch.py``."""
 _SET_UP_FILE = "conftest.py"
 
@@ -121,6 +121,7 @@ def watched_uses(words: Mapping[str, Sequence[str]]) -> Uses:
     return Uses(
         own=set(words.get("attributes", ())),
         settled=set(words.get("settled", ())),
+        shapes=set(words.get("shapes", ())),
         keys=keys,
         keywords={(function, word) for function, _, word in pairs},
         texts=keys | set(words.get("texts", ())),
