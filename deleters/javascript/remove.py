@@ -109,7 +109,7 @@ class _Removal:
             after = apply_edits(before, edits)
             require_parses(path, after)
             changed[path] = (before, without_unused(before, after))
-        return {**changed, **without_declarations(self.codebase, self.outer)}
+        return {**changed, **without_declarations(self.codebase, self.outer, changed)}
 
     def _note(self, path: str, export: Export) -> None:
         """Note a statement or an element that named a definition of another place, to be shown to solvers."""

@@ -1,7 +1,8 @@
-"""Removes declarations of functions and classes from the ``.d.ts`` files beside the code."""
+"""Removes declarations of functions, classes and their members from the ``.d.ts`` files beside the code."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
@@ -10,20 +11,34 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.extractors.javascript.analysis.codebase import DECLARATIONS, JavaScriptCodebase
-from excise.extractors.javascript.analysis.grammar import CLASSES, DECLARED, VARIABLES, children, parse_tree, text
+from excise.extractors.javascript.analysis.grammar import (
+    CLASSES,
+    DECLARED,
+    VARIABLES,
+    children,
+    descendants,
+    parse_tree,
+    text,
+)
 from excise.types import Symbol
 
 _NAMED = frozenset({"function_signature", *DECLARED, *CLASSES})
 _WRAPPERS = frozenset({"export_statement", "ambient_declaration"})
+_WITH_MEMBERS = frozenset({"interface_declaration", *CLASSES})
+_BODIES = frozenset({"interface_body", "object_type", "class_body"})
 
 
-def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]) -> Changed:
+def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol], sources: Changed) -> Changed:
     """Path to (content before, content after) of the type declarations that lose functions and classes of these names.
 
     These are declarations at the main level, all signatures of overloads, and names in lists of exports, each with the
-    comment above it. A file that could no longer be parsed stays as it is.
+    comment above it; and members, of the class or interface of their class's name, of all where no code of ``sources``
+    that stays has the name. A file that could no longer be parsed stays as it is.
     """
-    names = {symbol.name.partition("#")[0] for symbol in removed if "." not in symbol.qualname}
+    paths = [[part.partition("#")[0] for part in symbol.qualname.split(".")] for symbol in removed]
+    names = {parts[0] for parts in paths if len(parts) == 1}
+    members = {(parts[-2], parts[-1]) for parts in paths if len(parts) > 1 and parts[-1] != "constructor"}
+    alone = {name for _, name in members if not _is_left(codebase, name, sources)}
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, before in codebase.others.items():
         if not path.endswith(DECLARATIONS):
@@ -37,10 +52,34 @@ def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]
             if _declares_only(statement, names, before):
                 statements.add((statement.start_byte, statement.end_byte))
             elements |= {(each.start_byte, each.end_byte) for each in _specifiers(statement, names, before)}
+        for owner, member, span in _members(root, before) if members else ():
+            if member in alone or (owner, member) in members:
+                statements.add(span)
         after = apply_edits(before, removals(before, statements, elements))
         if after != before and not parse_tree(after).root_node.has_error:
             changed[path] = (before, after)
     return changed
+
+
+def _is_left(codebase: JavaScriptCodebase, name: str, sources: Changed) -> bool:
+    """Whether code that stays, and is no test, has a name."""
+    word = re.compile(rb"(?<![\w$])%s(?![\w$])" % re.escape(name.encode()))
+    for path, module in codebase.modules.items():
+        left = sources[path][1] if path in sources else module.source
+        if not codebase.is_test(path) and left is not None and word.search(left):
+            return True
+    return False
+
+
+def _members(root: Node, source: bytes) -> Iterator[tuple[str, str, Range]]:
+    """(name of the class or interface, name, place) of each member that a file declares."""
+    for node in descendants(root):
+        name = node.child_by_field_name("name") if node.type in _WITH_MEMBERS else None
+        for body in children(node) if name is not None else ():
+            for member in children(body) if body.type in _BODIES else ():
+                own = member.child_by_field_name("name")
+                if name is not None and own is not None:
+                    yield text(name, source), text(own, source), (member.start_byte, member.end_byte)
 
 
 def _declares_only(statement: Node, names: set[str], source: bytes) -> bool:

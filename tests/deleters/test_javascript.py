@@ -66,6 +66,20 @@ def test_a_function_that_is_still_called_is_not_removed() -> None:
         delete("lib/util.js::two", "remove")
 
 
+def test_declarations_lose_members_of_the_class_and_those_that_nothing_has_any_more() -> None:
+    types = (
+        "/** A box. */\nexport declare class Box {\n    get(): number;\n"
+        "    /** Adds. */\n    add(n: number): void;\n}\n"
+        "interface Tub {\n  add: (n: number) => void\n  get(): number\n}\n"
+    )
+    _, changed = delete("lib/box.js::Box.add", "remove", **{"box.d.ts": types})
+    left = "/** A box. */\nexport declare class Box {\n    get(): number;\n}\ninterface Tub {\n"
+    assert changed["box.d.ts"] == f"{left}  get(): number\n}}\n"
+    other = {"box.d.ts": types, "lib/tub.js": "class Tub {\n  add () {}\n}\nmodule.exports = Tub\n"}
+    _, changed = delete("lib/box.js::Box.add", "remove", **other)
+    assert changed["box.d.ts"] == f"{left}  add: (n: number) => void\n  get(): number\n}}\n"
+
+
 def test_a_method_is_removed_with_its_comment() -> None:
     _, changed = delete("lib/box.js::Box.add", "remove")
     assert changed["lib/box.js"] == (
