@@ -50,7 +50,8 @@ def read_manifest(root: Path) -> GoManifest:
 def _path_in_files(root: Path) -> tuple[str, str]:
     """The import path of the main folder and the file that tells it: of those named, the one most named.
 
-    It ends with the name of the package, or with one that contains it.
+    It ends with the name of the package, or with one that contains it. A single package that no file names by a path
+    has its name as the path.
     """
     texts = {path.name: path.read_text("utf-8", "replace") for path in _files(root)}
     packages = {name for text in texts.values() for name in _PACKAGE.findall(text)} - {"main"}
@@ -65,8 +66,9 @@ def _path_in_files(root: Path) -> tuple[str, str]:
             if any(package.removesuffix("_test").lower() in last for package in packages):
                 counts[each.rstrip("/.")] += 1
                 where.setdefault(each.rstrip("/."), name)
-    if not counts:
-        return "", ""
+    if not counts:  # nothing imports it: any path does
+        own = {package.removesuffix("_test") for package in packages}
+        return (own.pop(), min(name for name in texts if name.endswith(".go"))) if len(own) == 1 else ("", "")
     best = max(sorted(counts), key=lambda each: counts[each])
     return best, where[best]
 

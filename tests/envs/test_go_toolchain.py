@@ -47,9 +47,10 @@ def test_the_module_is_read_from_its_manifest(tmp_path: Path) -> None:
             {"a.go": "package yaml\n", "b_test.go": 'package yaml_test\n\nimport "example.org/go-yaml"\n'},
             "example.org/go-yaml",
         ),
-        ({"a.go": 'package a\n\nimport "github.com/other/thing"\n'}, ""),
+        ({"a.go": "package quote\n", "a_test.go": 'package quote_test\n\nimport "fmt"\n'}, "quote"),
+        ({"a.go": 'package a\n\nimport "github.com/other/thing"\n', "b.go": "package b\n"}, ""),
     ],
-    ids=["comment", "readme", "imports", "nothing"],
+    ids=["comment", "readme", "imports", "package", "nothing"],
 )
 def test_the_path_of_a_project_without_manifest_is_found_in_its_files(
     tmp_path: Path, files: dict[str, str], path: str
