@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
+from excise.deleters.javascript.documents import documents_without
 from excise.deleters.javascript.hidden_tests import hide_tests
 from excise.deleters.javascript.selection import require_javascript, source_text, symbols_to_delete
 from excise.deleters.javascript.stand_ins import require_parses, stand_ins
@@ -109,7 +110,9 @@ class _Removal:
             after = apply_edits(before, edits)
             require_parses(path, after)
             changed[path] = (before, without_unused(before, after))
-        return {**changed, **without_declarations(self.codebase, self.outer, changed)}
+        types = without_declarations(self.codebase, self.outer, changed)
+        symbols = self.codebase.symbols()
+        return {**changed, **types, **documents_without(self.codebase, [symbols[i] for i in self.gone], changed)}
 
     def _note(self, path: str, export: Export) -> None:
         """Note a statement or an element that named a definition of another place, to be shown to solvers."""

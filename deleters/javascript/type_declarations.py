@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
@@ -10,6 +9,7 @@ from tree_sitter import Node
 from excise.deleters.deletion_record import Changed
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
+from excise.deleters.javascript.names_left import is_left, qualified_name
 from excise.extractors.javascript.analysis.codebase import DECLARATIONS, JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import (
     CLASSES,
@@ -35,10 +35,10 @@ def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]
     comment above it; and members, of the class or interface of their class's name, of all where no code of ``sources``
     that stays has the name. A file that could no longer be parsed stays as it is.
     """
-    paths = [[part.partition("#")[0] for part in symbol.qualname.split(".")] for symbol in removed]
+    paths = [qualified_name(symbol) for symbol in removed]
     names = {parts[0] for parts in paths if len(parts) == 1}
     members = {(parts[-2], parts[-1]) for parts in paths if len(parts) > 1 and parts[-1] != "constructor"}
-    alone = {name for _, name in members if not _is_left(codebase, name, sources)}
+    alone = {name for _, name in members if not is_left(codebase, name, sources)}
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, before in codebase.others.items():
         if not path.endswith(DECLARATIONS):
@@ -59,16 +59,6 @@ def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]
         if after != before and not parse_tree(after).root_node.has_error:
             changed[path] = (before, after)
     return changed
-
-
-def _is_left(codebase: JavaScriptCodebase, name: str, sources: Changed) -> bool:
-    """Whether code that stays, and is no test, has a name."""
-    word = re.compile(rb"(?<![\w$])%s(?![\w$])" % re.escape(name.encode()))
-    for path, module in codebase.modules.items():
-        left = sources[path][1] if path in sources else module.source
-        if not codebase.is_test(path) and left is not None and word.search(left):
-            return True
-    return False
 
 
 def _members(root: Node, source: bytes) -> Iterator[tuple[str, str, Range]]:

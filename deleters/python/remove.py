@@ -38,7 +38,7 @@ from excise.deleters.python.references.entry_points import (
     remove_from_setup,
     without_entry_points,
 )
-from excise.deleters.python.references.gone_commands import gone_commands
+from excise.deleters.python.references.find_gone_commands import gone_commands
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.mentions import remove_mentions

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from excise.deleters.documents.gone_commands import GoneCommands
 from excise.deleters.python.references.entry_points import scripts_in
-from excise.deleters.python.references.gone_commands import GoneCommands
 
 from .test_remove_details import after, delete
 

@@ -80,6 +80,54 @@ def test_declarations_lose_members_of_the_class_and_those_that_nothing_has_any_m
     assert changed["box.d.ts"] == f"{left}  add: (n: number) => void\n  get(): number\n}}\n"
 
 
+MANUAL = """# Box
+
+A box.
+
+- [`box.add(n)`](#boxaddn)
+* <a href="#get"><code>box.<b>get()</b></code></a>
+- [Adding `add` and more](#boxaddn), [others](#get)
+
+## API
+
+### box.add(n)
+
+Adds.
+
+```js
+box.add(3)
+```
+
+<a name="get"></a>
+### box.get()
+
+What `add()` made of it. Numbers are large.
+
+<a name="more"></a>
+### More
+
+See `add(n)` for more.
+"""
+
+
+def test_documents_lose_sections_entries_and_sentences_about_what_is_gone() -> None:
+    deletion, changed = delete("lib/box.js::Box.add", "remove", **{"README.md": MANUAL, "CHANGELOG.md": MANUAL})
+    assert changed["README.md"] == (
+        '# Box\n\nA box.\n\n* <a href="#get"><code>box.<b>get()</b></code></a>\n\n## API\n\n'
+        '<a name="get"></a>\n### box.get()\n\nNumbers are large.\n'
+    )
+    assert "CHANGELOG.md" not in changed
+    codebase = JavaScriptCodebase.from_texts({**FILES, "README.md": MANUAL}, tests=TESTS)
+    text = write_statement(codebase, deletion, REPO, TESTS, documents={"README.md": MANUAL}).text
+    assert "> ### box.add(n)\n> \n> Adds.\n> \n> ```js\n> box.add(3)" in text
+
+
+def test_documents_keep_what_other_code_or_the_language_has_by_the_name() -> None:
+    other = {"README.md": MANUAL, "lib/tub.js": "module.exports = (tub) => tub.add(1)\n"}
+    assert "README.md" not in delete("lib/box.js::Box.add", "remove", **other)[1]
+    assert "README.md" not in delete("lib/box.js::Box.get", "remove", **{"README.md": MANUAL})[1]
+
+
 def test_a_method_is_removed_with_its_comment() -> None:
     _, changed = delete("lib/box.js::Box.add", "remove")
     assert changed["lib/box.js"] == (

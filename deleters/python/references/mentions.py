@@ -13,19 +13,19 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.python.edits.file_plan import FilePlan
-from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.document_text import MAX_REMOVED, GoneCode, utf8_text, without_examples
-from excise.deleters.python.references.gone_names import item_pattern
-from excise.deleters.python.references.remaining_words import paths_of_words
-from excise.deleters.python.references.running_text import (
+from excise.deleters.documents.document_text import MAX_REMOVED, GoneCode, utf8_text, without_examples
+from excise.deleters.documents.gone_names import item_pattern
+from excise.deleters.documents.running_text import (
     block_without,
     blocks,
     indent_of,
     shortened,
     with_shorter_lists,
 )
+from excise.deleters.edits.byte_edits import Edit
+from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, field, text_of
 
 _DIRECTIVE = re.compile(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from excise.deleters.deletion_record import Changed
-from excise.deleters.python.references.document_text import utf8_text
+from excise.deleters.documents.document_text import utf8_text
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
 _CONFIGURATION = frozenset(

@@ -23,6 +23,8 @@ SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 MANIFEST = "package.json"
 DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 """Suffixes of type declarations."""
+DOCUMENTS = (".md", ".rst", ".txt")
+"""Suffixes of documents."""
 _VENDOR_FOLDERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _COMMON = frozenset(
     {"push", "pop", "shift", "slice", "splice", "concat", "join", "map", "filter", "forEach", "reduce", "indexOf",
@@ -72,7 +74,7 @@ class JavaScriptCodebase:
         executable: list[str] = []
         for path in sorted(set(paths)):
             check_deadline()
-            is_other = path == MANIFEST or path.endswith(DECLARATIONS)
+            is_other = path == MANIFEST or path.endswith((*DECLARATIONS, *DOCUMENTS))
             source = _read(root / path) if is_other or path.endswith(SUFFIXES) else None
             if source is None:
                 continue

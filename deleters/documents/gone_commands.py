@@ -1,21 +1,14 @@
-"""Commands that go with their entry points, or with ``__main__.py``, and how documents call and name them."""
+"""Commands of a shell that are gone from a project, and how documents call and name them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.entry_points import SETUP, LostNames, scripts_in
-from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.types import Symbol, SymbolKind
-
 _PROMPT = re.compile(r"\s*[$%]\s+")
 """What a shell prints before a call."""
-_SUBCOMMAND = re.compile(rb"@[\w.]+\.command\b(?:\(\s*(?:name\s*=\s*)?[\"']([\w-]+)[\"'])?")
-"""A decorator of click or typer that makes a command, and the name that it may give it."""
 _COMMENT = re.compile(r"\s*#")
 _ALONE = (
     r"(?:^\s*|[|;&]\s*)(?:[A-Z_]{1,40}=\S{0,200}\s+|(?:sudo|env|time|xargs|uvx|uv run|poetry run|pipx run|pdm run)\s+)*"
@@ -104,43 +97,3 @@ def _mention(commands: GoneCommands) -> str:
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "_", name).lower()
-
-
-def gone_commands(
-    remover: DependentRemover,
-    gone: Iterable[Symbol],
-    changed: Mapping[str, tuple[bytes, bytes]],
-    lost: LostNames,
-) -> GoneCommands:
-    """The commands that are gone; ``changed`` are the manifests that lose entry points, before and after."""
-    codebase = remover.codebase
-    manifests = {path: data for path, data in codebase.manifests.items() if not codebase.is_test(path)}
-    setup = codebase.modules.get(SETUP)
-    before = {name: entry for data in manifests.values() for name, entry in scripts_in(data)}
-    left = {name for path, data in manifests.items() for name, _ in scripts_in(changed.get(path, (data, data))[1])}
-    if setup is not None:
-        found = dict(scripts_in(setup.source))
-        before |= found
-        left |= {name for name, entry in found.items() if not lost.has(f"{name} = {entry}")}
-    mains = [path for path in codebase.modules if path.endswith("/__main__.py") and not codebase.is_test(path)]
-    gone_mains = [path for path in mains if path in remover.plans and remover.plans[path].deleted]
-    subcommands = {f"{script} {name}" for name in _subcommands(codebase, gone) for script in left}
-    return GoneCommands(
-        scripts=tuple(sorted((before.keys() - left) | subcommands)),
-        modules=tuple(sorted(codebase.names.name_of(path).removesuffix(".__main__") for path in gone_mains)),
-        packages=frozenset(_top_levels(map(codebase.names.name_of, codebase.modules))),
-        is_last=bool(before or mains) and not left and len(gone_mains) == len(mains),
-    )
-
-
-def _subcommands(codebase: PythonCodebase, gone: Iterable[Symbol]) -> Iterator[str]:
-    """The names of commands whose functions are gone, as click and typer make them."""
-    for symbol in gone:
-        if symbol.kind is SymbolKind.FUNCTION:
-            head, _, _ = codebase.modules[symbol.path].source[symbol.start : symbol.end].partition(b"def ")
-            if found := _SUBCOMMAND.search(head):
-                yield found[1].decode() if found[1] else symbol.name.replace("_", "-")
-
-
-def _top_levels(dotted: Iterable[str]) -> Iterable[str]:
-    return (name.partition(".")[0].lower() for name in dotted)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from excise.deleters.python.references.gone_commands import NO_COMMANDS, GoneCommands
-from excise.deleters.python.references.gone_names import GoneNames, item_pattern
-from excise.deleters.python.references.running_text import block_without, blocks, indent_of, without_introduction
+from excise.deleters.documents.gone_commands import NO_COMMANDS, GoneCommands
+from excise.deleters.documents.gone_names import GoneNames, item_pattern
+from excise.deleters.documents.running_text import block_without, blocks, indent_of, without_introduction
 
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -26,7 +26,8 @@ _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
 _CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|doctest)::\s*(?P<language>[\w+-]*)\s*$")
 _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
-_BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+"""The beginning of an item of a list."""
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
@@ -151,7 +152,7 @@ def _drop_rest_of_item(lines: Sequence[str], chunks: Sequence[_Chunk], left: lis
     """Take the paragraphs of the last item of a list, which are indented below it, out of what is left if its beginning
     is gone."""
     own = chunks[number]
-    head = next((each for each in reversed(lines[own.start : own.end]) if _BULLET.match(each)), None)
+    head = next((each for each in reversed(lines[own.start : own.end]) if BULLET.match(each)), None)
     if head is None or head in left[number]:
         return
     for after in range(number + 1, len(chunks)):

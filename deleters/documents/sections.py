@@ -1,0 +1,250 @@
+"""Sections of documents: those about what is gone go whole, and from others text and examples that name it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+
+from excise.deleters.deletion_record import Changed
+from excise.deleters.documents.document_text import (
+    BULLET,
+    MAX_REMOVED,
+    GoneCode,
+    end_of_fence,
+    utf8_text,
+    without_mentions,
+)
+
+MAX_PROSE = 400
+"""Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
+_FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):")
+"""What a page has around its content."""
+_LABEL = re.compile(r"\.\. _[^:]+:\s*$|<a (?:name|id)=[\"'][^\"'<>]*[\"']>\s*</a>\s*$")
+"""What references lead to: the heading below it."""
+_ANCHOR = re.compile(r"<a (?:name|id)=[\"']([^\"'<>]+)[\"']")
+_LINK = re.compile(r"(?:\]\(|href=[\"'])#([^\"'()\s]+)[\"')]")
+"""A link to a place in the document."""
+_KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
+"""What a heading calls a name."""
+_ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
+"""What the heading of a section has that is about the commands of a project."""
+_RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
+_MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
+"""The beginning of what is no running text."""
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading with the lines below it, up to the next heading."""
+
+    level: str
+    """The mark of the heading: sections are nested in the order in which their marks first occur; empty for the top."""
+    heading: list[str]
+    lines: list[str]
+    has_lost: bool = False
+    """Whether a directive is gone from it."""
+
+
+def words_of(names: GoneCode) -> re.Pattern[bytes]:
+    """What finds a word of which every document has one that names what is gone."""
+    last = {*names.mentioned.names, *(each.rpartition(".")[2] for each in names.dotted), *names.commands.words()}
+    about = [f"(?i:{_ABOUT_COMMANDS.pattern})"] if names.commands.is_last else []
+    return re.compile("|".join([*map(re.escape, sorted(last)), *about]).encode() or b"(?!)")
+
+
+def shortened(documents: Mapping[str, bytes], names: GoneCode, changed: Changed = MappingProxyType({})) -> Changed:
+    """Path to (content before, content after) of documents without text and examples that name what is gone.
+
+    ``changed`` are those that other edits change. Nothing if it were more than :data:`MAX_REMOVED` characters.
+    """
+    for change in (_without_whole_sections, _without_sections):
+        found = dict(_shortened(documents, names, changed, change))
+        if sum(len(before) - len(after or b"") for before, after in found.values()) <= MAX_REMOVED:
+            return found
+    return {}
+
+
+def _shortened(
+    documents: Mapping[str, bytes], names: GoneCode, changed: Changed, change: Callable[[str, GoneCode], str]
+) -> Iterator[tuple[str, tuple[bytes, bytes | None]]]:
+    words = words_of(names)
+    for path, original in documents.items():
+        before = utf8_text(changed.get(path, (original, original))[1] or b"") if words.search(original) else ""
+        after = with_line_ends_of(before, lambda plain: change(plain, names)) if before else ""
+        if before and after.strip() and after.split() != before.split():
+            yield path, (original, after.encode())
+
+
+def _without_whole_sections(text: str, names: GoneCode) -> str:
+    """A document without sections about what is gone, and then without text and examples."""
+    sections = _with_labels(sections_of(text.split("\n")))
+    left = list(_without_sections_about(sections, names))
+    if len(left) == len(sections):
+        return _without_sections(text, names)
+    kept = {id(section) for section in left}
+    anchors = {anchor for each in sections if id(each) not in kept for anchor in _anchors(each.heading)}
+    lines = [line for section in left for line in (*section.heading, *section.lines)]
+    return _without_sections("\n".join(_without_entries(lines, anchors)), names)
+
+
+def _anchors(heading: Iterable[str]) -> Iterator[str]:
+    """What links to a heading of Markdown have behind ``#``: names above it, and what is made of its words."""
+    for line in heading:
+        if found := _ANCHOR.search(line):
+            yield found[1]
+        elif line.startswith("#"):
+            words = re.sub(r"<[^<>]*>", "", line).strip("# ").lower()
+            yield re.sub(r"[^\w -]", "", words).replace(" ", "-")
+
+
+def _without_entries(lines: Iterable[str], anchors: Collection[str]) -> Iterator[str]:
+    """The lines without those of tables of contents that lead to one of the anchors, and to nothing else."""
+    for line in lines:
+        links = _LINK.findall(line) if BULLET.match(line) else []
+        if len(links) != 1 or links[0] not in anchors:
+            yield line
+
+
+def _without_sections(text: str, names: GoneCode) -> str:
+    """A document without text and examples, and without sections that were nothing else; its title stays."""
+    sections = _with_labels(sections_of(text.split("\n")))
+    for section in sections:
+        left = without_mentions(section.lines, names)
+        section.has_lost = left != section.lines and not any(line.strip() for line in left)
+        section.lines = left
+    title = sections[1] if len(sections) > 1 and not any(map(str.strip, sections[0].lines)) else None
+    kept = {id(section) for section in (*not_emptied(sections), title)}
+    staying = (section for section in sections if id(section) in kept)
+    kept_text = "\n".join(line for each in staying for line in (*each.heading, *each.lines))
+    return kept_text.rstrip() + text[len(text.rstrip()) :]
+
+
+def with_line_ends_of(text: str, change: Callable[[str], str]) -> str:
+    """What ``change`` makes of a text, with the line ends that the text had."""
+    if "\r\n" not in text:
+        return change(text)
+    return change(text.replace("\r\n", "\n")).replace("\n", "\r\n")
+
+
+def sections_of(lines: list[str]) -> Iterator[Section]:
+    """The sections of a document; the first is what stands above the first heading."""
+    current = Section("", [], [])
+    number = 0
+    while number < len(lines):
+        level, length = _heading_at(lines, number)
+        stop = number if level else end_of_fence(lines, number)
+        if stop > number:
+            current.lines += lines[number : stop + 1]
+            number = stop + 1
+            continue
+        if not level:
+            current.lines.append(lines[number])
+            number += 1
+            continue
+        yield current
+        current = Section(level, lines[number : number + length], [])
+        number += length
+    yield current
+
+
+def _heading_at(lines: list[str], number: int) -> tuple[str, int]:
+    """The mark and the number of lines of the heading that begins at a line; an empty mark if there is none."""
+    line = lines[number]
+    if found := re.match(r"(#{1,6})\s+\S", line):
+        return found[1], 1
+    following = lines[number + 1 : number + 3]
+    if _is_rule(line) and len(following) == 2 and following[0].strip() and following[1].rstrip() == line.rstrip():
+        return line[0] * 2, 3
+    is_title = bool(line.strip()) and not line[0].isspace() and not _MARK.match(line) and not _is_rule(line)
+    if is_title and following and _is_rule(following[0]) and len(following[0].rstrip()) >= len(line.rstrip()):
+        return following[0][0], 2
+    return "", 0
+
+
+def _is_rule(line: str) -> bool:
+    return _RULE.match(line) is not None
+
+
+def not_emptied(sections: list[Section]) -> list[Section]:
+    """The sections without those that were nothing but what is gone; those with sections inside them stay."""
+    depths = _depths(sections)
+    left = []
+    for section, following in zip(sections, [*sections[1:], None], strict=True):
+        has_inner = following is not None and depths[following.level] > depths[section.level]
+        if section.level and section.has_lost and not has_inner and not _holds_more(section.lines):
+            continue
+        left.append(section)
+    return left
+
+
+def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterator[Section]:
+    """The sections without those whose headings say that they are about what is gone, and those in them.
+
+    The title and what is above it stay.
+    """
+    depths, about = _depths(sections), _heading_pattern(names)
+    inside: int | None = None
+    for number, section in enumerate(sections):
+        depth = depths[section.level]
+        if inside is not None and depth > inside:
+            continue
+        is_about = number > 1 and any(about.search(line) for line in section.heading)
+        inside = depth if is_about else None
+        if not is_about:
+            yield section
+
+
+def _with_labels(sections: Iterable[Section]) -> list[Section]:
+    """The sections with the labels above their headings in these."""
+    found = list(sections)
+    for section, following in pairwise(found):
+        first = _first_label(section.lines)
+        section.lines, following.heading = section.lines[:first], [*section.lines[first:], *following.heading]
+    return found
+
+
+def _first_label(lines: list[str]) -> int:
+    """Where the labels at the end of a section begin; the number of lines if there are none."""
+    first = len(lines)
+    for number in range(len(lines) - 1, -1, -1):
+        if _LABEL.match(lines[number]):
+            first = number
+        elif lines[number].strip():
+            break
+    return first
+
+
+def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
+    """What finds a heading that is nothing but a name of what is gone, and perhaps what that is."""
+    own = "|".join(map(re.escape, names.mentioned.names)) or "(?!)"
+    commands = "|".join(map(re.escape, names.commands.words())) or "(?!)"
+    marked = rf"[`*]{{1,2}}(?:[\w.]{{1,100}}\.)?(?:{own})(?:\([^()]{{0,100}}\))?[`*]{{1,2}}"
+    parts = [
+        rf"(?:{marked}|(?:[\w.]{{1,100}}\.)?(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
+        rf"(?:{own})\s+{_KIND}",
+        rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
+    ]
+    pattern = rf"^(?:#+\s+)?(?:[Tt]he\s+)?(?:{'|'.join(parts)})\s*#*\s*$"
+    return re.compile(f"{pattern}|(?i:{_ABOUT_COMMANDS.pattern})" if names.commands.is_last else pattern)
+
+
+def _depths(sections: Iterable[Section]) -> dict[str, int]:
+    """How deep the sections of each level are nested."""
+    marks = {level: number for number, level in enumerate(dict.fromkeys(section.level for section in sections))}
+    return {level: len(level) if level.startswith("#") else number for level, number in marks.items()}
+
+
+def _holds_more(lines: Iterable[str]) -> bool:
+    """Whether a section holds more than a paragraph that introduces it."""
+    rest = [line for line in lines if not _FRAME.match(line.strip())]
+    paragraphs = [each for each in "\n".join(rest).split("\n\n") if each.strip()]
+    is_running = not any(_MARK.match(line) or line.startswith("  ") for line in rest)
+    return len(paragraphs) > 1 or sum(map(len, paragraphs)) > MAX_PROSE or not is_running
+
+
+def says_something(lines: Iterable[str]) -> bool:
+    """Whether lines have more than what a page has around its content."""
+    return any(line.strip() and not _FRAME.match(line.strip()) for line in lines)

@@ -1,0 +1,49 @@
+"""Documents of a project in JavaScript lose what they say of removed functions, methods and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from excise.deleters.deletion_record import Changed
+from excise.deleters.documents.document_text import GoneCode
+from excise.deleters.documents.gone_names import GoneNames
+from excise.deleters.documents.sections import shortened
+from excise.deleters.javascript.names_left import is_left, qualified_name
+from excise.deleters.statement.project_docs import is_document
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.types import Symbol, SymbolKind
+
+MIN_NAME = 3
+"""Number of characters of a name from which on documents are searched for it."""
+_OF_THE_LANGUAGE = frozenset(
+    (
+        "apply", "assign", "bind", "call", "catch", "charAt", "charCodeAt", "codePointAt", "concat", "constructor",
+        "copyWithin", "create", "default", "defineProperty", "endsWith", "entries", "every", "exec", "fill", "filter",
+        "finally", "find", "findIndex", "findLast", "flat", "flatMap", "forEach", "freeze", "from", "get", "has",
+        "includes", "indexOf", "isArray", "join", "keys", "lastIndexOf", "length", "map", "match", "matchAll", "name",
+        "next", "normalize", "padEnd", "padStart", "parse", "pop", "push", "reduce", "reduceRight", "repeat", "replace",
+        "replaceAll", "resolve", "reject", "reverse", "set", "shift", "slice", "some", "sort", "splice", "split",
+        "startsWith", "stringify", "substring", "test", "then", "toFixed", "toJSON", "toLowerCase", "toString",
+        "toUpperCase", "trim", "unshift", "valueOf", "values",
+    )
+)  # fmt: skip
+"""Methods of JavaScript's own objects: without a receiver, documents mean these."""
+
+
+def documents_without(codebase: JavaScriptCodebase, gone: Collection[Symbol], sources: Changed) -> Changed:
+    """Path to (content before, content after) of documents without text about names that nothing has any more.
+
+    ``sources`` are the source files that the removal changes.
+    """
+    dotted: set[str] = set()
+    names: set[str] = set()
+    methods: set[str] = set()
+    for symbol in gone:
+        *_, name = parts = qualified_name(symbol)
+        if len(name) >= MIN_NAME and name not in _OF_THE_LANGUAGE and not is_left(codebase, name, sources):
+            names.add(name)
+            dotted.add(".".join(parts))
+            methods.update({name} if symbol.kind is SymbolKind.METHOD else ())
+    mentioned = GoneNames(tuple(sorted(names)), frozenset(dotted), frozenset(methods))
+    documents = {path: data for path, data in sorted(codebase.others.items()) if is_document(path)}
+    return shortened(documents, GoneCode(mentioned, frozenset(dotted))) if names else {}
