@@ -92,7 +92,8 @@ def _users(
         return [d for d in definitions if d.key in callers or (d.path in callers and _has(d, definition.names))]
     if definition.kind is DefinitionKind.PART:
         return []
-    return [d for d in definitions if d.uses & definition.names and d is not definition]
+    users = (d for d in definitions if d.uses & definition.names and d is not definition)
+    return [each for each in users if codebase.may_name(each.path, definition)]
 
 
 def _belonging(definition: Definition, definitions: Sequence[Definition]) -> Iterable[Definition]:

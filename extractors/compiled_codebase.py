@@ -114,6 +114,10 @@ class CompiledCodebase(ABC, Generic[M]):
         """The part of the project in which a name that a file gives means the same without its path."""
         return ""
 
+    def may_name(self, path: str, definition: Definition) -> bool:  # noqa: ARG002
+        """Whether a file may refer to a definition by its plain name."""
+        return True
+
     def definitions(self) -> Iterator[Definition]:
         """All definitions, those of tests included."""
         for module in self.modules.values():

@@ -142,6 +142,10 @@ def test_test_modules_move_into_files_of_their_own() -> None:
         "src/deep/part/inner/more.rs": b"#[test] fn b() {}\n",
     }
     assert separated("src/lib.rs", source, set())[1].keys() == {"src/tests.rs", "src/inner/more.rs"}
+    by_macro = (
+        b"#[cfg(test)]\nmod tests {\n    macro_rules! t { ($n:ident) => { #[test] fn $n() {} } }\n    t!(a);\n}\n"
+    )
+    assert separated("src/lib.rs", by_macro, set())[1].keys() == {"src/tests.rs"}
 
 
 @pytest.mark.parametrize(
@@ -390,13 +394,25 @@ fn returns_early() -> Result<(), String> {
 #[test]
 #[should_panic(expected = "no")]
 fn panics() { if other(1) == 2 { panic!("no"); } }
+
+macro_rules! doubles {
+    ($($name:ident: $n:expr => $twice:expr;)*) => {
+        $(
+            #[allow(unused)]
+            #[test]
+            fn $name() { let n = $n; assert_eq!(double(n), $twice, "of {}", n); }
+        )*
+    };
+}
+
+doubles! { by_macro: 2 => other(2); by_macro_with_literal: 3 => 6; }
 """
-TESTS = ("by_literal", "by_code", "by_a_helper", "returns_early", "panics")
+TESTS = ("by_literal", "by_code", "by_a_helper", "returns_early", "panics", "by_macro", "by_macro_with_literal")
 
 
 @pytest.mark.parametrize(
     ("result", "body", "passing"),
-    [("u32", "n * 2", set()), ("Any", "let _ = n; Any", {"by_literal", "by_code", "by_a_helper"})],
+    [("u32", "n * 2", set()), ("Any", "let _ = n; Any", {*TESTS} - {"returns_early", "panics"})],
     ids=["right", "equal to everything"],
 )
 def test_mirrored_tests_fail_with_right_code_and_pass_with_values_that_equal_everything(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from excise.extractors.compiled_codebase import CompiledCodebase, DefinitionKind, read_modules
+from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind, read_modules
 from excise.extractors.rust.analysis.parsed_file import Reference, RustModule, parse_file
 from excise.extractors.rust.analysis.traits import CONVENTIONS, documented_functions
 from excise.protocols import Inherited
@@ -61,6 +62,19 @@ class RustCodebase(CompiledCodebase[RustModule]):
     def is_test(self, path: str) -> bool:
         """Whether the file is in a folder of tests, or a module that only tests have."""
         return path.partition("/")[0] in TEST_FOLDERS or path in self._test_files
+
+    def may_name(self, path: str, definition: Definition) -> bool:
+        """What is private has a name in its file, and in the modules in this; elsewhere only where macros bring it."""
+        if not definition.is_private or path == definition.path or self._shares_names:
+            return True
+        folder, _, name = definition.path.rpartition("/")
+        is_root = name in {"lib.rs", "main.rs", "mod.rs"}
+        return path.startswith(f"{folder}/" if is_root else f"{definition.path.removesuffix(SUFFIX)}/")
+
+    @cached_property
+    def _shares_names(self) -> bool:
+        """Whether macros of one file may be used in others, or files be parts of others."""
+        return any(re.search(rb"\bmacro_use\b|\binclude\s*!", each.source) for each in self.modules.values())
 
     @cached_property
     def _test_files(self) -> frozenset[str]:

@@ -25,6 +25,8 @@ from excise.extractors.rust.analysis.grammar import (
 )
 
 _READS_FILES = re.compile(rb"\binclude(?:_str|_bytes)?\s*!|\bfile\s*!|#\s*\[\s*path\b")
+_TEST = re.compile(rb"#\s*\[[^\[\]]*\btest\b|#\s*\[\w*test\w*\b")
+"""The attribute of a test, also of one that a macro makes."""
 _TEXTS = frozenset({"string_literal", "raw_string_literal", "block_comment"})
 
 
@@ -83,7 +85,7 @@ def _test_modules(parent: Node, source: bytes, names: tuple[str, ...]) -> Iterat
 def _may_move(body: Node, source: bytes) -> bool:
     """Whether a module has tests, and means the same in a file of its own."""
     nodes = list(descendants(body))
-    has_tests = any(n.type == "attribute_item" and b"test" in source[n.start_byte : n.end_byte] for n in nodes)
+    has_tests = _TEST.search(source, body.start_byte, body.end_byte) is not None
     has_files = any(n.type == "mod_item" and n.child_by_field_name("body") is None for n in nodes)
     return has_tests and not has_files and not _READS_FILES.search(source, body.start_byte, body.end_byte)
 

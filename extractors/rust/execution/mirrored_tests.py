@@ -27,11 +27,9 @@ from excise.extractors.rust.analysis.grammar import (
     parse_tree,
     text,
 )
+from excise.extractors.rust.execution.checks import CHECKS, Check, Edit, arguments, noted
+from excise.extractors.rust.execution.mirrored_macros import mirrored_macros
 
-_CHECKS = {
-    "assert": 1, "assert_eq": 2, "assert_ne": 2, "debug_assert": 1, "debug_assert_eq": 2, "debug_assert_ne": 2,
-}  # fmt: skip
-"""Macros that check, to the number of arguments that are values."""
 _PLAIN_METHODS = frozenset(
     {"to_string", "to_owned", "into", "as_bytes", "to_vec", "as_slice", "as_ref", "as_str", "iter", "cloned", "collect"}
 )
@@ -87,22 +85,6 @@ mod mirror_checks {
 """
 
 
-class _Edit(NamedTuple):
-    start: int
-    end: int
-    text: bytes
-
-
-class _Check(NamedTuple):
-    """A call of a checking macro."""
-
-    node: Node
-    name: str
-    values: tuple[str, ...]
-    wrong: tuple[str, ...]
-    """The same values with another literal in one of them; empty if there is none."""
-
-
 class _Function(NamedTuple):
     """A function of a test file with the checks in it."""
 
@@ -111,7 +93,7 @@ class _Function(NamedTuple):
     name: str
     """Its name as ids have it."""
     is_test: bool
-    checks: tuple[_Check, ...]
+    checks: tuple[Check, ...]
     module: str
     """Path of the module with the notes, seen from this function."""
 
@@ -119,19 +101,22 @@ class _Function(NamedTuple):
 def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     """The test file with the test ``functions`` mirrored, and the checks of its helpers; ``None`` if none has a check.
 
-    Checks that macros of the file, or helpers of other files, make stay as they are.
+    Of tests that calls of a macro define, the macro is changed. Checks that other macros of the file, or helpers of
+    other files, make stay as they are.
     """
-    found = list(_functions(parse_tree(source).root_node, source, ()))
+    root = parse_tree(source).root_node
+    found = list(_functions(root, source, ()))
     checking = _checking_helpers(found, source)
-    wanted, edits = set(functions), list[_Edit]()
+    wanted, edits = set(functions), list[Edit]()
     for function in found:
         if function.is_test and function.name in wanted:
             edits += _mirrored_test(function, source, checking)
+    edits += mirrored_macros(root, source, wanted.difference(f.name for f in found if f.is_test))
     if not edits:
         return None
     for function in found:
         if not function.is_test:
-            edits += [_noted(check, function, by_literals=False) for check in function.checks]
+            edits += [noted(check, function.module, by_literals=False) for check in function.checks]
     result, place = bytearray(), 0
     for edit in sorted(set(edits)):
         if edit.start >= place:
@@ -171,24 +156,24 @@ def _names(node: Node, source: bytes) -> frozenset[str]:
     return frozenset(text(leaf, source) for leaf in descendants(node) if leaf.type in NAMES)
 
 
-def _mirrored_test(function: _Function, source: bytes, checking: frozenset[str]) -> list[_Edit]:
+def _mirrored_test(function: _Function, source: bytes, checking: frozenset[str]) -> list[Edit]:
     panics = [each for each in before_item(function.node) if "should_panic" in text(each, source)]
     if panics:
-        return [_Edit(each.start_byte, each.end_byte, b"") for each in panics]
+        return [Edit(each.start_byte, each.end_byte, b"") for each in panics]
     if not function.checks and not _names(function.body, source) & checking:
         return []
     body, by_literals = function.body, any(check.wrong for check in function.checks)
-    edits = [_noted(check, function, by_literals=by_literals) for check in function.checks]
+    edits = [noted(check, function.module, by_literals=by_literals) for check in function.checks]
     result = field_text(function.node, "return_type", source)
     returns = f" -> {result}" if result else ""
     head = f"{{\n    {function.module}::begin({_word(by_literals)});\n    fn mirror_run(){returns} {{"
-    edits.append(_Edit(body.start_byte, body.start_byte + 1, head.encode()))
+    edits.append(Edit(body.start_byte, body.start_byte + 1, head.encode()))
     end = (
         "}\n    let mirror_result = mirror_run();\n"
         f"    if {function.module}::has_failed() {{\n"
         '        panic!("mirrored");\n    }\n    mirror_result\n}'
     )
-    edits.append(_Edit(body.end_byte - 1, body.end_byte, end.encode()))
+    edits.append(Edit(body.end_byte - 1, body.end_byte, end.encode()))
     return edits
 
 
@@ -196,62 +181,16 @@ def _word(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _noted(check: _Check, function: _Function, *, by_literals: bool) -> _Edit:
-    """What stands in the place of a check."""
-    module = function.module
-    if len(check.values) == 1:
-        note = f"{module}::holds(!!({check.values[0]}))"
-    else:
-        left, right = check.wrong or check.values
-        compared = "*mirror_left == *mirror_right"
-        if by_literals and check.wrong:
-            result = f"{module}::differs(!({compared}))"
-        else:
-            holds = f"!({compared})" if check.name.endswith("_ne") else f"({compared})"
-            result = f"{module}::holds({holds} && {module}::are_alike(mirror_left, mirror_right))"
-            left, right = check.values
-        note = f"match (&({left}), &({right})) {{ (mirror_left, mirror_right) => {{ {result} }} }}"
-    return _Edit(check.node.start_byte, check.node.end_byte, note.encode())
-
-
-def _checks(body: Node, source: bytes) -> Iterator[_Check]:
+def _checks(body: Node, source: bytes) -> Iterator[Check]:
     for node in descendants(body):
         name = field_text(node, "macro", source).rpartition("::")[2] if node.type == "macro_invocation" else ""
         tree = next((child for child in node.children if child.type == "token_tree"), None)
-        if name not in _CHECKS or tree is None:
+        if name not in CHECKS or tree is None:
             continue
-        values = tuple(_arguments(tree, source))[: _CHECKS[name]]
-        if len(values) == _CHECKS[name] and not any("?" in value for value in values):
+        values = tuple(arguments(tree, source))[: CHECKS[name]]
+        if len(values) == CHECKS[name] and not any("?" in value for value in values):
             wrong = _with_other_literal(values) if name.endswith("assert_eq") else ()
-            yield _Check(node, name, values, wrong)
-
-
-def _arguments(tree: Node, source: bytes) -> Iterator[str]:
-    """Source texts of the arguments of a macro: what commas at its top level divide."""
-    start = tree.start_byte + 1
-    depth = 0
-    for child in tree.children[1:-1]:
-        word = text(child, source)
-        depth += (word in {"<"}) - (word in {">"}) if _is_generic(child, source) else 0
-        if word == "," and depth <= 0:
-            yield source[start : child.start_byte].decode("utf-8", "replace").strip()
-            start = child.end_byte
-    last = source[start : tree.end_byte - 1].decode("utf-8", "replace").strip()
-    if last:
-        yield last
-
-
-def _is_generic(token: Node, source: bytes) -> bool:
-    """Whether ``<`` or ``>`` is a bracket of types: it follows ``::``, or closes what does."""
-    before = token.prev_sibling
-    word = text(token, source)
-    if word == "<":
-        return before is not None and text(before, source) == "::"
-    opened = 0
-    while word == ">" and before is not None and text(before, source) != ",":
-        opened += _is_generic(before, source) if text(before, source) == "<" else 0
-        before = before.prev_sibling
-    return opened > 0
+            yield Check(node.start_byte, node.end_byte, name, values, wrong)
 
 
 def _with_other_literal(values: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,79 @@
+"""Checks in tests, and what stands in the place of each in a mirrored test: a note of what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.extractors.rust.analysis.grammar import text
+
+CHECKS = {
+    "assert": 1, "assert_eq": 2, "assert_ne": 2, "debug_assert": 1, "debug_assert_eq": 2, "debug_assert_ne": 2,
+}  # fmt: skip
+"""Macros that check, to the number of arguments that are values."""
+
+
+class Edit(NamedTuple):
+    """A change of a file, by bytes."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+class Check(NamedTuple):
+    """A call of a checking macro."""
+
+    start: int
+    end: int
+    name: str
+    values: tuple[str, ...]
+    wrong: tuple[str, ...]
+    """The same values with another literal in one of them; empty if there is none."""
+
+
+def noted(check: Check, module: str, *, by_literals: bool) -> Edit:
+    """What stands in the place of a check; ``module`` is the path of the module with the notes, seen from there."""
+    if len(check.values) == 1:
+        note = f"{module}::holds(!!({check.values[0]}))"
+    else:
+        left, right = check.wrong or check.values
+        compared = "*mirror_left == *mirror_right"
+        if by_literals and check.wrong:
+            result = f"{module}::differs(!({compared}))"
+        else:
+            holds = f"!({compared})" if check.name.endswith("_ne") else f"({compared})"
+            result = f"{module}::holds({holds} && {module}::are_alike(mirror_left, mirror_right))"
+            left, right = check.values
+        note = f"match (&({left}), &({right})) {{ (mirror_left, mirror_right) => {{ {result} }} }}"
+    return Edit(check.start, check.end, note.encode())
+
+
+def arguments(tree: Node, source: bytes) -> Iterator[str]:
+    """Source texts of the arguments of a macro: what commas at its top level divide."""
+    start = tree.start_byte + 1
+    depth = 0
+    for child in tree.children[1:-1]:
+        word = text(child, source)
+        depth += (word in {"<"}) - (word in {">"}) if _is_generic(child, source) else 0
+        if word == "," and depth <= 0:
+            yield source[start : child.start_byte].decode("utf-8", "replace").strip()
+            start = child.end_byte
+    last = source[start : tree.end_byte - 1].decode("utf-8", "replace").strip()
+    if last:
+        yield last
+
+
+def _is_generic(token: Node, source: bytes) -> bool:
+    """Whether ``<`` or ``>`` is a bracket of types: it follows ``::``, or closes what does."""
+    before = token.prev_sibling
+    word = text(token, source)
+    if word == "<":
+        return before is not None and text(before, source) == "::"
+    opened = 0
+    while word == ">" and before is not None and text(before, source) != ",":
+        opened += _is_generic(before, source) if text(before, source) == "<" else 0
+        before = before.prev_sibling
+    return opened > 0
