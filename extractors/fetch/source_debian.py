@@ -81,12 +81,23 @@ class DebianSource:
         versions: list[tuple[str, str]] = re.findall(r"^Package: (\S+)$[\s\S]*?^Version: (\S+)$", shown, re.MULTILINE)
         found = [version for package, version in versions if package == name]
         if not found:
-            raise SourceError(f"apt's archives have no source package {name}", reason="source_unavailable")
+            raise SourceError(
+                f"apt's archives have no source package {name}{self._hint(name, cache)}", reason="source_unavailable"
+            )
         newest = found[0]
         for version in found[1:]:
             if run_command(["dpkg", "--compare-versions", version, "gt", newest], timeout_s=10).returncode == 0:
                 newest = version
         return newest
+
+    def _hint(self, name: str, cache: Path) -> str:
+        """What to write instead, if the name is that of a package that a source package makes."""
+        try:
+            shown = self._ask(cache, ["showsrc", name], program="apt-cache")
+        except SourceError:
+            return ""
+        packages = sorted(set(re.findall(r"^Package: (\S+)$", shown, re.MULTILINE)))
+        return f"; {name} is made from {packages[0]}: write {_PREFIX}{packages[0]}" if packages else ""
 
     def _download(self, name: str, version: str, cache: Path) -> tuple[Path, str]:
         """The original archive in the cache, and its sha256 as the signed list of packages has it."""

@@ -34,7 +34,7 @@ def archive(tmp_path: Path) -> Path:
 
 def _control(root: Path, version: str, names: list[str], first: str) -> str:
     lines = [f" {hashlib.sha256((root / n).read_bytes()).hexdigest()} {(root / n).stat().st_size} {n}" for n in names]
-    head = f"{first}: demo\nFormat: 3.0 (quilt)\nBinary: demo\nArchitecture: all\nVersion: {version}-1\n"
+    head = f"{first}: demo\nFormat: 3.0 (quilt)\nBinary: demo, libdemo-java\nArchitecture: all\nVersion: {version}-1\n"
     return head + "Checksums-Sha256:\n" + "".join(f"{line}\n" for line in lines)
 
 
@@ -76,8 +76,10 @@ def test_another_archive_than_the_list_says_is_refused(source: DebianSource, arc
 
 
 def test_names_and_versions_that_do_not_exist(source: DebianSource, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no source package nothing-here"):
+    with pytest.raises(SourceError, match=r"no source package nothing-here$"):
         source.resolve(SourceSpec(spec="debsrc:nothing-here"), tmp_path / "cache")
+    with pytest.raises(SourceError, match=r"libdemo-java; libdemo-java is made from demo: write debsrc:demo$"):
+        source.resolve(SourceSpec(spec="debsrc:libdemo-java"), tmp_path / "cache")
     with pytest.raises(SourceError, match="apt: "):
         source.fetch("debsrc:demo=9-1", tmp_path / "cache", tmp_path / "into")
     for bad in ("debsrc:", "debsrc:a b", "debsrc:-o=x"):
