@@ -13,7 +13,7 @@ from typing import NamedTuple
 from excise.types import FILLED_IN, Need, NeedKind
 
 MIN_CHARS = 4
-"""Minimum length of a text that is a detail."""
+"""Minimum length of a text that is a detail; one with characters outside ASCII may be shorter."""
 MAX_CHARS = 200
 """Maximum length of one; to give a longer one would be to give the code."""
 _PLAIN = re.compile(
@@ -48,7 +48,7 @@ def expected_texts(
     found: dict[tuple[str, NeedKind, str], set[str]] = defaultdict(set)
     templates: dict[tuple[str, NeedKind, str], tuple[str, bool, str]] = {}
     for each in written:
-        for part in (p for p in filled_in.split(each.text) if len(p.strip()) >= MIN_CHARS):
+        for part in (p for p in filled_in.split(each.text) if len(p.strip()) >= MIN_CHARS or not p.isascii()):
             for test, literals in expected.items():
                 for word in {_common(part, literal) for literal in literals} - {""}:
                     key = each.owner, each.kind, word
@@ -79,4 +79,4 @@ def _common(part: str, literal: str) -> str:
     """The shorter one of a part of the code's text and a test's literal, if the other holds it."""
     shorter, longer = sorted((part, literal), key=len)
     is_telling = len(shorter.strip()) >= MIN_CHARS and any(letter.isalpha() for letter in shorter)
-    return shorter if is_telling and shorter in longer else ""
+    return shorter if (is_telling or not shorter.isascii()) and shorter in longer else ""

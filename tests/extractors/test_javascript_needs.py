@@ -81,6 +81,16 @@ def parts(source: str, title: str) -> list[str]:
     return [source.encode()[start:end].decode().split("\n")[0] for start, end in spans]
 
 
+def test_short_texts_outside_ascii_are_details_with_what_is_around_them() -> None:
+    tree = "exports.line = (node) => (node.nodes ? '\u252c' : '-') + ` \u251c\u2500 ${node.label} ms`\n"
+    test = (
+        "const { line } = require('../lib/tree')\ntest('line', (t) => t.match(line({}), /^- \u251c\u2500 \\w+ ms$/))\n"
+    )
+    codebase = JavaScriptCodebase.from_texts({"lib/tree.js": tree, "test/tree.js": test})
+    needs = find_needs(codebase, ["lib/tree.js::line"], ["test/tree.js::line"])
+    assert [(each.word, each.template) for each in needs] == [(" \u251c\u2500 ", " \u251c\u2500 ${node.label} ms")]
+
+
 def test_the_code_of_a_test_has_what_it_uses_and_no_other_test() -> None:
     assert parts(TEST, "refuses") == [
         "const test = require('tape')",
