@@ -13,6 +13,7 @@ from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.documents import documents_without
 from excise.deleters.javascript.hidden_tests import hide_tests
+from excise.deleters.javascript.names_left import qualified_name, without_properties
 from excise.deleters.javascript.selection import require_javascript, source_text, symbols_to_delete
 from excise.deleters.javascript.stand_ins import require_parses, stand_ins
 from excise.deleters.javascript.type_declarations import without_declarations
@@ -104,12 +105,13 @@ class _Removal:
             spans = elements if is_element else statements
             spans.setdefault(path, set()).add((start, end))
         changed: dict[str, tuple[bytes, bytes | None]] = {}
+        names = sorted({qualified_name(symbol)[-1] for symbol in self.outer})
         for path in sorted({*statements, *elements}):
             before = self.codebase.modules[path].source
             edits = removals(before, statements.get(path, set()), elements.get(path, set()))
             after = apply_edits(before, edits)
             require_parses(path, after)
-            changed[path] = (before, without_unused(before, after))
+            changed[path] = (before, without_properties(without_unused(before, after), names))
         types = without_declarations(self.codebase, self.outer, changed)
         symbols = self.codebase.symbols()
         return {**changed, **types, **documents_without(self.codebase, [symbols[i] for i in self.gone], changed)}

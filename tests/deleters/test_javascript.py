@@ -66,6 +66,24 @@ def test_a_function_that_is_still_called_is_not_removed() -> None:
         delete("lib/util.js::two", "remove")
 
 
+def test_an_element_of_an_object_that_is_exported_as_a_whole_goes() -> None:
+    api = (
+        "'use strict'\n\nfunction up (a) { return a + 1 }\n\nfunction down (a) { return a - 1 }\n\n"
+        "/**\n * @property {function} up - Up.\n * @property {function} down\n */\n"
+        "const out = { up, down }\nmodule.exports = out\nmodule.exports.default = out\n"
+    )
+    user = {"lib/user.js": "const { down } = require('./api')\nmodule.exports = () => down(1)\n"}
+    _, changed = delete("lib/api.js::up", "remove", **{"lib/api.js": api}, **user)
+    assert changed["lib/api.js"] == (
+        "'use strict'\n\nfunction down (a) { return a - 1 }\n\n/**\n * @property {function} down\n */\n"
+        "const out = { down }\nmodule.exports = out\nmodule.exports.default = out\n"
+    )
+    with pytest.raises(DeletionRefused, match=r"lib/user\.js::user, which stays, refers to down"):
+        delete("lib/api.js::down", "remove", **{"lib/api.js": api}, **user)
+    with pytest.raises(DeletionRefused, match=r"lib/api\.js, which stays, refers to up"):
+        delete("lib/api.js::up", "remove", **{"lib/api.js": f"{api}out.up(1)\n"})
+
+
 def test_declarations_lose_members_of_the_class_and_those_that_nothing_has_any_more() -> None:
     types = (
         "/** A box. */\nexport declare class Box {\n    get(): number;\n"

@@ -6,6 +6,7 @@ those of functions: a ``let`` in a block counts as a variable of the whole funct
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -31,6 +32,8 @@ REQUIRE = "require:"
 """Prefix of the first name of a chain that begins at a call ``require('module')``, before the module."""
 _PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern", "assignment_pattern", "pair_pattern",
                        "object_assignment_pattern", "required_parameter", "optional_parameter"})  # fmt: skip
+
+_IDENTIFIERS = frozenset({"identifier", "shorthand_property_identifier"})
 
 
 class Uses(NamedTuple):
@@ -63,7 +66,7 @@ def find_uses(
 
     What ``module_functions`` bind, besides their parameters, are names of the module, and what they return is exported.
     """
-    walk = _Walk(source, owners, module_functions)
+    walk = _Walk(source, owners, module_functions, _exported_objects(root, source))
     for statement in root.named_children:
         walk.visit(statement, _Place())
     return Uses(tuple(walk.imports), tuple(walk.exports), tuple(walk.references), walk.is_esm)
@@ -71,9 +74,14 @@ def find_uses(
 
 class _Walk:
     def __init__(
-        self, source: bytes, owners: Mapping[tuple[int, int], str], module_functions: Collection[tuple[int, int]]
+        self,
+        source: bytes,
+        owners: Mapping[tuple[int, int], str],
+        module_functions: Collection[tuple[int, int]],
+        exported_objects: Collection[str],
     ) -> None:
         self.source, self.owners, self.module_functions = source, owners, module_functions
+        self.exported_objects = exported_objects
         self.imports: list[Import] = []
         self.exports: list[Export] = []
         self.references: list[Reference] = []
@@ -261,6 +269,11 @@ class _Walk:
 
     def _declarator(self, node: Node, place: _Place) -> None:
         target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        is_object = place.at_load and target is not None and value is not None and value.type == "object"
+        if is_object and target is not None and value is not None and self._text(target) in self.exported_objects:
+            for element in children(value):
+                self._exported_element(element, place)
+            return
         found = self._module_of(value) if value is not None else None
         if target is None or found is None:
             if target is not None and target.type in _PATTERNS:
@@ -411,6 +424,24 @@ class _Walk:
         self.exports.append(Export(name, local, module[0] if module else "", *span, True))
         if not chain and module is None:
             self.visit(value, place)
+
+
+def _exported_objects(root: Node, source: bytes) -> set[str]:
+    """The names of the constants of a file of which nothing is used but that they are exported as a whole."""
+    exported: Counter[str] = Counter()
+    whole: set[str] = set()
+    for statement in root.named_children:
+        value = children(statement)[0] if statement.type == "expression_statement" and children(statement) else None
+        names: list[str | None] = []
+        while value is not None and value.type == "assignment_expression":
+            left, right = value.child_by_field_name("left"), value.child_by_field_name("right")
+            names += [exported_name(chain_of(left, source))] if left is not None else []
+            value = unwrapped(right) if right is not None else None
+        if value is not None and value.type == "identifier" and any(name is not None for name in names):
+            exported[text(value, source)] += 1
+            whole.update([text(value, source)] if WHOLE in names else ())
+    uses = Counter(text(node, source) for node in descendants(root) if whole and node.type in _IDENTIFIERS)
+    return {name for name in whole if uses[name] == exported[name] + 1}
 
 
 def exported_name(chain: tuple[str, ...]) -> str | None:

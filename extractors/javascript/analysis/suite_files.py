@@ -6,7 +6,7 @@ import re
 
 _FOLDERS = frozenset({"test", "tests", "__tests__", "__mocks__", "spec", "specs", "testing", "fixtures"})
 _FILE = re.compile(
-    r".*[.\-_](test|tests|spec|test-d)\.[cm]?[jt]sx?|(test|tests|spec)\.[cm]?[jt]sx?|test[.\-_].*\.[cm]?[jt]sx?"
+    r".*[.\-_](test|tests|spec|test-d|tst)\.[cm]?[jt]sx?|(test|tests|spec)\.[cm]?[jt]sx?|test[.\-_].*\.[cm]?[jt]sx?"
 )
 
 
