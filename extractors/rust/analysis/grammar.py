@@ -83,10 +83,22 @@ def attributes_of(node: Node, source: bytes) -> list[str]:
 
 def is_test_code(attributes: list[str]) -> bool:
     """Whether attributes say that an item exists for tests only."""
-    return any(
-        each.replace(" ", "") in {"cfg(test)"} or each.replace(" ", "").startswith("cfg(all(test,")
-        for each in attributes
-    )
+    return any("test" in _all_of(each.replace(" ", "")) for each in attributes)
+
+
+def _all_of(attribute: str) -> list[str]:
+    """The conditions of ``cfg(A)`` and ``cfg(all(A, B))``, without blanks; none of other attributes."""
+    inner = attribute.removeprefix("cfg(").removesuffix(")") if attribute.startswith("cfg(") else ""
+    if not (inner.startswith("all(") and inner.endswith(")")):
+        return [inner]
+    found, depth = [""], 0
+    for letter in inner[4:-1]:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += letter
+    return found
 
 
 def is_test_function(attributes: list[str]) -> bool:
