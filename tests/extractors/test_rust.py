@@ -142,6 +142,9 @@ def test_test_modules_move_into_files_of_their_own() -> None:
         "src/deep/part/inner/more.rs": b"#[test] fn b() {}\n",
     }
     assert separated("src/lib.rs", source, set())[1].keys() == {"src/tests.rs", "src/inner/more.rs"}
+    bench = b'#[cfg(all(feature = "slow", any(a, b), test))]\nmod speed { #[bench] fn a(b: &mut Bencher) {} }\n'
+    assert separated("src/lib.rs", bench, set())[1].keys() == {"src/speed.rs"}
+    assert separated("src/lib.rs", bench.replace(b"all(", b"any("), set())[1] == {}
     by_macro = (
         b"#[cfg(test)]\nmod tests {\n    macro_rules! t { ($n:ident) => { #[test] fn $n() {} } }\n    t!(a);\n}\n"
     )
