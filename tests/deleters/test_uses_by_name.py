@@ -249,3 +249,11 @@ def test_a_method_stays_whose_name_is_passed_to_what_looks_for_attributes(call: 
     files = {"pkg/m.py": "class Part:\n    def gone(self):\n        return 1\n\n    a = 1\n", "pkg/n.py": fan}
     found = left(files, "pkg/m.py::Part.gone")
     assert any("by its name" in text for text in found) == (is_left and "'name'" not in looks)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_left"), [("__exit__(self, *error)", True), ("close(self)", False)], ids=["half", "whole"]
+)
+def test_a_method_that_means_nothing_without_its_other_half_stays_with_it(other: str, is_left: bool) -> None:
+    source = f"class Door:\n    def __enter__(self):\n        return self\n\n    def {other}:\n        return None\n"
+    assert (left({"pkg/m.py": source}, "pkg/m.py::Door.__enter__") != ()) is is_left

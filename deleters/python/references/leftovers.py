@@ -31,6 +31,11 @@ from excise.types import Symbol, SymbolKind
 
 MAX_TEXT = 100
 """Number of characters that a message shows of a text."""
+_HALVES = (
+    ("__enter__", "__exit__"), ("__aenter__", "__aexit__"), ("__getstate__", "__setstate__"), ("acquire", "release"),
+    ("lock", "unlock"),
+)  # fmt: skip
+"""Methods of which one means nothing without the other."""
 _DISPLAYS = frozenset({"dictionary", "set", "list", "tuple"})
 
 
@@ -56,6 +61,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
             yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
         for name in unread_attributes(remover, symbol):
             yield Leftover(symbol.path, f"nothing would read the attribute {name} any more", symbol.symbol_id)
+    yield from _halves(remover, methods)
     yield from _without_content(remover, removed, methods)
     for path, text in unread_names(remover):
         yield Leftover(path, text, "")
@@ -107,6 +113,16 @@ def _bound_again(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:
         is_same = binding.name == name and binding.klass == owner
         if is_same and name and not remover.is_removed(symbol.path, binding.start, binding.end):
             yield f"an assignment binds {symbol.qualname}, too"
+
+
+def _halves(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
+    """Removed methods whose other half stays in the same class."""
+    other = {one: two for pair in _HALVES for one, two in (pair, pair[::-1])}
+    for symbol in methods:
+        half = other.get(without_numbers(symbol.name), "")
+        left = remover.codebase.symbols().get(f"{symbol.holder_id}.{half}") if half else None
+        if left is not None and not remover.is_removed(left.path, left.start, left.end):
+            yield Leftover(symbol.path, f"{left.qualname} would be half of a protocol", symbol.symbol_id)
 
 
 def _stays_around(remover: DependentRemover, method: Symbol) -> bool:
