@@ -118,7 +118,7 @@ class VerdictSettings(_Strict):
     """Limit on the data that one sandbox may write, in MiB."""
     cpus: float | None = Field(default=None, ge=0.05)
     """CPU limit of one sandbox in cores; unset for no limit."""
-    min_passing: int = Field(default=10, ge=1)
+    min_passing: int = Field(default=5, ge=1)
     """Minimum number of passing tests; projects with fewer are rejected."""
     min_pass_rate: float = Field(default=0.8, ge=0, le=1)
     """Minimum share of the executed tests that must pass."""

@@ -72,7 +72,7 @@ REFUSED = {
     "a file does not import": (
         {"tests/test_only.py": "import nowhere\n"}, {}, "collect_error", "test_only.py: ModuleNotFoundError"
     ),
-    "too few pass": ({"tests/test_x.py": "def test_x(): pass\n"}, {}, "low_pass", "Only 1 tests pass; at least 10"),
+    "too few pass": ({"tests/test_x.py": "def test_x(): pass\n"}, {}, "low_pass", "Only 1 tests pass; at least 5"),
     "too many fail": (
         {"tests/test_x.py": "import pytest\n@pytest.mark.parametrize('n', range(20))\ndef test_x(n): assert n % 2\n"},
         {}, "low_pass", "Only 10 of 20 tests that ran pass; 80% are needed. First failure: tests/test_x.py::test_x[0]",
@@ -136,7 +136,7 @@ REFUSED = {
     ),
     "most tests are flaky": (
         {"tests/test_x.py": f"import os\n{TWENTY}    assert n < 5 or os.urandom(1)[0] % 2\n"},
-        {"baseline_runs": 4}, "flaky", "more pass only sometimes",
+        {"baseline_runs": 4, "min_passing": 10}, "flaky", "more pass only sometimes",
     ),
     "another copy is imported": (
         {CONFTEST: "import sys, os\nos.makedirs('/tmp/o/shapes')\nopen('/tmp/o/shapes/__init__.py', 'w').close()\n"
