@@ -64,9 +64,9 @@ def main() -> None:
     out = Path(sys.argv[1])
     projects = drawn(int(sys.argv[2]) if len(sys.argv) > 2 else 60)
     kills = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-    limit = -(-2 * WANTED // len(projects))
+    limit = -(-3 * WANTED // len(projects))
     command = [EXCISE, "generate", "--out", str(out), "--limit", str(limit), "--total", str(WANTED)]
-    command += ["--workers", str((os.cpu_count() or 1) + 1)]  # some suites sleep most of the time
+    command += ["--workers", str((os.cpu_count() or 1) + 3)]  # some suites sleep most of the time
     command += [f"pypi:{name}" for name in projects]
     print(f"{len(projects)} projects, at most {limit} tasks each: {' '.join(projects)}", flush=True)
     began = time.monotonic()

@@ -25,6 +25,8 @@ DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 """Suffixes of type declarations."""
 DOCUMENTS = (".md", ".rst", ".txt")
 """Suffixes of documents."""
+MAX_DOCUMENT = 1 << 20
+"""Number of bytes of a document above which it is not read."""
 _VENDOR_FOLDERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _COMMON = frozenset(
     {"push", "pop", "shift", "slice", "splice", "concat", "join", "map", "filter", "forEach", "reduce", "indexOf",
@@ -76,7 +78,7 @@ class JavaScriptCodebase:
             check_deadline()
             is_other = path == MANIFEST or path.endswith((*DECLARATIONS, *DOCUMENTS))
             source = _read(root / path) if is_other or path.endswith(SUFFIXES) else None
-            if source is None:
+            if source is None or (path.endswith(DOCUMENTS) and len(source) > MAX_DOCUMENT):
                 continue
             if (root / path).stat().st_mode & 0o100:
                 executable.append(path)
