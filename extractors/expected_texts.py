@@ -13,7 +13,7 @@ from typing import NamedTuple
 from excise.types import FILLED_IN, Need, NeedKind
 
 MIN_CHARS = 4
-"""Minimum length of a text that is a detail; one with characters outside ASCII may be shorter."""
+"""Minimum length of a text that is a detail; one with characters outside ASCII that is no word may be shorter."""
 MAX_CHARS = 200
 """Maximum length of one; to give a longer one would be to give the code."""
 _PLAIN = re.compile(
@@ -78,5 +78,7 @@ def shown_placeholder(found: re.Match[str]) -> str:
 def _common(part: str, literal: str) -> str:
     """The shorter one of a part of the code's text and a test's literal, if the other holds it."""
     shorter, longer = sorted((part, literal), key=len)
-    is_telling = len(shorter.strip()) >= MIN_CHARS and any(letter.isalpha() for letter in shorter)
-    return shorter if (is_telling or not shorter.isascii()) and shorter in longer else ""
+    plain = shorter.strip()
+    is_drawn = not plain.isascii() and not plain.isalpha()
+    is_telling = is_drawn or (len(plain) >= MIN_CHARS and any(letter.isalpha() for letter in plain))
+    return shorter if is_telling and shorter in longer else ""

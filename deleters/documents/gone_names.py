@@ -34,16 +34,16 @@ class GoneNames:
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in backticks or a call, or behind its owner's."""
         distinct, plain = _divided(self.names)
-        parts = [rf"(?<![\w./-])(?:[\w.]+\.)?(?:{_any(distinct)})(?![\w/-])"] if distinct else []
+        parts = [rf"(?<![\w$./-])(?:[\w.]+\.)?(?:{_any(distinct)})(?![\w$/-])"] if distinct else []
         if plain:
             parts += [
                 rf"`[~.!]?(?:[\w.]+\.)?(?:{_any(plain)})(?:\([^()`\n]{{0,100}}\))?`",
-                rf"(?<![\w.])(?:{_any(plain)})\(\)",
+                rf"(?<![\w$.])(?:{_any(plain)})\(\)",
             ]
             dotted = [".".join(each.split(".")[-2:]) for each in self.dotted]
-            parts.append(rf"(?<![\w./-])(?:[\w.]+\.)?(?:{_any(dotted)})(?![\w/-])")
+            parts.append(rf"(?<![\w$./-])(?:[\w.]+\.)?(?:{_any(dotted)})(?![\w$/-])")
         if self.qualified:
-            parts.append(rf"(?<![\w./-])(?:[\w.]+\.)?(?:{_any(self.qualified)})(?![\w/-])")
+            parts.append(rf"(?<![\w$./-])(?:[\w.]+\.)?(?:{_any(self.qualified)})(?![\w$/-])")
         return re.compile("|".join(parts))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
@@ -25,8 +25,11 @@ _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*
 _LABEL = re.compile(r"\.\. _[^:]+:\s*$|<a (?:name|id)=[\"'][^\"'<>]*[\"']>\s*</a>\s*$")
 """What references lead to: the heading below it."""
 _ANCHOR = re.compile(r"<a (?:name|id)=[\"']([^\"'<>]+)[\"']")
-_LINK = re.compile(r"(?:\]\(|href=[\"'])#([^\"'()\s]+)[\"')]")
-"""A link to a place in the document."""
+_ENTRY = re.compile(
+    r"(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[^\[\]\n]{1,200}(?:\[[^\[\]\n]{0,100}\][^\[\]\n]{0,100})?\]\(#([^()\s]{1,200})\)"
+    r"|<a href=[\"']#([^\"'\s]{1,200})[\"']>[^\n]{1,400}</a>)[.:]?"
+)
+"""An item of a list that is a link to a place in the document, and nothing else."""
 _KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
 """What a heading calls a name."""
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
@@ -45,7 +48,7 @@ class Section:
     heading: list[str]
     lines: list[str]
     has_lost: bool = False
-    """Whether a directive is gone from it."""
+    """Whether a directive, or all of its text, is gone from it."""
 
 
 def words_of(names: GoneCode) -> re.Pattern[bytes]:
@@ -86,6 +89,7 @@ def _without_whole_sections(text: str, names: GoneCode) -> str:
         return _without_sections(text, names)
     kept = {id(section) for section in left}
     anchors = {anchor for each in sections if id(each) not in kept for anchor in _anchors(each.heading)}
+    anchors -= {anchor for each in left for anchor in _anchors(each.heading)}
     lines = [line for section in left for line in (*section.heading, *section.lines)]
     return _without_sections("\n".join(_without_entries(lines, anchors)), names)
 
@@ -100,11 +104,12 @@ def _anchors(heading: Iterable[str]) -> Iterator[str]:
             yield re.sub(r"[^\w -]", "", words).replace(" ", "-")
 
 
-def _without_entries(lines: Iterable[str], anchors: Collection[str]) -> Iterator[str]:
-    """The lines without those of tables of contents that lead to one of the anchors, and to nothing else."""
-    for line in lines:
-        links = _LINK.findall(line) if BULLET.match(line) else []
-        if len(links) != 1 or links[0] not in anchors:
+def _without_entries(lines: Sequence[str], anchors: Collection[str]) -> Iterator[str]:
+    """The lines without those of tables of contents that are a link to one of the anchors, and nothing else."""
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        entry = _ENTRY.fullmatch(line.strip())
+        is_whole = not following.strip() or BULLET.match(following) is not None
+        if entry is None or not is_whole or (entry[1] or entry[2]) not in anchors:
             yield line
 
 
@@ -191,10 +196,15 @@ def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterato
         depth = depths[section.level]
         if inside is not None and depth > inside:
             continue
-        is_about = number > 1 and any(about.search(line) for line in section.heading)
+        is_about = number > 1 and any(about.search(_words_of_heading(line)) for line in section.heading)
         inside = depth if is_about else None
         if not is_about:
             yield section
+
+
+def _words_of_heading(line: str) -> str:
+    """A heading without the marks that may close it."""
+    return line.strip().rstrip("#").rstrip() if line.startswith("#") else line.strip()
 
 
 def _with_labels(sections: Iterable[Section]) -> list[Section]:
@@ -227,7 +237,7 @@ def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
         rf"(?:{own})\s+{_KIND}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
     ]
-    pattern = rf"^(?:#+\s+)?(?:[Tt]he\s+)?(?:{'|'.join(parts)})\s*#*\s*$"
+    pattern = rf"^(?:#+\s+)?(?:[Tt]he\s+)?(?:{'|'.join(parts)})$"
     return re.compile(f"{pattern}|(?i:{_ABOUT_COMMANDS.pattern})" if names.commands.is_last else pattern)
 
 

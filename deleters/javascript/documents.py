@@ -17,17 +17,19 @@ MIN_NAME = 3
 """Number of characters of a name from which on documents are searched for it."""
 _OF_THE_LANGUAGE = frozenset(
     (
-        "apply", "assign", "bind", "call", "catch", "charAt", "charCodeAt", "codePointAt", "concat", "constructor",
-        "copyWithin", "create", "default", "defineProperty", "endsWith", "entries", "every", "exec", "fill", "filter",
-        "finally", "find", "findIndex", "findLast", "flat", "flatMap", "forEach", "freeze", "from", "get", "has",
-        "includes", "indexOf", "isArray", "join", "keys", "lastIndexOf", "length", "map", "match", "matchAll", "name",
-        "next", "normalize", "padEnd", "padStart", "parse", "pop", "push", "reduce", "reduceRight", "repeat", "replace",
-        "replaceAll", "resolve", "reject", "reverse", "set", "shift", "slice", "some", "sort", "splice", "split",
-        "startsWith", "stringify", "substring", "test", "then", "toFixed", "toJSON", "toLowerCase", "toString",
-        "toUpperCase", "trim", "unshift", "valueOf", "values",
+        "add", "append", "apply", "assign", "bind", "call", "catch", "charAt", "charCodeAt", "clear", "close",
+        "codePointAt", "concat", "constructor", "copyWithin", "create", "debug", "default", "defineProperty",
+        "delete", "destroy", "emit", "end", "endsWith", "entries", "error", "every", "exec", "fetch", "fill",
+        "filter", "finally", "find", "findIndex", "findLast", "flat", "flatMap", "forEach", "freeze", "from", "get",
+        "has", "includes", "indexOf", "info", "isArray", "join", "json", "keys", "lastIndexOf", "length", "listen",
+        "log", "map", "match", "matchAll", "name", "next", "normalize", "off", "once", "open", "padEnd", "padStart",
+        "parse", "pause", "pipe", "pop", "push", "read", "reduce", "reduceRight", "reject", "remove", "repeat",
+        "replace", "replaceAll", "resolve", "resume", "reverse", "send", "set", "shift", "slice", "some", "sort",
+        "splice", "split", "startsWith", "stringify", "substring", "test", "then", "toFixed", "toJSON", "toLowerCase",
+        "toString", "toUpperCase", "trim", "unshift", "valueOf", "values", "warn", "write",
     )
 )  # fmt: skip
-"""Methods of JavaScript's own objects: without a receiver, documents mean these."""
+"""Methods of JavaScript's and node's own objects: documents may mean these."""
 
 
 def documents_without(codebase: JavaScriptCodebase, gone: Collection[Symbol], sources: Changed) -> Changed:

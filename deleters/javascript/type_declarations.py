@@ -52,24 +52,31 @@ def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]
             if _declares_only(statement, names, before):
                 statements.add((statement.start_byte, statement.end_byte))
             elements |= {(each.start_byte, each.end_byte) for each in _specifiers(statement, names, before)}
-        for owner, member, span in _members(root, before) if members else ():
-            if member in alone or (owner, member) in members:
-                statements.add(span)
+        for owner, member, node in _members(root, before) if members else ():
+            if (owner, member) in members or (member in alone and _is_method(node)):
+                statements.add((node.start_byte, node.end_byte))
         after = apply_edits(before, removals(before, statements, elements))
         if after != before and not parse_tree(after).root_node.has_error:
             changed[path] = (before, after)
     return changed
 
 
-def _members(root: Node, source: bytes) -> Iterator[tuple[str, str, Range]]:
-    """(name of the class or interface, name, place) of each member that a file declares."""
+def _is_method(member: Node) -> bool:
+    """Whether a member is a method, or a property that must be a function."""
+    kind = member.child_by_field_name("type")
+    is_function = kind is not None and any(child.type == "function_type" for child in children(kind))
+    return member.type.endswith("method_signature") or (is_function and not any(c.type == "?" for c in member.children))
+
+
+def _members(root: Node, source: bytes) -> Iterator[tuple[str, str, Node]]:
+    """(name of the class or interface, name, node) of each member that a file declares."""
     for node in descendants(root):
         name = node.child_by_field_name("name") if node.type in _WITH_MEMBERS else None
         for body in children(node) if name is not None else ():
             for member in children(body) if body.type in _BODIES else ():
                 own = member.child_by_field_name("name")
                 if name is not None and own is not None:
-                    yield text(name, source), text(own, source), (member.start_byte, member.end_byte)
+                    yield text(name, source), text(own, source), member
 
 
 def _declares_only(statement: Node, names: set[str], source: bytes) -> bool:

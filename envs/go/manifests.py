@@ -54,7 +54,8 @@ def _path_in_files(root: Path) -> tuple[str, str]:
     has its name as the path.
     """
     texts = {path.name: path.read_text("utf-8", "replace") for path in _files(root)}
-    packages = {name for text in texts.values() for name in _PACKAGE.findall(text)} - {"main"}
+    sources = {name: text for name, text in texts.items() if name.endswith(".go")}
+    packages = {name for text in sources.values() for name in _PACKAGE.findall(text)} - {"main"}
     for name, text in texts.items():
         if found := _COMMENT.search(text):
             return found[1], name
@@ -68,7 +69,7 @@ def _path_in_files(root: Path) -> tuple[str, str]:
                 where.setdefault(each.rstrip("/."), name)
     if not counts:  # nothing imports it: any path does
         own = {package.removesuffix("_test") for package in packages}
-        return (own.pop(), min(name for name in texts if name.endswith(".go"))) if len(own) == 1 else ("", "")
+        return (own.pop(), min(sources)) if len(own) == 1 else ("", "")
     best = max(sorted(counts), key=lambda each: counts[each])
     return best, where[best]
 

@@ -102,48 +102,64 @@ MANUAL = """# Box
 
 A box.
 
-- [`box.add(n)`](#boxaddn)
+- [`box.put(n)`](#boxputn)
 * <a href="#get"><code>box.<b>get()</b></code></a>
-- [Adding `add` and more](#boxaddn), [others](#get)
+- [Putting](#boxputn), [others](#get)
+- Of the [API](#options)
+- It is [here](#boxputn)
+  and there.
+
+## Options
+
+None.
 
 ## API
 
-### box.add(n)
+### box.put(n)
 
 Adds.
 
 ```js
-box.add(3)
+box.put(3)
 ```
+
+#### Options
+
+Few.
 
 <a name="get"></a>
 ### box.get()
 
-What `add()` made of it. Numbers are large.
+What `put()` made of it. Numbers are large.
 
 <a name="more"></a>
 ### More
 
-See `add(n)` for more.
+See `put(n)` for more.
 """
+TRAY = {
+    "README.md": MANUAL,
+    "lib/tray.js": "class Tray {\n  put (n) { this.n += n }\n\n  get () { return this.n }\n}\nmodule.exports = Tray\n",
+}
 
 
 def test_documents_lose_sections_entries_and_sentences_about_what_is_gone() -> None:
-    deletion, changed = delete("lib/box.js::Box.add", "remove", **{"README.md": MANUAL, "CHANGELOG.md": MANUAL})
+    deletion, changed = delete("lib/tray.js::Tray.put", "remove", **{**TRAY, "CHANGELOG.md": MANUAL})
     assert changed["README.md"] == (
-        '# Box\n\nA box.\n\n* <a href="#get"><code>box.<b>get()</b></code></a>\n\n## API\n\n'
+        '# Box\n\nA box.\n\n* <a href="#get"><code>box.<b>get()</b></code></a>\n- [Putting](#boxputn), [others](#get)\n'
+        "- Of the [API](#options)\n- It is [here](#boxputn)\n  and there.\n\n## Options\n\nNone.\n\n## API\n\n"
         '<a name="get"></a>\n### box.get()\n\nNumbers are large.\n'
     )
     assert "CHANGELOG.md" not in changed
-    codebase = JavaScriptCodebase.from_texts({**FILES, "README.md": MANUAL}, tests=TESTS)
+    codebase = JavaScriptCodebase.from_texts({**FILES, **TRAY}, tests=TESTS)
     text = write_statement(codebase, deletion, REPO, TESTS, documents={"README.md": MANUAL}).text
-    assert "> ### box.add(n)\n> \n> Adds.\n> \n> ```js\n> box.add(3)" in text
+    assert "> ### box.put(n)\n> \n> Adds.\n> \n> ```js\n> box.put(3)" in text
 
 
 def test_documents_keep_what_other_code_or_the_language_has_by_the_name() -> None:
-    other = {"README.md": MANUAL, "lib/tub.js": "module.exports = (tub) => tub.add(1)\n"}
-    assert "README.md" not in delete("lib/box.js::Box.add", "remove", **other)[1]
-    assert "README.md" not in delete("lib/box.js::Box.get", "remove", **{"README.md": MANUAL})[1]
+    other = {**TRAY, "lib/tub.js": "module.exports = ['put']\n"}
+    assert "README.md" not in delete("lib/tray.js::Tray.put", "remove", **other)[1]
+    assert "README.md" not in delete("lib/tray.js::Tray.get", "remove", **TRAY)[1]
 
 
 def test_a_method_is_removed_with_its_comment() -> None:

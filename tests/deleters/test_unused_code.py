@@ -433,4 +433,4 @@ def test_a_type_that_a_call_makes_goes_with_the_code_that_alone_used_it(made: st
     }
     left = after(files, delete(files, "pkg/m.py::gone"))["pkg/m.py"]
     assert ("Pair" in left) == is_left
-    assert ("namedtuple" in left) <= is_left
+    assert any(word in left for word in ("namedtuple", "typing", "make")) == is_left

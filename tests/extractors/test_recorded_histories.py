@@ -90,4 +90,4 @@ def test_objects_that_hold_each_other_do_not_double_what_is_noted(shelves: tuple
     assert recorded[1] > 1.5 * recorded[0]
     assert len(recorded) < 12
     assert max(map(len, map(repr, recorder.recipes.values()))) < 50_000
-    assert recorder.refused == {"too large": 60 - len(recorded)}
+    assert recorder.refused.keys() == {"too large"}

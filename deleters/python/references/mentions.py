@@ -26,6 +26,7 @@ from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words
+from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, field, text_of
 
 _DIRECTIVE = re.compile(
@@ -175,7 +176,7 @@ def _in_docstrings(
             continue
         before = plan.source[statement.start_byte : statement.end_byte].decode().replace("\r\n", "\n").split("\n")
         members_gone = members.get(_class_around(node), ()) if members else ()
-        after = _without_examples(before, replace(code, members=frozenset(members_gone)))
+        after = _without_examples(before, replace(code, members=frozenset(members_gone) - BUILTIN_ATTRIBUTES))
         own = _with_members(pattern, members_gone)
         if own is not None and own.search("\n".join(after)):
             after = _without_mentions(after, own, item) or after

@@ -79,7 +79,7 @@ def passed_names(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The arguments and items in sources that stay which are the name of a removed method: ``self.do("evict", tag)``,
     where code of the same file looks for attributes by variables; special methods are listed for other reasons."""
     name = without_numbers(removed.qualname).rpartition(".")[2]
-    argument = re.compile(rb"""[(,]\s*(["'])%s\1\s*[,)]""" % re.escape(name.encode()))
+    argument = re.compile(rb"""(?:[({,]|(?<![\w\])])\[)\s*(["'])%s\1\s*[\])},]""" % re.escape(name.encode()))
     for path, module in _sources_with(remover, name) if not name.startswith("__") else ():
         if _GIVEN.search(module.source):
             for found in argument.finditer(module.source):

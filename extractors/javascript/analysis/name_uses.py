@@ -440,7 +440,7 @@ def _exported_objects(root: Node, source: bytes) -> set[str]:
         if value is not None and value.type == "identifier" and any(name is not None for name in names):
             exported[text(value, source)] += 1
             whole.update([text(value, source)] if WHOLE in names else ())
-    uses = Counter(text(node, source) for node in descendants(root) if whole and node.type in _IDENTIFIERS)
+    uses = Counter(text(node, source) for node in (descendants(root) if whole else ()) if node.type in _IDENTIFIERS)
     return {name for name in whole if uses[name] == exported[name] + 1}
 
 

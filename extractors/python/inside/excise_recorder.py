@@ -27,7 +27,7 @@ MAX_HISTORY = 20
 """Maximum number of earlier calls on an object; they are repeated to construct the object again."""
 MAX_REPEATED = 500
 """Maximum number of objects of classes that stay which are constructed again while calls are recorded; one with a
-recipe of thousands of characters counts once for each thousand."""
+recipe of thousands of characters counts once more for each thousand."""
 MAX_RECIPE = 32 << 10
 """Maximum number of characters of a recorded call, and of what an object is constructed by: recipes hold those of other
 objects, each of which may hold more of them."""
@@ -295,10 +295,8 @@ class Recorder:
         """
         recipe = self.recipes.get(id(value))
         node = None
-        if recipe is not None and len(recipe[3]) <= MAX_HISTORY:
+        if recipe is not None and len(recipe[3]) <= MAX_HISTORY and self.size + self.sizes[id(value)] <= MAX_RECIPE:
             self.size += self.sizes[id(value)]
-            if self.size > MAX_RECIPE:
-                raise values.Unserialisable("too large")
             node = ["made", *json.loads(json.dumps(recipe))]
         if not self.removed.isdisjoint(type(value).__mro__):
             if node is None:

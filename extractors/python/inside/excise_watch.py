@@ -11,6 +11,7 @@ too.
 import builtins
 import functools
 import gc
+import itertools
 import operator
 import types
 
@@ -26,6 +27,8 @@ MAX_PARTS = 300
 """Maximum number of parts of one value that are looked at."""
 MAX_LENGTH = 2000
 """Length of a text above which it is left out."""
+MAX_SHAPED = 20
+"""Number of items of a container that its shape is told by."""
 MAX_KINDS = 3
 """Number of kinds of items of a container up to which its shape tells them."""
 RAISING = frozenset(["raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns",
@@ -334,14 +337,20 @@ def shape_of(value, depth=3):
     if value is None:
         return "None"
     if cls not in (list, tuple, set, frozenset, dict) or not value or not depth:
-        return cls.__name__
+        return public_name(cls)
     if cls is tuple and len(value) <= MAX_KINDS:
         return "tuple[%s]" % ", ".join(shape_of(item, depth - 1) for item in value)
     parts = [value.keys(), value.values()] if cls is dict else [value]
-    kinds = [sorted({shape_of(item, depth - 1) for item in list(part)[:MAX_PARTS]}) for part in parts]
+    kinds = [sorted({shape_of(item, depth - 1) for item in itertools.islice(part, MAX_SHAPED)}) for part in parts]
     if any(len(each) > MAX_KINDS for each in kinds):
         return cls.__name__
     return "%s[%s%s]" % (cls.__name__, ", ".join(map(" | ".join, kinds)), ", ..." if cls is tuple else "")
+
+
+def public_name(cls):
+    """The name of a class; ``object`` for one that is private, or has no name that is a text."""
+    name = type.__dict__["__name__"].__get__(cls)
+    return name if type(name) is str and not name.startswith("_") else "object"
 
 
 def unwrapped(function):

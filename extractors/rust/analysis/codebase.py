@@ -64,17 +64,21 @@ class RustCodebase(CompiledCodebase[RustModule]):
         return path.partition("/")[0] in TEST_FOLDERS or path in self._test_files
 
     def may_name(self, path: str, definition: Definition) -> bool:
-        """What is private has a name in its file, and in the modules in this; elsewhere only where macros bring it."""
-        if not definition.is_private or path == definition.path or self._shares_names:
+        """What is private in a test module of the sources has a name in its file, and in the modules in this.
+
+        Elsewhere only where macros, or files that are parts of others, bring it.
+        """
+        is_module = self.is_test(definition.path) and definition.path.partition("/")[0] not in TEST_FOLDERS
+        if not (is_module and definition.is_private) or path == definition.path or self._shares_names:
             return True
-        folder, _, name = definition.path.rpartition("/")
-        is_root = name in {"lib.rs", "main.rs", "mod.rs"}
-        return path.startswith(f"{folder}/" if is_root else f"{definition.path.removesuffix(SUFFIX)}/")
+        return path.startswith(f"{definition.path.removesuffix(SUFFIX).removesuffix('/mod')}/")
 
     @cached_property
     def _shares_names(self) -> bool:
         """Whether macros of one file may be used in others, or files be parts of others."""
-        return any(re.search(rb"\bmacro_use\b|\binclude\s*!", each.source) for each in self.modules.values())
+        return any(
+            re.search(rb"\bmacro_use\b|\binclude\s*!|#\s*\[\s*path\b", each.source) for each in self.modules.values()
+        )
 
     @cached_property
     def _test_files(self) -> frozenset[str]:

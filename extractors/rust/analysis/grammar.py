@@ -83,7 +83,7 @@ def attributes_of(node: Node, source: bytes) -> list[str]:
 
 def is_test_code(attributes: list[str]) -> bool:
     """Whether attributes say that an item exists for tests only."""
-    return any("test" in _all_of(each.replace(" ", "")) for each in attributes)
+    return any("test" in _all_of("".join(each.split())) for each in attributes)
 
 
 def _all_of(attribute: str) -> list[str]:

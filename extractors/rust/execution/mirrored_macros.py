@@ -21,15 +21,14 @@ class _Macro(NamedTuple):
 
 
 def mirrored_macros(root: Node, source: bytes, wanted: Collection[str]) -> list[Edit]:
-    """The edits of the macros whose calls define the ``wanted`` tests, if these are in the modules of the calls."""
+    """The edits of the macros whose calls define the ``wanted`` tests, if all calls are in the module of the macro."""
     macros = list(_macros(root, source, ()))
     definitions = {(each.name, each.modules): each for each in macros if each.node.type == "macro_definition"}
-    chosen = {
-        (call.name, call.modules)
-        for call in macros
-        if call.node.type == "macro_invocation" and _defines(call, source, wanted)
-    }
-    return [edit for key in sorted(chosen & definitions.keys()) for edit in _edits(definitions[key], source)]
+    calls = [each for each in macros if each.node.type == "macro_invocation"]
+    chosen = {(call.name, call.modules) for call in calls if _defines(call, source, wanted)}
+    elsewhere = {call.name for call in calls if (call.name, call.modules) not in definitions}
+    keys = sorted(key for key in chosen & definitions.keys() if key[0] not in elsewhere)
+    return [edit for key in keys for edit in _edits(definitions[key], source)]
 
 
 def _macros(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterator[_Macro]:
@@ -50,9 +49,9 @@ def _defines(call: _Macro, source: bytes, wanted: Collection[str]) -> bool:
 
 
 def _edits(macro: _Macro, source: bytes) -> Iterator[Edit]:
-    """The edits of the tests that a macro makes; none of such that must panic."""
+    """The edits of the tests that a macro makes; none if some must panic, or are in modules that it makes, too."""
     module = "".join(["self::", *["super::"] * len(macro.modules), "mirror_checks"])
-    if "should_panic" in text(macro.node, source):
+    if any(text(node, source) in {"should_panic", "mod"} for node in _tokens(macro.node)):
         return
     for body in _test_bodies(macro.node, source):
         checks = list(_checks(body, source))
@@ -62,6 +61,12 @@ def _edits(macro: _Macro, source: bytes) -> Iterator[Edit]:
             yield Edit(body.start_byte, body.start_byte + 1, head.encode())
             yield Edit(body.end_byte - 1, body.end_byte, end.encode())
             yield from (noted(check, module, by_literals=False) for check in checks)
+
+
+def _tokens(node: Node) -> Iterator[Node]:
+    """The leaves below a node."""
+    for child in node.children:
+        yield from _tokens(child) if child.children else (child,)
 
 
 def _test_bodies(macro: Node, source: bytes) -> Iterator[Node]:
@@ -89,9 +94,10 @@ def _checks(body: Node, source: bytes) -> Iterator[Check]:
     """The checks in the tokens of a function's body."""
     for tree in descendants(body):
         tokens = [*tree.children] if tree.type == "token_tree" else []
-        for name, mark, values in zip(tokens, tokens[1:], tokens[2:], strict=False):
-            count = CHECKS.get(text(name, source), 0)
-            if count and text(mark, source) == "!" and values.type == "token_tree":
+        for before, name, mark, values in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+            count = CHECKS.get(text(name, source), 0) if text(before, source) != "::" else 0
+            is_plain = not any(child.type == "token_repetition" for child in values.children)
+            if count and is_plain and text(mark, source) == "!" and values.type == "token_tree":
                 found = tuple(arguments(values, source))[:count]
                 if len(found) == count and not any("?" in value for value in found):
                     yield Check(name.start_byte, values.end_byte, text(name, source), found, ())

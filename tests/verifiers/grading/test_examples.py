@@ -43,7 +43,7 @@ def test_exceptions_that_the_statement_names_are_shown_once() -> None:
     ]
     behaviour = behaviour_of([asked("f", "e", True)])
     behaviour = behaviour._replace(replayed=behaviour.replayed._replace(raising=tuple(calls)))
-    found = examples_of(behaviour, PythonGrading(), {"ValueError": "g", "Odd": "g", "TypeError": "g"})
+    found = examples_of(behaviour, PythonGrading(), {"ValueError": ["g"], "Odd": ["g"], "TypeError": ["g"]})
     raising = ["f('a')  # raises ValueError", "f('c')  # raises Odd"]
     assert found == {"f": Examples(["f('e')  # True"], raising, 0, 1)}
     its_own = examples_of(behaviour, PythonGrading(), {"TypeError": ["f"]})
