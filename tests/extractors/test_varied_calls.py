@@ -47,6 +47,11 @@ def test_receivers_and_objects_are_left_as_they_are() -> None:
         assert new["args"][2] == other
 
 
+def test_an_attribute_named_as_the_mark_of_a_text_is_none() -> None:
+    value = ["obj", "m:Size", None, [["s", ["i", "5"]]]]
+    assert len(varied([call("grow", value, ["i", "3"])])) > 5
+
+
 def test_half_of_the_new_texts_have_words_of_other_calls() -> None:
     texts = ["mouse", "octopus", "category", "web service"]
     found = [json.loads(text)["args"][0][1] for text in varied([call("plural", ["s", text]) for text in texts])]

@@ -103,8 +103,8 @@ def _is_plain(node: Node) -> bool:
 
 
 def _texts(node: Any) -> Iterator[str]:
-    """All texts in a value, or in a list of values."""
-    if isinstance(node, list) and node[:1] == ["s"]:
+    """All texts in a value, or in a list of values; an attribute named ``s`` stands before its value, too."""
+    if isinstance(node, list) and node[:1] == ["s"] and isinstance(node[1], str):
         yield node[1]
     elif isinstance(node, list):
         for inner in node:
