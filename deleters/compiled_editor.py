@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic
 
@@ -10,6 +9,7 @@ from excise.deleters.compiled_edits import C, CompiledEdits, text_of
 from excise.deleters.deletion_record import PARTLY_KEPT, hiding, patch_of
 from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.remove_definitions import RemoveDeleter
+from excise.deleters.statement.spelling import unnumbered
 from excise.deleters.stub_bodies import StubDeleter
 from excise.deleters.test_mentions import NOTHING
 from excise.errors import DeletionRefused
@@ -79,4 +79,4 @@ class CompiledEditor(Generic[C]):
 
 def _identity(symbol: Symbol) -> tuple[str, str]:
     """What tells a function from others in its file, also where some of these are gone: no number."""
-    return re.sub(r"#\d+", "", symbol.qualname), symbol.signature
+    return unnumbered(symbol.qualname), symbol.signature

@@ -15,6 +15,7 @@ from excise.deleters.all_deleters import get as get_deleter
 from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.delta_debugging import largest_clean
 from excise.errors import DeletionRefused
+from excise.extractors.test_reports.runner_program import REPO
 from excise.protocols import CompiledDeleter, Deleter
 from excise.types import (
     Deletion,
@@ -44,8 +45,6 @@ MAX_CORRECTIONS = 4
 """How often definitions that the compiler misses become stubs, and tests that it names are hidden."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
-CHECKOUT = "/testbed"
-"""Folder of the checkout in every sandbox."""
 MAX_REPEATED = 10
 """Number of unexpectedly failing tests up to which these are run again."""
 Check = Callable[[PlannedDeletion], object]
@@ -132,7 +131,7 @@ def _require_no_broken_use(plan: PlannedDeletion, tests: Sequence[str]) -> None:
     likely = plan.deletion.uses_likely if plan.deletion.deleter in {"remove", "remove_and_stub"} else ()
     for result in plan.run("deleted", ids=tests).results if likely else ():
         for owner, name in likely if result.message.startswith("AttributeError: ") else ():
-            if result.place == f"{CHECKOUT}/{path_of(owner)}" and f"has no attribute '{name}'" in result.message:
+            if result.place == f"{REPO}/{path_of(owner)}" and f"has no attribute '{name}'" in result.message:
                 raise DeletionRefused(f"{owner} uses {name}: {result.test_id} fails there", reason=USED_ELSEWHERE)
 
 

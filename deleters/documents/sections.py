@@ -58,13 +58,17 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
     return re.compile("|".join([*map(re.escape, sorted(last)), *about]).encode() or b"(?!)")
 
 
-def shortened(documents: Mapping[str, bytes], names: GoneCode, changed: Changed = MappingProxyType({})) -> Changed:
+def shortened_documents(
+    documents: Mapping[str, bytes], names: GoneCode, changed: Changed = MappingProxyType({})
+) -> Changed:
     """Path to (content before, content after) of documents without text and examples that name what is gone.
 
     ``changed`` are those that other edits change. Nothing if it were more than :data:`MAX_REMOVED` characters.
     """
+    words = words_of(names)
+    naming = {path: data for path, data in documents.items() if words.search(data)}
     for change in (_without_whole_sections, _without_sections):
-        found = dict(_shortened(documents, names, changed, change))
+        found = dict(_shortened(naming, names, changed, change))
         if sum(len(before) - len(after or b"") for before, after in found.values()) <= MAX_REMOVED:
             return found
     return {}
@@ -73,9 +77,8 @@ def shortened(documents: Mapping[str, bytes], names: GoneCode, changed: Changed 
 def _shortened(
     documents: Mapping[str, bytes], names: GoneCode, changed: Changed, change: Callable[[str, GoneCode], str]
 ) -> Iterator[tuple[str, tuple[bytes, bytes | None]]]:
-    words = words_of(names)
     for path, original in documents.items():
-        before = utf8_text(changed.get(path, (original, original))[1] or b"") if words.search(original) else ""
+        before = utf8_text(changed.get(path, (original, original))[1] or b"")
         after = with_line_ends_of(before, lambda plain: change(plain, names)) if before else ""
         if before and after.strip() and after.split() != before.split():
             yield path, (original, after.encode())

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.document_text import GoneCode
 from excise.deleters.documents.gone_names import GoneNames
-from excise.deleters.documents.sections import shortened
+from excise.deleters.documents.sections import shortened_documents
 from excise.deleters.javascript.names_left import is_left, qualified_name
 from excise.deleters.statement.project_docs import is_document
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -48,4 +48,4 @@ def documents_without(codebase: JavaScriptCodebase, gone: Collection[Symbol], so
             methods.update({name} if symbol.kind is SymbolKind.METHOD else ())
     mentioned = GoneNames(tuple(sorted(names)), frozenset(dotted), frozenset(methods))
     documents = {path: data for path, data in sorted(codebase.others.items()) if is_document(path)}
-    return shortened(documents, GoneCode(mentioned, frozenset(dotted))) if names else {}
+    return shortened_documents(documents, GoneCode(mentioned, frozenset(dotted))) if names else {}

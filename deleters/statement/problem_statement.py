@@ -38,7 +38,7 @@ from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, 
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.offered_names import also_importable
 from excise.deleters.statement.project_docs import Quote, is_quoted, quotes, removed_text, rendered
-from excise.deleters.statement.spelling import bare, numberless, signature_or_path, without_parameters
+from excise.deleters.statement.spelling import kind_and_name, signature_or_path, unnumbered, without_parameters
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
 from excise.protocols import Codebase, Module, StatementWords
@@ -134,7 +134,7 @@ def write_statement(
     data = _data_lines(codebase, whole, listed, words, written({}))
     located = locate(needs, written(data), related_code(codebase, deletion), codebase) if needs else []
     details = lines_by_symbol(located, listed, codebase)
-    spelled = bare if visibility is Visibility.BEHAVIOUR else signature_or_path
+    spelled = kind_and_name if visibility is Visibility.BEHAVIOUR else signature_or_path
     return Statement(
         text=written({place: [*details.get(place, ()), *data.get(place, ())] for place in {**details, **data}}),
         interface="\n".join(dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)),
@@ -235,10 +235,10 @@ def _head(symbol: Symbol, visibility: Visibility, module: Module, words: Stateme
     if symbol.kind is SymbolKind.MODULE:
         return ""
     if visibility is Visibility.BEHAVIOUR:
-        return f"\n{bare(symbol)}"
+        return f"\n{kind_and_name(symbol)}"
     marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
     head = f"{marks}\n{words.declaration(module, symbol) or signature_or_path(symbol)}".strip()
-    owner = numberless(symbol.qualname.rpartition(".")[0])
+    owner = unnumbered(symbol.qualname.rpartition(".")[0])
     return f"\n```{words.fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 

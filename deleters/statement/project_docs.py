@@ -17,6 +17,7 @@ from itertools import groupby
 from pathlib import Path
 
 from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
+from excise.deleters.statement.spelling import unnumbered
 from excise.protocols import Codebase
 from excise.types import Symbol
 
@@ -278,7 +279,7 @@ class _NameMatcher:
 
 
 def _plain(symbol: Symbol) -> str:
-    return re.sub(r"#\d+", "", symbol.qualname)
+    return unnumbered(symbol.qualname)
 
 
 def _dotted(symbol: Symbol) -> list[str]:

@@ -10,7 +10,7 @@ from excise.types import Symbol, SymbolKind
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
 
 
-def numberless(name: str) -> str:
+def unnumbered(name: str) -> str:
     """A name without the numbers that tell definitions of the same name apart."""
     return re.sub(r"#\d+", "", name)
 
@@ -20,11 +20,11 @@ def accessor_of(symbol: Symbol) -> str:
     return next((k for k in ("setter", "deleter") if any(d.endswith(f".{k}") for d in symbol.decorators)), "")
 
 
-def bare(symbol: Symbol) -> str:
+def kind_and_name(symbol: Symbol) -> str:
     """Kind and name of a symbol, without its parameters."""
     if symbol.kind is SymbolKind.MODULE:
         return "module"
-    name = numberless(symbol.qualname)
+    name = unnumbered(symbol.qualname)
     marks = {decorator.partition("(")[0].rpartition(".")[2] for decorator in symbol.decorators}
     kind = str(symbol.kind)
     if symbol.kind is SymbolKind.CLASS:
@@ -49,7 +49,7 @@ def _parameters(symbol: Symbol) -> str:
 def without_parameters(text: str, symbols: Iterable[Symbol]) -> str:
     """The text without the signatures of ``symbols``, and without a first line that repeats the signature."""
     for symbol in symbols:
-        name, parameters = numberless(symbol.name), _parameters(symbol)
+        name, parameters = unnumbered(symbol.name), _parameters(symbol)
         if symbol.is_callable and len(parameters) > 2:
             own = re.sub(r"^\((?:self|cls)(?:, )?", "(", parameters)
             for spelled in {parameters, own} - {"()"}:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.statement.completeness import missing_items
 from excise.deleters.statement.issue import issue
+from excise.deleters.statement.spelling import unnumbered
 from excise.types import DETERMINISTIC, IMPORTED, StatementStyle, Task, TaskStatement, name_in_file, path_of
 
 MAX_NAMES = 8
@@ -103,7 +104,7 @@ def _by_path(task: Task) -> dict[str, list[str]]:
     for symbol in task.removed:
         path, name = path_of(symbol), name_in_file(symbol)
         names = found.setdefault(path, [])
-        plain = re.sub(r"#\d+", "", name)
+        plain = unnumbered(name)
         if plain and plain not in names:
             names.append(plain)
     return found

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import removed_lines
-from excise.deleters.statement.spelling import accessor_of, numberless
+from excise.deleters.statement.spelling import accessor_of, unnumbered
 from excise.protocols import Codebase, StatementWords
 from excise.types import Deletion, Repo, Symbol, SymbolKind, path_of
 
@@ -62,10 +62,10 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
 
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:
     """The name of a definition; with its parameters where an overload of it stays."""
-    name = numberless(symbol.qualname)
+    name = unnumbered(symbol.qualname)
     overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
-    bare = numberless(symbol.name)
-    if not accessor_of(symbol) and any(numberless(o.name) == bare and o.symbol_id not in removed for o in overloads):
+    bare = unnumbered(symbol.name)
+    if not accessor_of(symbol) and any(unnumbered(o.name) == bare and o.symbol_id not in removed for o in overloads):
         parameters = re.search(rf"\b{re.escape(bare)}(\([^()]*\))", symbol.signature)
         return name + (parameters[1] if parameters else "")
     return name or symbol.path

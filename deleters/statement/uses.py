@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.assignments import is_plain_data
-from excise.deleters.statement.spelling import numberless
+from excise.deleters.statement.spelling import unnumbered
 from excise.protocols import Codebase
 from excise.types import Deletion, Symbol, SymbolKind, is_inside, is_whole_file, path_of
 
@@ -78,7 +78,7 @@ def where_used(
     for symbol in removed:
         for caller in callers.get(symbol.symbol_id, ()):
             line = _line_naming(codebase, caller, symbol)
-            shown = f"- `{numberless(caller)}`: `{line}`"
+            shown = f"- `{unnumbered(caller)}`: `{line}`"
             if line and line not in gone and shown not in lines and len(lines) < MAX_CALL_SITES:
                 lines.append(shown)
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""

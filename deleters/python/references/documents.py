@@ -18,7 +18,7 @@ from excise.deleters.documents.sections import (
     not_emptied,
     says_something,
     sections_of,
-    shortened,
+    shortened_documents,
     with_line_ends_of,
     words_of,
 )
@@ -70,7 +70,7 @@ def documents_without(remover: DependentRemover, names: GoneCode) -> dict[str, t
             if after != text:
                 changed[path] = (before, after.encode() if after else None)
     quoted = sorted(filter(is_document, others.paths - remover.codebase.suite.collected))
-    changed |= shortened({path: data for path in quoted if words.search(data := others.read(path))}, names, changed)
+    changed |= shortened_documents({path: others.read(path) for path in quoted}, names, changed)
     pages = {path for path, (_, after) in changed.items() if after is None}
     for path in sorted(others.paths - pages) if pages else ():
         if path.endswith((*_DOCUMENTS, *_CONTENTS)):

@@ -269,8 +269,8 @@ class _Walk:
 
     def _declarator(self, node: Node, place: _Place) -> None:
         target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        is_object = place.at_load and target is not None and value is not None and value.type == "object"
-        if is_object and target is not None and value is not None and self._text(target) in self.exported_objects:
+        is_exported = place.at_load and target is not None and self._text(target) in self.exported_objects
+        if is_exported and value is not None and value.type == "object":
             for element in children(value):
                 self._exported_element(element, place)
             return

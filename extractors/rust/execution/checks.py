@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node
 
 from excise.extractors.rust.analysis.grammar import text
 
-CHECKS = {
+_CHECKS = {
     "assert": 1, "assert_eq": 2, "assert_ne": 2, "debug_assert": 1, "debug_assert_eq": 2, "debug_assert_ne": 2,
 }  # fmt: skip
 """Macros that check, to the number of arguments that are values."""
@@ -34,6 +34,18 @@ class Check(NamedTuple):
     """The same values with another literal in one of them; empty if there is none."""
 
 
+def notes_module(modules: Sequence[str]) -> str:
+    """The path of the module with the notes, seen from within these modules of the file."""
+    return "".join(["self::", *["super::"] * len(modules), "mirror_checks"])
+
+
+def checked_values(macro: str, tree: Node, source: bytes) -> tuple[str, ...]:
+    """The values that a call of a macro checks; none if it checks nothing, or if one of them may end the function."""
+    count = _CHECKS.get(macro, 0)
+    values = tuple(_arguments(tree, source))[:count] if count else ()
+    return values if len(values) == count and not any("?" in value for value in values) else ()
+
+
 def noted(check: Check, module: str, *, by_literals: bool) -> Edit:
     """What stands in the place of a check; ``module`` is the path of the module with the notes, seen from there."""
     if len(check.values) == 1:
@@ -51,7 +63,7 @@ def noted(check: Check, module: str, *, by_literals: bool) -> Edit:
     return Edit(check.start, check.end, note.encode())
 
 
-def arguments(tree: Node, source: bytes) -> Iterator[str]:
+def _arguments(tree: Node, source: bytes) -> Iterator[str]:
     """Source texts of the arguments of a macro: what commas at its top level divide."""
     start = tree.start_byte + 1
     depth = 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from excise.extractors.rust.analysis.grammar import descendants, field_text, text
-from excise.extractors.rust.execution.checks import CHECKS, Check, Edit, arguments, noted
+from excise.extractors.rust.execution.checks import Check, Edit, checked_values, noted, notes_module
 
 
 class _Macro(NamedTuple):
@@ -50,7 +50,7 @@ def _defines(call: _Macro, source: bytes, wanted: Collection[str]) -> bool:
 
 def _edits(macro: _Macro, source: bytes) -> Iterator[Edit]:
     """The edits of the tests that a macro makes; none if some must panic, or are in modules that it makes, too."""
-    module = "".join(["self::", *["super::"] * len(macro.modules), "mirror_checks"])
+    module = notes_module(macro.modules)
     if any(text(node, source) in {"should_panic", "mod"} for node in _tokens(macro.node)):
         return
     for body in _test_bodies(macro.node, source):
@@ -95,9 +95,8 @@ def _checks(body: Node, source: bytes) -> Iterator[Check]:
     for tree in descendants(body):
         tokens = [*tree.children] if tree.type == "token_tree" else []
         for before, name, mark, values in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
-            count = CHECKS.get(text(name, source), 0) if text(before, source) != "::" else 0
+            is_call = text(mark, source) == "!" and values.type == "token_tree" and text(before, source) != "::"
             is_plain = not any(child.type == "token_repetition" for child in values.children)
-            if count and is_plain and text(mark, source) == "!" and values.type == "token_tree":
-                found = tuple(arguments(values, source))[:count]
-                if len(found) == count and not any("?" in value for value in found):
-                    yield Check(name.start_byte, values.end_byte, text(name, source), found, ())
+            found = checked_values(text(name, source), values, source) if is_call and is_plain else ()
+            if found:
+                yield Check(name.start_byte, values.end_byte, text(name, source), found, ())

@@ -27,7 +27,7 @@ from excise.extractors.rust.analysis.grammar import (
     parse_tree,
     text,
 )
-from excise.extractors.rust.execution.checks import CHECKS, Check, Edit, arguments, noted
+from excise.extractors.rust.execution.checks import Check, Edit, checked_values, noted, notes_module
 from excise.extractors.rust.execution.mirrored_macros import mirrored_macros
 
 _PLAIN_METHODS = frozenset(
@@ -136,7 +136,7 @@ def _functions(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterato
         elif node.type in {"impl_item", "trait_item"}:
             yield from (f._replace(is_test=False) for f in _functions(body, source, modules))
         elif node.type == "function_item":
-            module = "".join(["self::", *["super::"] * len(modules), "mirror_checks"])
+            module = notes_module(modules)
             is_test = is_test_function(attributes_of(node, source))
             checks = tuple(_checks(body, source))
             yield _Function(node, body, "::".join((*modules, name)), is_test, checks, module)
@@ -185,10 +185,8 @@ def _checks(body: Node, source: bytes) -> Iterator[Check]:
     for node in descendants(body):
         name = field_text(node, "macro", source).rpartition("::")[2] if node.type == "macro_invocation" else ""
         tree = next((child for child in node.children if child.type == "token_tree"), None)
-        if name not in CHECKS or tree is None:
-            continue
-        values = tuple(arguments(tree, source))[: CHECKS[name]]
-        if len(values) == CHECKS[name] and not any("?" in value for value in values):
+        values = checked_values(name, tree, source) if tree is not None else ()
+        if values:
             wrong = _with_other_literal(values) if name.endswith("assert_eq") else ()
             yield Check(node.start_byte, node.end_byte, name, values, wrong)
 
