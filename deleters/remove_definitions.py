@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Generic
 
 from excise.deleters.compiled_edits import BuildError, C, CompiledEdits, chosen_symbols, text_of
+from excise.deleters.compiled_mentions import without_mentions
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
 from excise.deleters.edits.removed_lines import removals
 from excise.deleters.edits.removed_parts import texts_of_parts
@@ -61,7 +62,7 @@ class RemoveDeleter(Generic[C]):
         plan.stubs = [each for each in plan.stubs if parts[each.key]]
         stubs = [each.key for each in plan.stubs]
         files = EditedFiles(
-            changed={**self._changed(own, plan), **tests},
+            changed={**without_mentions(self._edits, own, plan.gone, self._changed(own, plan)), **tests},
             removed=[*told, *stubs],
             hidden=hidden,
             text=[*_texts(own, gone), *(part for found in parts.values() for part in found)],
@@ -183,8 +184,9 @@ class _Shipped(Generic[C]):
         patches = deletion.source_patch, deletion.hide_patch
         self._changed: dict[str, bytes | None] = {}
         for patch in filter(None, patches):
-            known = {path: codebase.modules[path].source for path in touched(patch) if path in codebase.modules}
-            self._changed |= apply_patch(known, patch)
+            sources = {path: codebase.modules[path].source for path in touched(patch) if path in codebase.modules}
+            others = {path: codebase.others.read(path) for path in touched(patch) if path in codebase.others.paths}
+            self._changed |= apply_patch({**others, **sources}, patch)
 
     def line(self, error: BuildError) -> str:
         """The line that an error is in."""

@@ -11,8 +11,9 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from excise.extractors.other_files import OtherFiles
 from excise.protocols import Inherited, Module
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, joined
@@ -85,9 +86,11 @@ class CompiledCodebase(ABC, Generic[M]):
     vendor_folders: ClassVar[frozenset[str]] = frozenset()
     """Names of folders in which projects keep copies of other projects."""
 
-    def __init__(self, modules: Mapping[str, M], executable: Iterable[str]) -> None:
+    def __init__(self, modules: Mapping[str, M], executable: Iterable[str], others: OtherFiles | None = None) -> None:
         self.modules: Mapping[str, M] = MappingProxyType(dict(modules))
         self.executable = frozenset(executable)
+        self.others = others or OtherFiles()
+        """Files that are no source files of the language."""
 
     # ------------------------------------------------------------------------------------ symbols
     @cached_property
@@ -113,6 +116,10 @@ class CompiledCodebase(ABC, Generic[M]):
     def scope_of(self, path: str) -> str:  # noqa: ARG002
         """The part of the project in which a name that a file gives means the same without its path."""
         return ""
+
+    def qualifiers_of(self, path: str) -> frozenset[str]:  # noqa: ARG002
+        """What other code may write before the name of a definition of a file: its package or module."""
+        return frozenset()
 
     def may_name(self, path: str, definition: Definition) -> bool:  # noqa: ARG002
         """Whether a file may refer to a definition by its plain name."""
@@ -176,20 +183,32 @@ class CompiledCodebase(ABC, Generic[M]):
         )
 
 
-def read_modules(
-    root: Path, paths: Iterable[str], suffix: str, parse_file: Callable[[str, bytes], M]
-) -> tuple[dict[str, M], list[str]]:
-    """The parsed files among ``paths`` (relative to ``root``) with a suffix, and the paths of executable ones.
+class ReadFiles(NamedTuple, Generic[M]):
+    """The files of a repository."""
 
-    Files that cannot be read, and links, are left out.
+    modules: dict[str, M]
+    """Path to parsed source file."""
+    executable: list[str]
+    """Paths of executable source files."""
+    others: OtherFiles
+    """The other files."""
+
+
+def read_modules(root: Path, paths: Iterable[str], suffix: str, parse_file: Callable[[str, bytes], M]) -> ReadFiles[M]:
+    """Parse the files among ``paths`` (relative to ``root``) with a suffix; the others are read when they are needed.
+
+    Source files that cannot be read, and links, are left out.
     """
     modules: dict[str, M] = {}
     executable = []
+    others = []
     for path in sorted(set(paths)):
         check_deadline()
         file = root / path
-        if path.endswith(suffix) and file.is_file() and not file.is_symlink():
+        if not path.endswith(suffix):
+            others.append(path)
+        elif file.is_file() and not file.is_symlink():
             modules[path] = parse_file(path, file.read_bytes())
             if os.access(file, os.X_OK):
                 executable.append(path)
-    return modules, executable
+    return ReadFiles(modules, executable, OtherFiles(others, root))

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from excise.deleters.documents.code_examples import LANGUAGES as BRACED
+from excise.deleters.documents.code_examples import GoneUses, looks_like_code, without_uses
 from excise.deleters.documents.gone_commands import NO_COMMANDS, GoneCommands
 from excise.deleters.documents.gone_names import GoneNames, item_pattern
 from excise.deleters.documents.running_text import block_without, blocks, indent_of, without_introduction
@@ -245,6 +247,8 @@ class _Statement(NamedTuple):
 def _without_uses(lines: Sequence[str], language: str, lost: _Lost) -> list[str] | None:
     """The lines of an example in a language that do not use what is gone; see :func:`_without_statements`."""
     kept = _without_statements(lines, lost) if language in _LANGUAGES else None
+    if language in BRACED or (kept is None and not language and looks_like_code(lines)):
+        return without_uses(lines, lost.uses())
     if kept is None and lost.commands and (language in _SHELL or not language):
         return lost.commands.left_of(lines, is_shell=language in _SHELL)
     return kept
@@ -349,6 +353,10 @@ class _Lost:
         """Names of objects of the example of which lost statements call methods."""
         self.is_coherent = False
         """Whether a statement that stays uses such an object later: the example makes no sense without the call."""
+
+    def uses(self) -> GoneUses:
+        """What examples in languages with braces cannot use."""
+        return GoneUses(self.functions, self.members, self.qualified)
 
     def rest_of(self, node: ast.stmt, lines: list[str]) -> list[str]:
         """The lines of a statement that stay."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
-_ITEM = r"^\s*(?:[-*+•]\s+|\.\.\s+\w+::\s*)(?:"
-_ITEM_NAME = r"(?::\w+(?::\w+)?:)?[`*]{{0,2}}[~.]?(?:[\w.]+\.)?(?:{names})\b"
-_ITEM_WORD = (
-    r"(?:(?::\w+(?::\w+)?:)?[`*]{{1,2}}[~.]?(?:[\w.]+\.)?(?:{names})\b|(?:[\w.]+\.)?(?:{names})(?=\(|\s*:|\s*$))"
-)
+_OWNER = r"(?:[\w.]+\.|(?:\w{1,80}::){1,5}|\w{1,80}#)?"
+"""What may stand before a name: its module, class or type."""
+_SEPARATOR = r"(?:\.|::|#)"
+_CALL = r"(?:\([^()`\n]{0,100}\))?"
+_ROLE = r"(?::\w+(?::\w+)?:)?"
+_ITEM = r"^\s*(?:[-*+•]\s+|\.\.\s+\w+::\s*)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +35,36 @@ class GoneNames:
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in backticks or a call, or behind its owner's."""
         distinct, plain = _divided(self.names)
-        parts = [rf"(?<![\w$./-])(?:[\w.]+\.)?(?:{_any(distinct)})(?![\w$/-])"] if distinct else []
+        parts = [rf"(?<![\w$./-]){_OWNER}(?:{_any(distinct)})(?![\w$/-])"] if distinct else []
         if plain:
             parts += [
-                rf"`[~.!]?(?:[\w.]+\.)?(?:{_any(plain)})(?:\([^()`\n]{{0,100}}\))?`",
+                rf"`[~.!]?{_OWNER}(?:{_any(plain)}){_CALL}`",
+                rf"\{{@(?:code|link|linkplain)\s+{_OWNER}(?:{_any(plain)}){_CALL}\}}",
                 rf"(?<![\w$.])(?:{_any(plain)})\(\)",
             ]
-            dotted = [".".join(each.split(".")[-2:]) for each in self.dotted]
-            parts.append(rf"(?<![\w$./-])(?:[\w.]+\.)?(?:{_any(dotted)})(?![\w$/-])")
+            parts.append(_behind_owner(".".join(each.split(".")[-2:]) for each in self.dotted))
+        if self.methods:
+            parts.append(rf"`\.(?:{_any(self.methods)}){_CALL}`")
         if self.qualified:
-            parts.append(rf"(?<![\w$./-])(?:[\w.]+\.)?(?:{_any(self.qualified)})(?![\w$/-])")
+            parts.append(_behind_owner(self.qualified))
         return re.compile("|".join(parts))
+
+
+def _behind_owner(dotted: Iterable[str]) -> str:
+    """The pattern of names behind those of their owners, however a language joins these."""
+    joined = _any(dotted).replace(r"\.", _SEPARATOR)
+    return rf"(?<![\w$./-]){_OWNER}(?:{joined})(?![\w$/-])"
 
 
 def item_pattern(names: Iterable[str]) -> re.Pattern[str]:
     """What finds an item of a list that begins with one of the names; an ordinary word must look like one."""
-    distinct, plain = _divided(names)
-    forms = [form.format(names=_any(own)) for form, own in ((_ITEM_NAME, distinct), (_ITEM_WORD, plain)) if own]
-    return re.compile(rf"{_ITEM}{'|'.join(forms) or '(?!)'})")
+    distinct, plain = (_any(own) for own in _divided(names))
+    forms = (
+        rf"{_ROLE}\[?[`*]{{0,2}}[~.]?{_OWNER}(?:{distinct})\b",
+        rf"{_ROLE}\[?[`*]{{1,2}}[~.]?{_OWNER}(?:{plain})\b",
+        rf"{_OWNER}(?:{plain})(?=\(|\s*:|\s*$)",
+    )
+    return re.compile(rf"{_ITEM}(?:{'|'.join(forms)})")
 
 
 def _divided(names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -61,4 +74,5 @@ def _divided(names: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def _any(names: Iterable[str]) -> str:
-    return "|".join(map(re.escape, names))
+    """What finds one of the names; nothing if there is none."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"

@@ -125,19 +125,20 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     return [*block[:head], *(line for entry in left for line in entry)] if left or not entries else []
 
 
-def shortened(lines: Sequence[str], pattern: re.Pattern[str], prefix: str | None = None) -> list[str]:
+def shortened(lines: Sequence[str], pattern: re.Pattern[str], *, num_kept: int = 0) -> list[str]:
     """Running text without the sentences that name what is gone; the lines as they are where it is no such text.
 
     Only lines that were broken since they were full are joined. Of others, sentences go, and lines that begin with the
-    name. New lines begin like those that they replace, or with ``prefix``, which ``lines`` then lack.
+    name. New lines begin like those that they replace. The first ``num_kept`` sentences stay.
     """
     found: list[str] = []
     for group in _wrapped(lines):
-        left = _sentences_left(group, pattern, is_alone=len(group) == len(lines))
+        is_alone = len(group) == len(lines)
+        left = _sentences_left(group, pattern, is_alone=is_alone, num_kept=0 if found else num_kept)
         if left is None:
-            found += [f"{prefix or ''}{line}" for line in group]
+            found += group
         elif left:
-            found += _filled(left, group, max(map(len, lines)) + len(prefix or ""), prefix)
+            found += _filled(left, group, max(map(len, lines)))
     return found
 
 
@@ -160,9 +161,9 @@ def without_introduction(lines: list[str]) -> list[str]:
     return [*lines[: len(lines) - len(group)], *_filled(kept, group, max(map(len, lines)))]
 
 
-def _filled(sentences: Sequence[str], lines: Sequence[str], width: int, prefix: str | None = None) -> list[str]:
-    """Sentences as lines that begin like ``lines``, or with ``prefix``."""
-    first, own = (line[: indent_of(line)] if prefix is None else prefix for line in (lines[0], lines[-1]))
+def _filled(sentences: Sequence[str], lines: Sequence[str], width: int) -> list[str]:
+    """Sentences as lines that begin like ``lines``."""
+    first, own = (line[: indent_of(line)] for line in (lines[0], lines[-1]))
     text = " ".join(sentences)
     return textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=own, break_on_hyphens=False, expand_tabs=False
@@ -184,14 +185,16 @@ def _wrapped(lines: Sequence[str]) -> Iterator[list[str]]:
         yield group
 
 
-def _sentences_left(lines: Sequence[str], pattern: re.Pattern[str], *, is_alone: bool) -> list[str] | None:
+def _sentences_left(
+    lines: Sequence[str], pattern: re.Pattern[str], *, is_alone: bool, num_kept: int = 0
+) -> list[str] | None:
     """The sentences of a group of lines without a mention; ``None`` if there is none, or it is no running text.
 
     Unless the group ``is_alone``, what ends like no sentence stays if it does not begin with the name.
     """
     text = " ".join(line.strip() for line in lines)
     sentences = SENTENCE_END.split(text)
-    gone = [each for each in sentences if pattern.search(each)]
+    gone = [each for each in sentences[num_kept:] if pattern.search(each)]
     if not gone or any(line.startswith("  ") for line in _relative(lines)):
         return None
     announces = bool(_ANNOUNCING.match(lines[-1])) and sentences[-1] not in gone

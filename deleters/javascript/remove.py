@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
-from excise.deleters.javascript.documents import documents_without
 from excise.deleters.javascript.hidden_tests import hide_tests
-from excise.deleters.javascript.names_left import qualified_name, without_properties
+from excise.deleters.javascript.mentions import without_mentions
 from excise.deleters.javascript.selection import require_javascript, source_text, symbols_to_delete
 from excise.deleters.javascript.stand_ins import require_parses, stand_ins
 from excise.deleters.javascript.type_declarations import without_declarations
@@ -105,16 +104,15 @@ class _Removal:
             spans = elements if is_element else statements
             spans.setdefault(path, set()).add((start, end))
         changed: dict[str, tuple[bytes, bytes | None]] = {}
-        names = sorted({qualified_name(symbol)[-1] for symbol in self.outer})
         for path in sorted({*statements, *elements}):
             before = self.codebase.modules[path].source
             edits = removals(before, statements.get(path, set()), elements.get(path, set()))
             after = apply_edits(before, edits)
             require_parses(path, after)
-            changed[path] = (before, without_properties(without_unused(before, after), names))
+            changed[path] = (before, without_unused(before, after))
         types = without_declarations(self.codebase, self.outer, changed)
         symbols = self.codebase.symbols()
-        return {**changed, **types, **documents_without(self.codebase, [symbols[i] for i in self.gone], changed)}
+        return without_mentions(self.codebase, [symbols[i] for i in self.gone], {**changed, **types})
 
     def _note(self, path: str, export: Export) -> None:
         """Note a statement or an element that named a definition of another place, to be shown to solvers."""

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from excise.deleters.deletion_record import Changed
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
-from excise.deleters.javascript.names_left import is_left, qualified_name
+from excise.deleters.javascript.mentions import left_sources, qualified_name
 from excise.extractors.javascript.analysis.codebase import DECLARATIONS, JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import (
     CLASSES,
@@ -38,7 +38,8 @@ def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol]
     paths = [qualified_name(symbol) for symbol in removed]
     names = {parts[0] for parts in paths if len(parts) == 1}
     members = {(parts[-2], parts[-1]) for parts in paths if len(parts) > 1 and parts[-1] != "constructor"}
-    alone = {name for _, name in members if not is_left(codebase, name, sources)}
+    left = left_sources(codebase, sources)
+    alone = {name for _, name in members if not left.have(name)}
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, before in codebase.others.items():
         if not path.endswith(DECLARATIONS):

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.extractors.other_files import FILE_NAME
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.analysis.other_files import FILE_NAME
 
 MAX_SHOWN = 2000
 """Number of characters of a source file above which it stays: a statement does not show it."""

@@ -13,13 +13,13 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from excise.deleters.documents.code_comments import comment_edits
 from excise.deleters.documents.document_text import MAX_REMOVED, GoneCode, utf8_text, without_examples
 from excise.deleters.documents.gone_names import item_pattern
 from excise.deleters.documents.running_text import (
     block_without,
     blocks,
     indent_of,
-    shortened,
     with_shorter_lists,
 )
 from excise.deleters.edits.byte_edits import Edit
@@ -28,10 +28,6 @@ from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
 from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, field, text_of
-
-_DIRECTIVE = re.compile(
-    r"#\s*(fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|nosec|!|-\*-)\b|#!|#:"
-)
 
 
 # --------------------------------------------------------------------------------------------- code
@@ -61,7 +57,7 @@ def remove_mentions(remover: DependentRemover, code: GoneCode) -> None:
         own = GoneCode(gone, gone.dotted)
         edits = [(plan, _in_docstrings(plan, pattern, own, owners[path])) for path, plan in plans]
     if pattern is not None:
-        edits += [(plan, list(_in_comments(plan, pattern))) for _, plan in readable]
+        edits += [(plan, list(comment_edits(plan.source, comments(plan.root), code))) for _, plan in readable]
     for plan, found in edits:
         plan.replacements += [edit for edit in found if not plan.is_removed(edit.start, edit.end)]
 
@@ -84,47 +80,6 @@ def _with_examples(remover: DependentRemover, code: GoneCode, known: Mapping[str
             source = remover.codebase.modules[path].source
             if b">>> " in source and name.encode() in source:
                 yield path
-
-
-def _in_comments(plan: FilePlan, pattern: re.Pattern[str]) -> Iterator[Edit]:
-    """Edits of the comments outside removed code."""
-    newline = "\r\n" if b"\r\n" in plan.source else "\n"
-    for block in _comment_blocks(plan):
-        text = "\n".join((node.text or b"").decode() for node in block)
-        if not pattern.search(text) or _DIRECTIVE.search(text):
-            continue
-        start = plan.source.rfind(b"\n", 0, block[0].start_byte) + 1
-        indent = plan.source[start : block[0].start_byte]
-        if indent.strip():  # behind code
-            end = block[0].end_byte - text.endswith("\r")
-            yield Edit(len(plan.source[: block[0].start_byte].rstrip()), end)
-            continue
-        own = text.split("\n")
-        plain = [line.removeprefix("#").removeprefix(" ").rstrip() for line in own if not line.startswith("##")]
-        mark = f"{indent.decode()}# "
-        left = shortened(plain, pattern, mark)
-        if left == [f"{mark}{line}" for line in plain] or (left and len(plain) < len(own)):  # a box goes as a whole
-            continue
-        end = min(block[-1].end_byte + 1, len(plan.source))
-        yield Edit(start, end, "".join(f"{line.rstrip()}{newline}" for line in left).encode())
-
-
-def _comment_blocks(plan: FilePlan) -> Iterator[list[Node]]:
-    """Comments of one column on consecutive lines, and each comment behind code alone."""
-    block: list[Node] = []
-    for node in sorted(comments(plan.root), key=lambda each: each.start_byte):
-        start = plan.source.rfind(b"\n", 0, node.start_byte) + 1
-        is_alone = not plan.source[start : node.start_byte].strip()
-        follows = bool(block) and node.start_point == (block[-1].start_point[0] + 1, block[-1].start_point[1])
-        if block and not (is_alone and follows):
-            yield block
-            block = []
-        block.append(node)
-        if not is_alone:
-            yield block
-            block = []
-    if block:
-        yield block
 
 
 def _members_by_class(module: str, code: GoneCode) -> dict[str, list[str]]:

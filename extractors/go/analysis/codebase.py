@@ -11,6 +11,7 @@ from pathlib import Path
 from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
 from excise.extractors.go.analysis.interfaces import CONVENTIONS, Shape, documented_methods, shape_of
 from excise.extractors.go.analysis.parsed_file import GoModule, Reference, parse_file
+from excise.extractors.other_files import OtherFiles
 from excise.protocols import Inherited
 from excise.types import SymbolKind
 
@@ -29,23 +30,29 @@ class GoCodebase(CompiledCodebase[GoModule]):
     vendor_folders = frozenset({"vendor", "third_party", "_vendor"})
 
     def __init__(
-        self, modules: Mapping[str, GoModule], *, executable: Iterable[str] = (), import_paths: Iterable[str] = ()
+        self,
+        modules: Mapping[str, GoModule],
+        *,
+        executable: Iterable[str] = (),
+        others: OtherFiles | None = None,
+        import_paths: Iterable[str] = (),
     ) -> None:
-        super().__init__(modules, executable)
+        super().__init__(modules, executable, others)
         self.import_paths = tuple(import_paths)
         """Import paths of the project's modules; the first is that of the main folder."""
 
     @classmethod
     def parse(cls, root: Path, paths: Iterable[str], *, import_paths: Iterable[str] = ()) -> GoCodebase:
         """Parse the Go files among ``paths`` (relative to ``root``); files that cannot be read are left out."""
-        modules, executable = read_modules(root, paths, SUFFIX, parse_file)
-        return cls(modules, executable=executable, import_paths=import_paths)
+        modules, executable, others = read_modules(root, paths, SUFFIX, parse_file)
+        return cls(modules, executable=executable, others=others, import_paths=import_paths)
 
     @classmethod
     def from_texts(cls, files: Mapping[str, str], *, import_paths: Iterable[str] = ()) -> GoCodebase:
         """Make a codebase from the contents of files in memory, for tests."""
         modules = {path: parse_file(path, data.encode()) for path, data in files.items() if path.endswith(SUFFIX)}
-        return cls(modules, import_paths=import_paths)
+        others = OtherFiles(texts={path: data.encode() for path, data in files.items() if path not in modules})
+        return cls(modules, others=others, import_paths=import_paths)
 
     # ------------------------------------------------------------------------------------ symbols
     def is_test(self, path: str) -> bool:
@@ -69,6 +76,10 @@ class GoCodebase(CompiledCodebase[GoModule]):
     def scope_of(self, path: str) -> str:
         """The package: the folder."""
         return posixpath.dirname(path)
+
+    def qualifiers_of(self, path: str) -> frozenset[str]:
+        """The name of the package."""
+        return frozenset({self.modules[path].package})
 
     def package_files(self, path: str) -> list[str]:
         """Paths of the files in the folder of a file, tests included."""

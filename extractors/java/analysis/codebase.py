@@ -17,6 +17,7 @@ from excise.extractors.java.analysis.documented_methods import (
 )
 from excise.extractors.java.analysis.parsed_file import JavaImport, JavaModule, Reference, parse_file
 from excise.extractors.java.analysis.suite_files import SUFFIX, is_test_file
+from excise.extractors.other_files import OtherFiles
 from excise.protocols import Inherited
 from excise.types import Symbol, SymbolKind, TestId, joined, path_of
 
@@ -33,22 +34,28 @@ class JavaCodebase(CompiledCodebase[JavaModule]):
     vendor_folders = frozenset({"vendor", "third_party", "thirdparty", "shaded"})
 
     def __init__(
-        self, modules: Mapping[str, JavaModule], *, executable: Iterable[str] = (), tests: Iterable[str] = ()
+        self,
+        modules: Mapping[str, JavaModule],
+        *,
+        executable: Iterable[str] = (),
+        others: OtherFiles | None = None,
+        tests: Iterable[str] = (),
     ) -> None:
-        super().__init__(modules, executable)
+        super().__init__(modules, executable, others)
         self._test_files = frozenset(path_of(test) for test in tests)
 
     @classmethod
     def parse(cls, root: Path, paths: Iterable[str], tests: Iterable[str] = ()) -> JavaCodebase:
         """Parse the Java files among ``paths`` (relative to ``root``); files that cannot be read are left out."""
-        modules, executable = read_modules(root, paths, SUFFIX, parse_file)
-        return cls(modules, executable=executable, tests=tests)
+        modules, executable, others = read_modules(root, paths, SUFFIX, parse_file)
+        return cls(modules, executable=executable, others=others, tests=tests)
 
     @classmethod
     def from_texts(cls, files: Mapping[str, str], tests: Iterable[str] = ()) -> JavaCodebase:
         """Make a codebase from the contents of files in memory, for tests."""
         modules = {path: parse_file(path, data.encode()) for path, data in files.items() if path.endswith(SUFFIX)}
-        return cls(modules, tests=tests)
+        others = OtherFiles(texts={path: data.encode() for path, data in files.items() if path not in modules})
+        return cls(modules, others=others, tests=tests)
 
     # ------------------------------------------------------------------------------------ symbols
     def is_test(self, path: str) -> bool:

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
+from excise.extractors.other_files import OtherFiles, read_regular
 from excise.extractors.python.analysis.module_names import ModuleNames
 from excise.extractors.python.analysis.name_resolution import Entity, Resolver
-from excise.extractors.python.analysis.other_files import OtherFiles, read_regular
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
 from excise.extractors.python.analysis.parser import parse_module
 from excise.extractors.python.analysis.special_methods import is_removable

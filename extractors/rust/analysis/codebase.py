@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind, read_modules
+from excise.extractors.other_files import OtherFiles
 from excise.extractors.rust.analysis.parsed_file import Reference, RustModule, parse_file
 from excise.extractors.rust.analysis.traits import CONVENTIONS, documented_functions
 from excise.protocols import Inherited
@@ -35,10 +36,11 @@ class RustCodebase(CompiledCodebase[RustModule]):
         modules: Mapping[str, RustModule],
         *,
         executable: Iterable[str] = (),
+        others: OtherFiles | None = None,
         tests: Iterable[str] = (),
         names: Iterable[str] = (),
     ) -> None:
-        super().__init__(modules, executable)
+        super().__init__(modules, executable, others)
         self.tests = frozenset(tests)
         """Ids of tests that were run, those which macros define included."""
         self.crate = next(iter(names), "").replace("-", "_")
@@ -49,19 +51,25 @@ class RustCodebase(CompiledCodebase[RustModule]):
         cls, root: Path, paths: Iterable[str], *, tests: Iterable[str] = (), names: Iterable[str] = ()
     ) -> RustCodebase:
         """Parse the Rust files among ``paths`` (relative to ``root``); files that cannot be read are left out."""
-        modules, executable = read_modules(root, paths, SUFFIX, parse_file)
-        return cls(modules, executable=executable, tests=tests, names=names)
+        modules, executable, others = read_modules(root, paths, SUFFIX, parse_file)
+        return cls(modules, executable=executable, others=others, tests=tests, names=names)
 
     @classmethod
     def from_texts(cls, files: Mapping[str, str], *, names: Iterable[str] = ()) -> RustCodebase:
         """Make a codebase from the contents of files in memory, for tests."""
         modules = {path: parse_file(path, data.encode()) for path, data in files.items() if path.endswith(SUFFIX)}
-        return cls(modules, names=names)
+        others = OtherFiles(texts={path: data.encode() for path, data in files.items() if path not in modules})
+        return cls(modules, others=others, names=names)
 
     # ------------------------------------------------------------------------------------ symbols
     def is_test(self, path: str) -> bool:
         """Whether the file is in a folder of tests, or a module that only tests have."""
         return path.partition("/")[0] in TEST_FOLDERS or path in self._test_files
+
+    def qualifiers_of(self, path: str) -> frozenset[str]:
+        """The name of the crate, and that of the module, as files are named."""
+        name = posixpath.basename(path.removesuffix("/mod.rs")).removesuffix(SUFFIX)
+        return frozenset(filter(None, (self.crate, name)))
 
     def may_name(self, path: str, definition: Definition) -> bool:
         """What is private in a test module of the sources has a name in its file, and in the modules in this.

@@ -1,0 +1,154 @@
+"""Comments of code that stays lose what names removed code: sentences, items of lists and examples, in any language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.deleters.documents.document_text import GoneCode, without_mentions
+from excise.deleters.documents.running_text import shortened, with_shorter_lists
+from excise.deleters.edits.byte_edits import Edit
+
+_LINE = re.compile(r"(?P<mark>//!|///?(?!/)|#(?!#))[ ]?")
+"""The beginning of a comment that ends with its line."""
+_RULE = re.compile(r"(?:#{2,}|/{4,})\s*$")
+"""The top or the bottom of a box around a comment."""
+_OPENING = re.compile(r"/\*[*!]?[ \t]*")
+_STAR = re.compile(r"[ \t]*(?:\*(?!/) ?)?")
+_DIRECTIVE = re.compile(
+    r"(?://|/\*+)\s?(?:go:|nolint|export\s|\+build|lint:|eslint|istanbul|c8\s|v8\s|@ts-|tslint|prettier|js[hl]int|global\s"
+    r"|NOSONAR|CHECKSTYLE|@formatter|<reference|[#@]\s?source|biome-)"
+    r"|#\s*(?:fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|nosec|!|-\*-)\b|#!|#:"
+)
+"""Comments that tools read."""
+_REFERENCE = re.compile(r"\s*@(?:see|link)\b")
+"""A line of documentation that is nothing but a reference."""
+
+
+class _Comment(NamedTuple):
+    """The bytes ``start:end`` of a file: a comment, or several of one column on consecutive lines."""
+
+    start: int
+    end: int
+    head: str
+    """What stands before the text of the first line."""
+    prefix: str
+    """What stands before the text of each other line."""
+    lines: list[str]
+    tail: str
+    """What stands behind the text."""
+    is_box: bool
+    """Whether there are rules above or below the text: then nothing but all of it can go."""
+
+
+def comment_edits(
+    source: bytes,
+    comments: Iterable[Node],
+    code: GoneCode,
+    is_documentation: Callable[[Node], bool] = lambda _: False,
+) -> Iterator[Edit]:
+    """Edits of a file's comments. Documentation keeps its first sentence: it says what the code that stays does."""
+    pattern = code.mentioned.pattern()
+    newline = "\r\n" if b"\r\n" in source else "\n"
+    for nodes in _blocks(source, comments):
+        start, end = nodes[0].start_byte, nodes[-1].end_byte
+        text = source[start:end].decode(errors="replace").rstrip("\r\n")
+        if not pattern.search(text) or _DIRECTIVE.search(text) or "\ufffd" in text:
+            continue
+        end = start + len(text.encode())
+        before = source[source.rfind(b"\n", 0, start) + 1 : start]
+        after = source[end:].partition(b"\n")[0]
+        comment = _comment(text.replace("\r\n", "\n"), start, end, before.decode(errors="replace"))
+        if before.strip() or after.strip() or comment is None:
+            if before.strip() and not after.strip():
+                yield Edit(len(source[:start].rstrip(b" \t")), end)
+            continue
+        is_kept = is_documentation(nodes[0])
+        left = _documentation_left(comment.lines, code, pattern) if is_kept else shortened(comment.lines, pattern)
+        if left != comment.lines and not (left and comment.is_box):
+            yield _edit(source, comment, left, newline)
+
+
+def _blocks(source: bytes, comments: Iterable[Node]) -> Iterator[list[Node]]:
+    """Comments of one column and mark on consecutive lines; a block comment, or one behind code, alone."""
+    block: list[Node] = []
+    mark = ""
+    for node in sorted(comments, key=lambda each: each.start_byte):
+        own = _mark(source, node)
+        is_below = bool(block) and node.start_point == (block[-1].start_point[0] + 1, block[-1].start_point[1])
+        if block and not (own and mark and is_below and own[0] == mark[0] and (own == mark or _is_rule(own, mark))):
+            yield block
+            block = []
+        block.append(node)
+        mark = own
+    if block:
+        yield block
+
+
+def _mark(source: bytes, node: Node) -> str:
+    """What a comment that ends with its line begins with; a rule as a whole; empty for others, and behind code."""
+    is_alone = not source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte].strip()
+    text = source[node.start_byte : node.end_byte].decode(errors="replace").rstrip()
+    found = _RULE.match(text) or _LINE.match(text)
+    return found[0].rstrip() if found is not None and is_alone else ""
+
+
+def _is_rule(*marks: str) -> bool:
+    return any(map(_RULE.match, marks))
+
+
+def _comment(text: str, start: int, end: int, indent: str) -> _Comment | None:
+    """A comment with its text; ``None`` for one whose lines do not begin alike."""
+    if text.startswith("/*"):
+        return _of_block(text, start, end)
+    lines = [line.lstrip() for line in text.split("\n")]
+    own = [line for line in lines if not _RULE.match(line)]
+    found = [match for line in own if (match := _LINE.match(line)) is not None]
+    if len(found) < len(own) or not found:
+        return None
+    mark = found[0]["mark"]
+    plain = [line[match.end() :].rstrip() for line, match in zip(own, found, strict=True)]
+    return _Comment(start, end, f"{mark} ", f"{indent}{mark} ", plain, "", len(own) < len(lines))
+
+
+def _of_block(text: str, start: int, end: int) -> _Comment | None:
+    opening = _OPENING.match(text)
+    if opening is None or not text.endswith("*/") or len(text) < opening.end() + 2:
+        return None
+    inner = text[opening.end() : -2]
+    tail = f"{inner[len(inner.rstrip()) :]}*/"
+    first, *others = inner.rstrip().split("\n")
+    star = next((_STAR.match(line) for line in others if line.strip(" \t*")), None)
+    prefix = star[0] if star is not None else ""
+    if any(line.strip(" \t*") and not line.startswith(prefix) for line in others):
+        return None
+    rest = [line[len(prefix) :].rstrip() if line.strip(" \t*") else "" for line in others]
+    if first.strip():
+        return _Comment(start, end, opening[0], prefix, [first.rstrip(), *rest], tail, is_box=False)
+    head = f"{opening[0].rstrip()}\n{prefix}"
+    return _Comment(start, end, head, prefix, rest, tail, is_box=False) if rest else None
+
+
+def _documentation_left(lines: list[str], code: GoneCode, pattern: re.Pattern[str]) -> list[str]:
+    """The lines of documentation: of its first paragraph the first sentence stays, whatever it names."""
+    lines = [line for line in lines if not (_REFERENCE.match(line) and pattern.search(line))]
+    end = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
+    first = lines[:end]
+    kept = with_shorter_lists(shortened(first, pattern, num_kept=1), pattern)
+    return [*kept, *(without_mentions(lines[end:], code) if end < len(lines) else [])]
+
+
+def _edit(source: bytes, comment: _Comment, lines: list[str], newline: str) -> Edit:
+    while lines and not lines[-1].strip():
+        lines.pop()
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    if lines:
+        text = "\n".join([comment.head + lines[0], *((comment.prefix + line).rstrip() for line in lines[1:])])
+        return Edit(comment.start, comment.end, f"{text}{comment.tail}".replace("\n", newline).encode())
+    stop = source.find(b"\n", comment.end)
+    start = source.rfind(b"\n", 0, comment.start) + 1
+    return Edit(start, stop + 1 if stop >= 0 else len(source))

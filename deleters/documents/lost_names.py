@@ -1,0 +1,118 @@
+"""Comments and documents lose what they say of removed definitions, in languages whose names text has as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tree_sitter import Node, Tree
+
+from excise.deleters.deletion_record import Changed
+from excise.deleters.documents.code_comments import comment_edits
+from excise.deleters.documents.document_text import GoneCode
+from excise.deleters.documents.gone_names import GoneNames
+from excise.deleters.documents.sections import shortened_documents
+from excise.deleters.edits.byte_edits import apply_edits
+
+MIN_NAME = 3
+"""Number of characters of a name from which on text is searched for it."""
+_COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
+_BODIES = frozenset({"block", "statement_block", "constructor_body"})
+"""What comments inside of functions are in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostName:
+    """A name that a removed definition had."""
+
+    name: str
+    owners: frozenset[str]
+    """What may stand before it: its type, package or module."""
+    is_member: bool
+    """Whether it stands behind an object."""
+    is_common: bool
+    """Whether text may mean others by the plain name: those of the language and its library."""
+
+
+class LeftSources:
+    """The sources that a removal leaves, without tests."""
+
+    def __init__(self, files: Mapping[str, bytes], parse_tree: Callable[[bytes], Tree]) -> None:
+        """``files`` are path to content."""
+        self.files = files
+        self._parse_tree = parse_tree
+        self._code = lru_cache(maxsize=64)(self._without_comments)
+
+    def comments(self, source: bytes) -> list[Node]:
+        """The comments of a file, in order."""
+        return list(_comments(self._parse_tree(source).root_node))
+
+    def have(self, name: str) -> bool:
+        """Whether a source has a name outside of comments."""
+        return any(self.has(source, name) for source in self.files.values())
+
+    def has(self, source: bytes, name: str) -> bool:
+        """Whether a file has a name outside of comments."""
+        return _has(source, name) and _has(self._code(source), name)
+
+    def _without_comments(self, source: bytes) -> bytes:
+        pieces, end = [], 0
+        for node in self.comments(source):
+            pieces.append(source[end : node.start_byte])
+            end = node.end_byte
+        return b" ".join([*pieces, source[end:]])
+
+
+def without_lost_names(left: LeftSources, lost: Iterable[LostName], documents: Mapping[str, bytes]) -> Changed:
+    """Path to (content before, content after) of sources and documents without text about what is gone."""
+    code = _gone_code(left, list(lost))
+    if not code.mentioned:
+        return {}
+    changed = dict(shortened_documents(documents, code))
+    names = {*code.mentioned.names, *(each.rpartition(".")[2] for each in code.mentioned.qualified)}
+    words = re.compile(rb"(?<![\w$])(?:%s)(?![\w$])" % b"|".join(re.escape(each.encode()) for each in sorted(names)))
+    for path, source in left.files.items():
+        if words.search(source):
+            edits = comment_edits(source, left.comments(source), code, _is_documentation)
+            if (after := apply_edits(source, edits)) != source:
+                changed[path] = (source, after)
+    return changed
+
+
+def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
+    """The names that no source has any more, and those of which text that names their owners means them."""
+    found = [each for each in lost if len(each.name) >= MIN_NAME]
+    alone = {each.name for each in found if not each.is_common and not left.have(each.name)}
+    dotted = {f"{owner}.{each.name}" for each in found for owner in each.owners}
+    methods = frozenset(each.name for each in found if each.is_member) & alone
+    qualified = sorted(each for each in dotted if each.rpartition(".")[2] not in alone)
+    own = frozenset(each for each in dotted if each.rpartition(".")[2] in alone)
+    return GoneCode(GoneNames(tuple(sorted(alone)), own, methods, tuple(qualified)), own)
+
+
+def _is_documentation(comment: Node) -> bool:
+    """Whether a comment is outside of functions, and no block without the mark of documentation."""
+    if (comment.text or b"").startswith(b"/*") and not (comment.text or b"").startswith((b"/**", b"/*!")):
+        return False
+    node = comment.parent
+    while node is not None:
+        if node.type in _BODIES:
+            return False
+        node = node.parent
+    return True
+
+
+def _comments(root: Node) -> Iterator[Node]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type in _COMMENTS:
+            yield node
+        else:
+            stack.extend(reversed(node.children))
+
+
+def _has(source: bytes, name: str) -> bool:
+    return re.search(rb"(?<![\w$])%s(?![\w$])" % re.escape(name.encode()), source) is not None

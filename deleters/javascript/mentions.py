@@ -1,0 +1,95 @@
+"""Comments and documents of a project in JavaScript lose what they say of removed functions, methods and classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from tree_sitter import Node
+
+from excise.deleters.deletion_record import Changed
+from excise.deleters.documents.lost_names import LeftSources, LostName, without_lost_names
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.statement.project_docs import is_document
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.grammar import parse_tree
+from excise.types import Symbol, SymbolKind
+
+_OF_THE_LANGUAGE = frozenset(
+    (
+        "add", "append", "apply", "assign", "bind", "call", "catch", "charAt", "charCodeAt", "clear", "close",
+        "codePointAt", "concat", "constructor", "copyWithin", "create", "debug", "default", "defineProperty",
+        "delete", "destroy", "emit", "end", "endsWith", "entries", "error", "every", "exec", "fetch", "fill",
+        "filter", "finally", "find", "findIndex", "findLast", "flat", "flatMap", "forEach", "freeze", "from", "get",
+        "has", "includes", "indexOf", "info", "isArray", "join", "json", "keys", "lastIndexOf", "length", "listen",
+        "log", "map", "match", "matchAll", "name", "next", "normalize", "off", "once", "open", "padEnd", "padStart",
+        "parse", "pause", "pipe", "pop", "push", "read", "reduce", "reduceRight", "reject", "remove", "repeat",
+        "replace", "replaceAll", "resolve", "resume", "reverse", "send", "set", "shift", "slice", "some", "sort",
+        "splice", "split", "startsWith", "stringify", "substring", "test", "then", "toFixed", "toJSON", "toLowerCase",
+        "toString", "toUpperCase", "trim", "unshift", "valueOf", "values", "warn", "write",
+    )
+)  # fmt: skip
+"""Methods of JavaScript's and node's own objects: documents may mean these."""
+
+
+def left_sources(codebase: JavaScriptCodebase, changed: Changed) -> LeftSources:
+    """The modules that stay, as a removal changes them, without tests, and changed declarations of types."""
+    files = {path: module.source for path, module in codebase.modules.items()}
+    left = {**files, **{path: after for path, (_, after) in changed.items()}}
+    return LeftSources(
+        {path: data for path, data in left.items() if data is not None and not codebase.is_test(path)}, parse_tree
+    )
+
+
+def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], changed: Changed) -> Changed:
+    """The files that a removal of definitions changes, and documents, without text that names these.
+
+    ``changed`` are the files that its edits change.
+    """
+    originals = {path: before for path, (before, _) in changed.items()}
+    plain = {path: (before, after and _without_properties(after, gone)) for path, (before, after) in changed.items()}
+    documents = {path: data for path, data in sorted(codebase.others.items()) if is_document(path)}
+    found = without_lost_names(left_sources(codebase, plain), map(_lost_name, gone), documents)
+    return {**plain, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
+
+
+def _lost_name(symbol: Symbol) -> LostName:
+    *owners, name = qualified_name(symbol)
+    return LostName(
+        name=name,
+        owners=frozenset(owners[-1:]),
+        is_member=symbol.kind is SymbolKind.METHOD,
+        is_common=name in _OF_THE_LANGUAGE,
+    )
+
+
+def qualified_name(symbol: Symbol) -> list[str]:
+    """The parts of the name of a definition, without the numbers that tell those of the same name apart."""
+    return [part.partition("#")[0] for part in symbol.qualname.split(".")]
+
+
+def _without_properties(source: bytes, gone: Collection[Symbol]) -> bytes:
+    """A file whose comments lack ``@property {function} name - …`` for names that its code has no more; types that
+    comments define keep theirs."""
+    names = {qualified_name(symbol)[-1] for symbol in gone}
+    file = LeftSources({}, parse_tree)
+    lost = [name.encode() for name in sorted(names) if name.encode() in source and not file.has(source, name)]
+    edits = [edit for node in file.comments(source) for name in lost for edit in _tags(node, source, name)]
+    return apply_edits(source, edits)
+
+
+def _tags(comment: Node, source: bytes, name: bytes) -> Iterator[Edit]:
+    """The edits that take the tags of a property out of a comment, with the lines that go on with them."""
+    text = source[comment.start_byte : comment.end_byte]
+    if b"@typedef" in text:
+        return
+    head = rb"[ \t]*\*[ \t]*@prop(?:erty)?[ \t]+(?:\{[^{}\n]{0,200}\}[ \t]+)?\[?"
+    tag = re.compile(head + rb"%s(?![\w$])" % re.escape(name))
+    start = comment.start_byte
+    is_lost = False
+    for line in text.splitlines(keepends=True):
+        goes_on = is_lost and re.match(rb"[ \t]*\*[ \t]*(?!@|/)\S", line) is not None
+        is_lost = tag.match(line) is not None or goes_on
+        if is_lost:
+            yield Edit(start, start + len(line))
+        start += len(line)

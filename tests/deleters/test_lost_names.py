@@ -1,0 +1,132 @@
+"""Comments and documents in languages other than Python, without what they say of removed definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from excise.deleters.all_deleters import get
+from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.protocols import Codebase
+from excise.types import Feature, FeatureKind
+
+GO = {
+    "box.go": (
+        "// Package box keeps things. Use DumpAll to see them.\npackage box\n\n"
+        "// Box is what LoadAll and DumpAll need. DumpAll prints all of it. Boxes are small.\ntype Box struct{}\n\n"
+        "// DumpAll prints a box.\nfunc DumpAll(b Box) { println(`box`) }\n\n"
+        "// LoadAll is the other half of DumpAll.\nfunc LoadAll() Box {\n\t// DumpAll wants it like this.\n"
+        "\t// Small things come first. What DumpAll writes comes last.\n\tx := Box{} // as DumpAll does\n"
+        "\treturn x\n}\n\n"
+        "//go:generate DumpAll\nvar _ = LoadAll\n"
+    ),
+    "README.md": (
+        "# box\n\nKeeps things. `DumpAll` prints them.\n\n```go\nb := box.LoadAll()\nbox.DumpAll(b)\n```\n\n"
+        "## DumpAll()\n\nPrints.\n\n## Licence\n\nFree. Nobody speaks of dumpall.\n"
+    ),
+}
+RUST = {
+    "src/lib.rs": (
+        "//! Keeps things.\n//!\n//! - [`Tray::dump_all`]: prints\n//! - [`Tray::load`]: reads\n\n"
+        "pub struct Tray;\n\nimpl Tray {\n    /// Prints.\n    pub fn dump_all(&self) {}\n\n"
+        "    /// Reads what `dump_all` wrote.\n    ///\n    /// It is slower than `dump_all`. All is safe.\n    ///\n"
+        "    /// ```\n    /// let t = Tray::load();\n    /// t.dump_all();\n    /// assert!(t.is_good());\n"
+        "    /// ```\n    pub fn load() -> Tray { Tray }\n}\n"
+    ),
+    "README.md": "# tray\n\nIt has `Tray::dump_all`, and more.\n\nIt is small.\n",
+}
+JAVA = {
+    "src/main/java/org/box/Box.java": (
+        "package org.box;\n\n/**\n * A box. It has {@code dumpAll}, as boxes do.\n *\n * Use #dumpAll to print it.\n"
+        " * Boxes are small.\n *\n * @see #dumpAll()\n */\npublic class Box {\n    /** Prints. */\n"
+        "    public void dumpAll() { }\n\n    /* What dumpAll needs. */\n    public int size() { return 1; }\n\n"
+        "    /**\n     * Reads.\n     *\n     * <p>Fast.\n     */\n    public int read() { return 2; }\n}\n"
+    ),
+    "README.md": "# box\n\n```java\nBox box = new Box();\nbox.dumpAll();\nbox.read();\n```\n",
+}
+JAVASCRIPT = {
+    "package.json": '{"name": "box", "main": "box.js"}\n',
+    "box.js": (
+        "/**\n * Things.\n *\n * Call dumpAll() to print them. Things are small.\n */\n"
+        "function loadAll () {\n  /* istanbul ignore next: dumpAll */\n  return 1 // for dumpAll\n}\n\n"
+        "function dumpAll () {}\n\nmodule.exports = { loadAll, dumpAll }\n"
+    ),
+    "readme.md": "# box\n\n```js\nconst box = require('box')\nconst x = box.dumpAll()\nbox.loadAll()\nx.y()\n```\n",
+}
+CODEBASES: Mapping[str, Callable[[Mapping[str, str]], Codebase]] = {
+    "go": lambda files: GoCodebase.from_texts(files, import_paths=["example.com/box"]),
+    "rust": lambda files: RustCodebase.from_texts(files, names=["tray"]),
+    "java": JavaCodebase.from_texts,
+    "javascript": JavaScriptCodebase.from_texts,
+}
+
+
+def left_of(language: str, files: Mapping[str, str], *symbols: str) -> dict[str, str]:
+    """The files that a removal of symbols changes, without them."""
+    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=())
+    patch = get("remove", language).delete(CODEBASES[language](files), feature).source_patch
+    changed = apply_patch({path: files[path].encode() for path in touched(patch)}, patch)
+    return {path: (data or b"").decode() for path, data in changed.items()}
+
+
+def test_go() -> None:
+    left = left_of("go", GO, "box.go::DumpAll")
+    assert left["box.go"] == (
+        "// Package box keeps things.\npackage box\n\n"
+        "// Box is what LoadAll and DumpAll need. Boxes are small.\ntype Box struct{}\n\n"
+        "// LoadAll is the other half of DumpAll.\nfunc LoadAll() Box {\n"
+        "\t// Small things come first.\n\tx := Box{}\n\treturn x\n}\n\n//go:generate DumpAll\nvar _ = LoadAll\n"
+    )
+    assert left["README.md"] == (
+        "# box\n\nKeeps things.\n\n```go\nb := box.LoadAll()\n```\n\n## Licence\n\nFree. Nobody speaks of dumpall.\n"
+    )
+
+
+def test_rust() -> None:
+    left = left_of("rust", RUST, "src/lib.rs::Tray.dump_all")
+    assert left["src/lib.rs"] == (
+        "//! Keeps things.\n//!\n//! - [`Tray::load`]: reads\n\npub struct Tray;\n\nimpl Tray {\n"
+        "    /// Reads what `dump_all` wrote.\n    ///\n    /// All is safe.\n    ///\n"
+        "    /// ```\n    /// let t = Tray::load();\n    /// assert!(t.is_good());\n    /// ```\n"
+        "    pub fn load() -> Tray { Tray }\n}\n"
+    )
+    assert left["README.md"] == "# tray\n\nIt is small.\n"
+
+
+def test_java() -> None:
+    left = left_of("java", JAVA, "src/main/java/org/box/Box.java::Box.dumpAll")
+    assert left["src/main/java/org/box/Box.java"] == (
+        "package org.box;\n\n/**\n * A box.\n *\n * Boxes are small.\n */\npublic class Box {\n"
+        "    public int size() { return 1; }\n\n"
+        "    /**\n     * Reads.\n     *\n     * <p>Fast.\n     */\n    public int read() { return 2; }\n}\n"
+    )
+    assert left["README.md"] == "# box\n\n```java\nBox box = new Box();\nbox.read();\n```\n"
+
+
+def test_javascript() -> None:
+    left = left_of("javascript", JAVASCRIPT, "box.js::dumpAll")
+    assert left["box.js"] == (
+        "/**\n * Things.\n *\n * Things are small.\n */\n"
+        "function loadAll () {\n  /* istanbul ignore next: dumpAll */\n  return 1\n}\n\n"
+        "module.exports = { loadAll }\n"
+    )
+    assert left["readme.md"] == "# box\n\n```js\nconst box = require('box')\nbox.loadAll()\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "files", "symbol"),
+    [
+        ("go", {**GO, "a.go": "package box\n\nvar x = `DumpAll`\n"}, "box.go::DumpAll"),
+        ("java", {**JAVA, "src/main/java/org/box/A.java": "class A { int dumpAll; }\n"}, "Box.java::Box.dumpAll"),
+    ],
+)
+def test_names_that_code_still_has_stay(language: str, files: dict[str, str], symbol: str) -> None:
+    path = next(path for path in files if path.endswith(symbol.partition("::")[0]))
+    left = left_of(language, files, f"{path}::{symbol.partition('::')[2]}")
+    text = left[path]
+    assert ("DumpAll wants it like this" in text) or ("What dumpAll needs" in text)
