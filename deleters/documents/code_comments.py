@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from excise.deleters.documents.document_text import GoneCode, without_mentions
+from excise.deleters.documents.document_text import without_mentions
+from excise.deleters.documents.gone_names import GoneCode
 from excise.deleters.documents.running_text import shortened, with_shorter_lists
 from excise.deleters.edits.byte_edits import Edit
 

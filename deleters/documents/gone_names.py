@@ -1,10 +1,12 @@
-"""Names that are gone from a project, and how text mentions them."""
+"""What is gone from a project, and how text mentions it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from excise.deleters.documents.gone_commands import NO_COMMANDS, GoneCommands
 
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
@@ -50,6 +52,22 @@ class GoneNames:
         return re.compile("|".join(parts))
 
 
+@dataclass(frozen=True, slots=True)
+class GoneCode:
+    """What is gone, as code names it."""
+
+    mentioned: GoneNames
+    """The names that nothing else has."""
+    dotted: frozenset[str]
+    """All names, with their modules and classes: also those that something else has, too."""
+    local: frozenset[str] = frozenset()
+    """Names at module level that are gone from the file whose docstrings have the examples."""
+    members: frozenset[str] = frozenset()
+    """Names of members that are gone from the class whose docstrings have the examples."""
+    commands: GoneCommands = NO_COMMANDS
+    """Commands of a shell."""
+
+
 def _behind_owner(dotted: Iterable[str]) -> str:
     """The pattern of names behind those of their owners, however a language joins these."""
     joined = _any(dotted).replace(r"\.", _SEPARATOR)
@@ -57,14 +75,16 @@ def _behind_owner(dotted: Iterable[str]) -> str:
 
 
 def item_pattern(names: Iterable[str]) -> re.Pattern[str]:
-    """What finds an item of a list that begins with one of the names; an ordinary word must look like one."""
+    """What finds an item of a list that begins with one of the names, or a line that is nothing but one, as terms are
+    above their definitions; an ordinary word must look like a name."""
     distinct, plain = (_any(own) for own in _divided(names))
-    forms = (
+    items = (
         rf"{_ROLE}\[?[`*]{{0,2}}[~.]?{_OWNER}(?:{distinct})\b",
         rf"{_ROLE}\[?[`*]{{1,2}}[~.]?{_OWNER}(?:{plain})\b",
         rf"{_OWNER}(?:{plain})(?=\(|\s*:|\s*$)",
     )
-    return re.compile(rf"{_ITEM}(?:{'|'.join(forms)})")
+    term = rf"[`*]{{0,2}}[~.]?{_OWNER}(?:(?:{distinct}){_CALL}|(?:{plain}){_CALL}(?<=[)`]))[`*]{{0,2}}:{{0,2}}\s*$"
+    return re.compile(rf"{_ITEM}(?:{'|'.join(items)})|^\s*{term}")
 
 
 def _divided(names: Iterable[str]) -> tuple[list[str], list[str]]:

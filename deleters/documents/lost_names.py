@@ -11,8 +11,7 @@ from tree_sitter import Node, Tree
 
 from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.code_comments import comment_edits
-from excise.deleters.documents.document_text import GoneCode
-from excise.deleters.documents.gone_names import GoneNames
+from excise.deleters.documents.gone_names import GoneCode, GoneNames
 from excise.deleters.documents.sections import shortened_documents
 from excise.deleters.edits.byte_edits import apply_edits
 

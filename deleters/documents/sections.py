@@ -12,11 +12,11 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.document_text import (
     BULLET,
     MAX_REMOVED,
-    GoneCode,
     end_of_fence,
     utf8_text,
     without_mentions,
 )
+from excise.deleters.documents.gone_names import GoneCode
 
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""

@@ -185,13 +185,22 @@ def _lost_text(change: Change) -> str:
         return "\n".join(before).strip("\n")
     left, width = _flat(" ".join(after)), max(map(len, before))
     found = []
-    for is_example, group in groupby(before, lambda line: line.startswith((">>>", "...", "    ", "\t"))):
+    for is_example, group in groupby(_with_examples(before), lambda pair: pair[1]):
+        own = [line for line, _ in group]
         if is_example:
-            found.append("\n".join(line for line in group if _flat(line) not in left))
+            found.append("\n".join(line for line in own if _flat(line) not in left))
         else:
-            gone = " ".join(each for each in _SENTENCE_END.split(_flat(" ".join(group))) if each not in left)
+            gone = " ".join(each for each in _SENTENCE_END.split(_flat(" ".join(own))) if each not in left)
             found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(filter(None, found))
+
+
+def _with_examples(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """The lines, and whether each is of an example: code, or what it prints up to a blank line."""
+    is_session = False
+    for line in lines:
+        is_session = line.startswith((">>>", "...")) or (is_session and bool(line.strip()))
+        yield line, is_session or line.startswith(("    ", "\t"))
 
 
 def _chosen(found: list[Quote], first: Collection[str]) -> list[Quote]:

@@ -226,7 +226,7 @@ def test_examples_that_docstrings_lose_are_told() -> None:
     files = {"pkg/__init__.py": "", "pkg/m.py": GONE + user}
     deletion = delete(files, "pkg/m.py::gone_by")
     told = removed_text([], PythonCodebase.from_texts(files), deletion.removed, deletion.source_patch)
-    assert told == {"pkg/m.py": ">>> gone_by(1)\n1"}
+    assert told == {"pkg/m.py": "See gone_by() too.\n\n>>> gone_by(1)\n1"}
 
 
 def test_what_is_gone_from_documents_is_in_the_statement() -> None:
@@ -290,3 +290,31 @@ def test_paragraphs_below_an_item_go_with_it() -> None:
     item = "* ``gone_by(x: int) -> int``\n\n  Gives it back.\n\n  It is slow.\n\n"
     document = "API\n===\n\n* ``first()``\n\n  One.\n\n{}* ``other()``\n\n  Two.\n\nMore.\n"
     assert left_of(document.format(item)) == document.format("")
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (
+            "More:\n\n``gone_by``:\n    It says so.\n\n    And more.\n\n``other``:\n    Else.\n",
+            "More:\n\n``other``:\n    Else.\n",
+        ),
+        ("More:\n\n``x.gone_by(**kw)``:\n    It says so.\n\nEnd.\n", "More:\n\nEnd.\n"),
+    ],
+)
+def test_terms_go_with_their_definitions(before: str, expected: str) -> None:
+    assert left_of(before) == expected
+
+
+def test_what_an_example_printed_goes_with_its_last_statement_and_imports_lose_names() -> None:
+    example = (
+        "# Box\n\nAll together:\n\n```python\nfrom pkg import Big, small\n\na = small()\n"
+        "for x in gone_by(Big()):\n    print(x)\n```\n"
+    )
+    rest = "\nOutput:\n\n```\n1\n```\n\nEnd.\n"
+    left = left_of(example + rest, path="README.md")
+    assert left == "# Box\n\nAll together:\n\n```python\nfrom pkg import small\n\na = small()\n```\n\nEnd.\n"
+    more = example.replace("    print(x)\n", "    print(x)\nprint(a)\n")
+    assert left_of(more + rest, path="README.md") == (
+        "# Box\n\nAll together:\n\n```python\nfrom pkg import small\n\na = small()\nprint(a)\n```\n" + rest
+    )

@@ -93,3 +93,15 @@ def test_names_that_something_else_has_and_plain_words_stay() -> None:
     assert left["n.py"] == files["n.py"]
     assert left["o.py"] == "x = 1\n"
     assert left["p.py"] == "x = 1\ny = 2\n"
+
+
+def test_the_first_paragraph_of_a_docstring_keeps_its_first_sentence_only() -> None:
+    source = 'def f():\n    """\n    Like gone_by. It is low level, use `gone_by` instead.\n    Slow.\n    """\n'
+    files = {"m.py": GONE, "n.py": source}
+    left = after(files, delete(files, "m.py::gone_by"))
+    assert left["n.py"] == 'def f():\n    """\n    Like gone_by. Slow.\n    """\n'
+
+
+def test_text_about_a_text_of_the_same_name_stays() -> None:
+    files = {"m.py": GONE, "n.py": '# Skip all but gone_by.\ndef f(x):\n    return x == "gone_by"\n'}
+    assert "n.py" not in after(files, delete(files, "m.py::gone_by"))

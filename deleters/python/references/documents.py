@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from posixpath import dirname, relpath
 
-from excise.deleters.documents.document_text import GoneCode, utf8_text
+from excise.deleters.documents.document_text import utf8_text
 from excise.deleters.documents.gone_commands import GoneCommands
+from excise.deleters.documents.gone_names import GoneCode
 from excise.deleters.documents.running_text import indent_of
 from excise.deleters.documents.sections import (
     not_emptied,

@@ -14,12 +14,13 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from excise.deleters.documents.code_comments import comment_edits
-from excise.deleters.documents.document_text import MAX_REMOVED, GoneCode, utf8_text, without_examples
-from excise.deleters.documents.gone_names import item_pattern
+from excise.deleters.documents.document_text import MAX_REMOVED, utf8_text, without_examples
+from excise.deleters.documents.gone_names import GoneCode, item_pattern
 from excise.deleters.documents.running_text import (
     block_without,
     blocks,
     indent_of,
+    shortened,
     with_shorter_lists,
 )
 from excise.deleters.edits.byte_edits import Edit
@@ -155,6 +156,13 @@ def _without_examples(lines: list[str], code: GoneCode) -> list[str]:
     return [*after, last] if is_apart else [*after[:-1], after[-1] + quote]
 
 
+def _first_left(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
+    """The first paragraph of a docstring without mentions; its first sentence stays but for names in lists."""
+    num_quotes = 1 if len(lines) > 1 and not lines[0].strip("rRbBuU\"' \t") else 0
+    text = lines[num_quotes:]
+    return [*lines[:num_quotes], *with_shorter_lists(shortened(text, pattern, num_kept=1), pattern)]
+
+
 def _without_mentions(lines: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str] | None:
     """The lines of a docstring without items and sentences that name what is gone; ``None`` if nothing changes."""
     closing = lines[-1:] if len(lines) > 1 and not lines[-1].strip().strip("\"'") else []
@@ -169,7 +177,7 @@ def _without_mentions(lines: list[str], pattern: re.Pattern[str], item: re.Patte
         is_kept = number == 0 or is_last or literal is not None
         left = block if is_kept else block_without(block, pattern, item)
         if number == 0 and literal is None:
-            left = with_shorter_lists(block, pattern)
+            left = _first_left(block, pattern)
         if literal is None and block[-1].rstrip().endswith("::"):
             literal = indent_of(block[0]) if number else indent_of(next((b[0] for b in parts[1:] if b[0].strip()), ""))
         if not left:  # of the blank lines around it, those above stay

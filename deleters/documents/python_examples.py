@@ -1,0 +1,237 @@
+"""Examples in Python, scripts and sessions, lose the statements that use what is gone, and what only these need."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile
+from typing import NamedTuple
+
+from excise.deleters.documents.code_examples import GoneUses
+from excise.deleters.documents.gone_names import GoneCode
+from excise.deleters.documents.running_text import indent_of
+
+MAX_PARTS = 10
+"""Number of parts of a dotted name that are looked at."""
+
+
+class _Statement(NamedTuple):
+    """A statement of an example, with the comments above it and the results below it: ``lines[start:end]``."""
+
+    node: ast.stmt
+    start: int
+    end: int
+
+
+def without_statements(lines: Sequence[str], lost: LostInExamples) -> list[str] | None:
+    """The lines of an example that do not use what is gone; ``None`` if none does, or it is no code that can be read.
+
+    Nothing is left if there is nothing but imports and assignments for what is gone. Imports lose the names that only
+    lost statements used.
+    """
+    bound = set(lost.bound)
+    left = _left_of_statements(lines, lost)
+    if left is not None and (unused := lost.unused_imports(left.nodes)):
+        lost.bound = bound
+        left = _left_of_statements(lines, lost, unused)
+    if left is None:
+        return None
+    if (lost.is_coherent and not _is_session(lines)) or all(map(lost.only_prepares, left.nodes)):
+        return []
+    while left.lines and not left.lines[-1].strip():
+        left.lines.pop()
+    return left.lines
+
+
+class _Left(NamedTuple):
+    """What is left of an example."""
+
+    lines: list[str]
+    nodes: list[ast.stmt]
+
+
+def _left_of_statements(
+    lines: Sequence[str], lost: LostInExamples, unused: frozenset[str] = frozenset()
+) -> _Left | None:
+    """The statements that do not use what is gone, without imports of ``unused`` names; ``None`` if all stay."""
+    lost.begin(unused)
+    kept: list[str] = []
+    nodes: list[ast.stmt] = []
+    end = 0
+    is_after_lost = False
+    for statement in _statements(lines):
+        kept += _between(lines[end : statement.start], kept, is_after_lost=is_after_lost)
+        end = statement.end
+        left = lost.rest_of(statement.node, list(lines[statement.start : statement.end]))
+        is_after_lost = not left
+        nodes += [statement.node] if left else []
+        kept += left
+    if not lost.has_lost:
+        return None
+    return _Left([*kept, *_between(lines[end:], kept, is_after_lost=is_after_lost)], nodes)
+
+
+def _between(lines: Sequence[str], above: Sequence[str], *, is_after_lost: bool) -> list[str]:
+    """The lines between two statements; of the blank ones around a statement that is gone, those above it stay."""
+    if not is_after_lost or (above and above[-1].strip()):
+        return list(lines)
+    return list(dropwhile(lambda line: not line.strip(), lines))
+
+
+def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
+    """The statements of an example; none if it cannot be read."""
+    if _is_session(lines):
+        yield from _examples(lines)
+        return
+    tree = _parsed("\n".join(lines)) if not any("\r" in line or "\f" in line for line in lines) else None
+    found: list[_Statement] = []
+    end = 0
+    for node in tree.body if tree is not None else ():
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]) - 1
+        if first < end:
+            return  # two statements on one line
+        while first > end and lines[first - 1].lstrip().startswith("#"):
+            first -= 1
+        end = node.end_lineno or node.lineno
+        found.append(_Statement(node, first, end))
+    yield from found
+
+
+def _is_session(lines: Sequence[str]) -> bool:
+    """Whether an example shows a session of the interpreter, and is no script."""
+    return any(line.lstrip().startswith(">>>") for line in lines)
+
+
+def _examples(lines: Sequence[str]) -> Iterator[_Statement]:
+    starts = [at for at, line in enumerate(lines) if line.lstrip().startswith(">>>")]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        own = [lines[start], *(line for line in lines[start + 1 : end] if line.lstrip().startswith("..."))]
+        tree = _parsed("\n".join(line.lstrip()[4:] for line in own))
+        if tree is not None and len(tree.body) == 1:
+            yield _Statement(tree.body[0], start, start + len("\n".join(lines[start:end]).rstrip().split("\n")))
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+class LostInExamples:
+    """The names of the examples of a section that stand for what is gone, or were made with it."""
+
+    def __init__(self, gone: GoneCode) -> None:
+        self.dotted = gone.dotted
+        self.commands = gone.commands
+        self.names = {*gone.mentioned.names, *gone.local}
+        self.members = gone.mentioned.methods | gone.members
+        self.functions = frozenset(gone.mentioned.names) - gone.mentioned.methods
+        self.qualified = frozenset(gone.mentioned.qualified)
+        self.roots = {name.partition(".")[0] for name in gone.dotted}
+        self.bound: set[str] = set()
+        """Names that lost statements of this example, or of one above, gave to something."""
+        self.begin()
+
+    def begin(self, unused: frozenset[str] = frozenset()) -> None:
+        """Forget what is known of the example before, but for the names that its lost statements gave.
+
+        ``unused`` are names that its imports need not bring.
+        """
+        self.unused = unused
+        self.needed: set[str] = set()
+        """Names in statements that are gone."""
+        self.own: set[str] = set()
+        """Names that the example itself gives to something else."""
+        self.has_lost = False
+        self.changed: set[str] = set()
+        """Names of objects of the example of which lost statements call methods."""
+        self.is_coherent = False
+        """Whether a statement that stays uses such an object later: the example makes no sense without the call."""
+
+    def uses(self) -> GoneUses:
+        """What examples in languages with braces cannot use."""
+        return GoneUses(self.functions, self.members, self.qualified)
+
+    def rest_of(self, node: ast.stmt, lines: list[str]) -> list[str]:
+        """The lines of a statement that stay."""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            return self._imports(node, lines)
+        binds = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        binds.update({node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else ())
+        used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        if not any(map(self._is_lost, ast.walk(node))):
+            self.own |= binds
+            self.bound -= binds
+            self.is_coherent |= not self.changed.isdisjoint(used)
+            return lines
+        self.has_lost = True
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            self.changed |= {_chain(node.value.func).partition(".")[0]} & self.own
+        self.bound |= binds
+        self.needed |= used
+        return []
+
+    def unused_imports(self, nodes: Iterable[ast.stmt]) -> frozenset[str]:
+        """The names that imports among the statements that stay bring for lost statements alone."""
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        brought = {alias.asname or alias.name for node in imports for alias in node.names}
+        others = (node for node in nodes if node not in imports)
+        used = {n.id for node in others for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return frozenset(brought & self.needed - used)
+
+    def only_prepares(self, node: ast.stmt) -> bool:
+        """Whether a statement that stays imports names, or makes what only lost statements use."""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            return True
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return node.name in self.needed
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return isinstance(node, ast.Assign | ast.AnnAssign) and names <= self.needed
+
+    def _imports(self, node: ast.Import | ast.ImportFrom, lines: list[str]) -> list[str]:
+        """An import without the names of what is gone."""
+        module = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
+        is_own = module.partition(".")[0] in self.roots
+        lost = [
+            a
+            for a in node.names
+            if f"{module}{a.name}" in self.dotted
+            or (is_own and a.name in self.names)
+            or (a.asname or a.name) in self.unused
+        ]
+        for alias in node.names:
+            root = (module or alias.name).partition(".")[0]
+            self.own.update({alias.asname or root} if alias not in lost and root not in self.roots else ())
+        if not lost:
+            return lines
+        self.has_lost = True
+        self.bound.update(alias.asname or alias.name for alias in lost)
+        node.names = [alias for alias in node.names if alias not in lost]
+        if not node.names:
+            return []
+        first = next((at for at, line in enumerate(lines) if not line.lstrip().startswith("#")), 0)
+        head = lines[first][: indent_of(lines[first])] + (">>> " if lines[first].lstrip().startswith(">>>") else "")
+        return [*lines[:first], f"{head}{ast.unparse(node)}"]
+
+    def _is_lost(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Name):
+            return isinstance(node.ctx, ast.Load) and node.id in (self.names - self.own) | self.bound
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            return node.target.id in self.bound
+        if not isinstance(node, ast.Attribute):
+            return False
+        chain = _chain(node)
+        is_function = node.attr in self.functions and bool(chain) and chain.partition(".")[0] not in self.own
+        is_owned = ".".join(chain.split(".")[-2:]) in self.qualified
+        return is_function or is_owned or node.attr in self.members or chain in self.dotted
+
+
+def _chain(node: ast.expr) -> str:
+    """``a.b.c`` for a name with attributes; else empty."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < MAX_PARTS:
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
