@@ -87,8 +87,7 @@ def without_uses(lines: Sequence[str], gone: GoneUses) -> list[str] | None:
     kept = example.left_of(lines)
     if not example.has_lost:
         return None
-    code = [line for line in kept if line.strip() and not _COMMENT.match(line)]
-    if all(_IMPORTS.match(line) or not re.search(r"\w", line) for line in code):
+    if all(_IMPORTS.match("\n".join(kept[each.code : each.stop])) for each in _statements(kept)):
         return []
     while kept and not kept[-1].strip():
         kept.pop()
@@ -148,7 +147,7 @@ class _Example:
 
     def _import_left(self, lines: Sequence[str], code: Sequence[str]) -> list[str]:
         """An import without the names that are gone; nothing if it brings no other, or is none."""
-        if not _IMPORTS.match(code[0]):
+        if not _IMPORTS.match("\n".join(code)):
             return []
         if len(lines) > 1:
             left = [line for line in lines[1:-1] if not self._use.search(line)]

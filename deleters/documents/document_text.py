@@ -15,7 +15,7 @@ from excise.deleters.documents.code_examples import LANGUAGES as BRACED
 from excise.deleters.documents.code_examples import looks_like_code, without_uses
 from excise.deleters.documents.gone_names import GoneCode, item_pattern
 from excise.deleters.documents.python_examples import LostInExamples, without_statements
-from excise.deleters.documents.running_text import block_without, blocks, indent_of, without_introduction
+from excise.deleters.documents.running_text import SENTENCE_END, block_without, blocks, indent_of, without_introduction
 
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -31,6 +31,8 @@ _OUTPUT = re.compile(
 """A line above what an example prints."""
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
+_DATA = frozenset({"text", "txt", "output", "http", "json", "yaml", "xml", "html", "csv", "none"})
+"""What examples show that are no code of the project: also what it prints."""
 _LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
 
 
@@ -68,6 +70,20 @@ def without_mentions(lines: Sequence[str], gone: GoneCode) -> list[str]:
 def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
     """The lines of a section without examples that name what is gone."""
     return _without(lines, gone, has_text=False)
+
+
+def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
+    """Whether the first sentence of a section names what is gone, and all of its examples, of which it has some, use
+    it: then what else it says is about the same."""
+    chunks, lost = list(_chunks(lines)), LostInExamples(gone)
+    first = next((chunk for chunk in chunks if chunk.kind is not _Kind.BLANK), None)
+    examples = [c for c in chunks if c.kind is _Kind.CODE and c.language not in _SHELL | _DATA]
+    if first is None or first.kind is not _Kind.PROSE or not examples or not gone.mentioned:
+        return False
+    sentence = SENTENCE_END.split(" ".join(map(str.strip, lines[first.start : first.end])))[0]
+    if not gone.mentioned.pattern().search(sentence):
+        return False
+    return all(_without_uses(lines[each.code : each.stop], each.language, lost) is not None for each in examples)
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:

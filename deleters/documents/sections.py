@@ -13,6 +13,7 @@ from excise.deleters.documents.document_text import (
     BULLET,
     MAX_REMOVED,
     end_of_fence,
+    is_about,
     utf8_text,
     without_mentions,
 )
@@ -90,11 +91,15 @@ def _without_whole_sections(text: str, names: GoneCode) -> str:
     left = list(_without_sections_about(sections, names))
     if len(left) == len(sections):
         return _without_sections(text, names)
+    return _without_sections("\n".join(_lines_of(left, sections)), names)
+
+
+def _lines_of(left: Sequence[Section], sections: Sequence[Section]) -> Iterator[str]:
+    """The lines of the sections that are left of ``sections``, without entries of contents for the others."""
     kept = {id(section) for section in left}
     anchors = {anchor for each in sections if id(each) not in kept for anchor in _anchors(each.heading)}
     anchors -= {anchor for each in left for anchor in _anchors(each.heading)}
-    lines = [line for section in left for line in (*section.heading, *section.lines)]
-    return _without_sections("\n".join(_without_entries(lines, anchors)), names)
+    return _without_entries([line for each in left for line in (*each.heading, *each.lines)], anchors)
 
 
 def _anchors(heading: Iterable[str]) -> Iterator[str]:
@@ -119,14 +124,17 @@ def _without_entries(lines: Sequence[str], anchors: Collection[str]) -> Iterator
 def _without_sections(text: str, names: GoneCode) -> str:
     """A document without text and examples, and without sections that were nothing else; its title stays."""
     sections = _with_labels(sections_of(text.split("\n")))
-    for section in sections:
-        left = without_mentions(section.lines, names)
+    depths = _depths(sections)
+    for number, section in enumerate(sections):
+        has_inner = number + 1 < len(sections) and depths[sections[number + 1].level] > depths[section.level]
+        is_whole = number > 1 and not has_inner and is_about(section.lines, names)
+        left = [] if is_whole else without_mentions(section.lines, names)
         section.has_lost = left != section.lines and not any(line.strip() for line in left)
         section.lines = left
     title = sections[1] if len(sections) > 1 and not any(map(str.strip, sections[0].lines)) else None
     kept = {id(section) for section in (*not_emptied(sections), title)}
-    staying = (section for section in sections if id(section) in kept)
-    kept_text = "\n".join(line for each in staying for line in (*each.heading, *each.lines))
+    staying = [section for section in sections if id(section) in kept]
+    kept_text = "\n".join(_lines_of(staying, sections))
     return kept_text.rstrip() + text[len(text.rstrip()) :]
 
 

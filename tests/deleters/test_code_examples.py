@@ -63,6 +63,9 @@ def test_imports_lose_names() -> None:
     assert left_of("use heck::{\n    ToSnakeCase,\n    ToKebabCase,\n};\nrun();") == (
         "use heck::{\n    ToSnakeCase,\n};\nrun();"
     )
+    assert left_of("const {\n  dump,\n  load\n} = require('x')\n\nload()") == (
+        "const {\n  load\n} = require('x')\n\nload()"
+    )
     assert left_of("import org.box.Lookup;\nrun();") == "run();"
 
 

@@ -318,3 +318,28 @@ def test_what_an_example_printed_goes_with_its_last_statement_and_imports_lose_n
     assert left_of(more + rest, path="README.md") == (
         "# Box\n\nAll together:\n\n```python\nfrom pkg import small\n\na = small()\nprint(a)\n```\n" + rest
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "is_gone"),
+    [
+        ("", True),
+        ("\n```bash\ncurl box\n```\n", True),
+        ("\n```python\nother()\n```\n", False),
+        ("\n### Inner\n\nText.\n", False),
+    ],
+)
+def test_a_section_about_it_goes_whole(more: str, *, is_gone: bool) -> None:
+    """Its first sentence and its examples say so, whatever its heading is."""
+    section = (
+        f"## Boxes\n\nUse gone_by() for boxes.\n\n* Boxes are small.\n\n```python\ngone_by(1)\nboxes()\n```\n{more}\n"
+    )
+    left = left_of(
+        f"# Box\n\nText.\n\n- [Boxes](#boxes)\n- [End](#end)\n\n## More\n\nMore.\n\n{section}## End\n\nEnd.\n",
+        path="README.md",
+    )
+    assert left is not None
+    assert ("Boxes are small" not in left) is is_gone
+    assert ("- [Boxes]" not in left) is is_gone
+    assert "More." in left
+    assert "End." in left
