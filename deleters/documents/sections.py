@@ -114,7 +114,7 @@ def _anchors(heading: Iterable[str]) -> Iterator[str]:
 
 def _without_entries(lines: Sequence[str], anchors: Collection[str]) -> Iterator[str]:
     """The lines without those of tables of contents that are a link to one of the anchors, and nothing else."""
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in pairwise([*lines, ""]):
         entry = _ENTRY.fullmatch(line.strip())
         is_whole = not following.strip() or BULLET.match(following) is not None
         if entry is None or not is_whole or (entry[1] or entry[2]) not in anchors:
