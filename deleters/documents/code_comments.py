@@ -51,7 +51,10 @@ def comment_edits(
     code: GoneCode,
     is_documentation: Callable[[Node], bool] = lambda _: False,
 ) -> Iterator[Edit]:
-    """Edits of a file's comments. Documentation keeps its first sentence: it says what the code that stays does."""
+    """Edits of a file's comments.
+
+    Documentation, and what has several paragraphs, keeps its first sentence: it says what the code that stays does.
+    """
     pattern = code.mentioned.pattern()
     newline = "\r\n" if b"\r\n" in source else "\n"
     for nodes in _blocks(source, comments):
@@ -67,7 +70,7 @@ def comment_edits(
             if before.strip() and not after.strip():
                 yield Edit(len(source[:start].rstrip(b" \t")), end)
             continue
-        is_kept = is_documentation(nodes[0])
+        is_kept = is_documentation(nodes[0]) or any(not line.strip() for line in comment.lines)
         left = _documentation_left(comment.lines, code, pattern) if is_kept else shortened(comment.lines, pattern)
         if left != comment.lines and not (left and comment.is_box):
             yield _edit(source, comment, left, newline)

@@ -13,7 +13,7 @@ LANGUAGES = frozenset(
     ("js", "javascript", "jsx", "mjs", "cjs", "ts", "typescript", "tsx", "go", "golang", "rust", "rs", "java")
 )
 """What documents call these languages."""
-_LOOKS_LIKE_CODE = re.compile(r"[;{]\s*(?://.*)?$|^\s*(?:const|let|var|use|import|fn|func)\s")
+_LOOKS_LIKE_CODE = re.compile(r"[;{]\s*(?://.*)?$|\w\s*:=\s|^\s*(?:const|let|var|use|import|fn|func)\s")
 _NO_CODE = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`\n]*`|//.*|/\*.*?\*/")
 """Strings and comments on one line."""
 _COMMENT = re.compile(r"\s*(?://|/?\*)")
@@ -39,6 +39,24 @@ _CHECKS_ERROR = re.compile(r"\s*if (?:err|!ok)\b")
 _IMPORTS = re.compile(
     r"\s*(?:import\b|use\s|package\s|extern crate|export\s+\{|(?:const|let|var)\s+[^=]{1,300}=\s*require\()"
 )
+_LIBRARIES = (
+    "http",
+    "fmt",
+    "os",
+    "log",
+    "io",
+    "time",
+    "net",
+    "sort",
+    "json",
+    "url",
+    "errors",
+    "strings",
+    "bytes",
+    "math",
+)
+"""Packages of Go's standard library that examples use: their functions are no members of other objects."""
+_FOREIGN = "".join(rf"(?<!\b{each})" for each in _LIBRARIES)
 _LIST = re.compile(r"\{([^{}]{1,400})\}")
 
 
@@ -57,7 +75,9 @@ class GoneUses(NamedTuple):
         owned = [re.escape(each).replace(r"\.", r"(?:\.|::)") for each in sorted(self.owned)]
         parts = [
             rf"(?<![\w$])(?:{'|'.join(map(re.escape, sorted(self.names)))})(?![\w$])" if self.names else "",
-            rf"(?:\.|::)(?:{'|'.join(map(re.escape, sorted(self.members)))})(?![\w$])" if self.members else "",
+            rf"{_FOREIGN}(?:\.|::)(?:{'|'.join(map(re.escape, sorted(self.members)))})(?![\w$])"
+            if self.members
+            else "",
             rf"(?<![\w$])(?:{'|'.join(owned)})(?![\w$])" if owned else "",
             rf"(?<![\w$.])(?:{'|'.join(map(re.escape, sorted(more)))})(?![\w$])" if more else "",
         ]
@@ -81,13 +101,13 @@ def looks_like_code(lines: Iterable[str]) -> bool:
 def without_uses(lines: Sequence[str], gone: GoneUses) -> list[str] | None:
     """The lines of an example without statements that use what is gone; ``None`` if none does.
 
-    Nothing is left where only imports are.
+    Nothing is left where only imports are, and what gives values to names that only lost statements use.
     """
     example = _Example(gone)
     kept = example.left_of(lines)
     if not example.has_lost:
         return None
-    if all(_IMPORTS.match("\n".join(kept[each.code : each.stop])) for each in _statements(kept)):
+    if all(example.only_prepares(kept[each.code : each.stop]) for each in _statements(kept)):
         return []
     while kept and not kept[-1].strip():
         kept.pop()
@@ -101,7 +121,19 @@ class _Example:
         self._gone = gone
         self._bound: set[str] = set()
         self._use = gone.pattern()
+        self._needed: set[str] = set()
+        """Names in statements that are gone."""
+        self._read: set[str] = set()
+        """Names in statements that stay, but for those to which these give values."""
         self.has_lost = False
+
+    def only_prepares(self, lines: Sequence[str]) -> bool:
+        """Whether a statement that stays imports names, or gives values to what only lost statements use."""
+        code = [_NO_CODE.sub('""', line) for line in lines]
+        if _IMPORTS.match("\n".join(code)):
+            return True
+        given = names_given(code[:1]) - _OF_ERRORS
+        return bool(given) and given <= self._needed - self._read
 
     def left_of(self, lines: Sequence[str]) -> list[str]:
         """The lines of a block that stay."""
@@ -129,11 +161,13 @@ class _Example:
         if not using:
             self._bound -= given
             self._use = use
+            self._read |= _words(code) - given
             return list(lines[statement.start : statement.end])
         self.has_lost = True
         if left := self._import_left(own, code) or self._block_left(own, code, using):
             return [*lines[statement.start : statement.code], *left, *lines[statement.stop : statement.end]]
         self._bound |= names_given(code) - _OF_ERRORS
+        self._needed |= _words(code)
         self._use = self._gone.pattern(self._bound)
         return []
 
@@ -162,6 +196,10 @@ class _Example:
         if len(kept) == 1 and lines[0].lstrip().startswith("use ") and kept[0] != "self":
             brought = kept[0]
         return [f"{lines[0][: found.start()]}{brought}{lines[0][found.end() :]}"]
+
+
+def _words(code: Iterable[str]) -> set[str]:
+    return {word for line in code for word in re.findall(r"[A-Za-z_]\w*", line)}
 
 
 def names_given(code: Iterable[str]) -> set[str]:

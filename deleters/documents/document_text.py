@@ -211,10 +211,17 @@ def _chunk_at(lines: Sequence[str], number: int) -> _Chunk:
             code = _first_text(lines, code + 1)
         return _Chunk(_Kind.CODE, number, end, min(code, end), end, directive["language"].lower())
     is_session = line.lstrip().startswith(">>>")
+    is_first = not number or not lines[number - 1].strip()
     end = number + 1
     while end < len(lines) and lines[end].strip() and not _FENCE.match(lines[end]) and not _CODE.match(lines[end]):
         end += 1
-    return _Chunk(_Kind.CODE, number, end, number, end) if is_session else _Chunk(_Kind.PROSE, number, end)
+    is_code = is_session or (is_first and _is_indented_code(lines[number:end]))
+    return _Chunk(_Kind.CODE, number, end, number, end) if is_code else _Chunk(_Kind.PROSE, number, end)
+
+
+def _is_indented_code(lines: Sequence[str]) -> bool:
+    """Whether a paragraph is code in a language with braces, as comments of Go and Markdown show it."""
+    return all(line.startswith(("\t", "    ")) for line in lines) and looks_like_code(lines)
 
 
 def end_of_fence(lines: Sequence[str], number: int) -> int:

@@ -86,9 +86,15 @@ def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     alone = {each.name for each in found if not each.is_common and not left.have(each.name)}
     dotted = {f"{owner}.{each.name}" for each in found for owner in each.owners}
     methods = frozenset(each.name for each in found if each.is_member) & alone
-    qualified = sorted(each for each in dotted if each.rpartition(".")[2] not in alone)
+    qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})
     own = frozenset(each for each in dotted if each.rpartition(".")[2] in alone)
     return GoneCode(GoneNames(tuple(sorted(alone)), own, methods, tuple(qualified)), own)
+
+
+def _forms(dotted: str) -> tuple[str, str]:
+    """``Box.open`` and ``box.open``, as objects of the type are called."""
+    owner, _, name = dotted.rpartition(".")
+    return dotted, f"{owner[:1].lower()}{owner[1:]}.{name}"
 
 
 def _is_documentation(comment: Node) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from tree_sitter import Node
 
@@ -47,7 +47,9 @@ def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], cha
     ``changed`` are the files that its edits change.
     """
     originals = {path: before for path, (before, _) in changed.items()}
-    plain = {path: (before, after and _without_properties(after, gone)) for path, (before, after) in changed.items()}
+    left = left_sources(codebase, changed)
+    names = {name: left.have(name) for name in sorted({qualified_name(symbol)[-1] for symbol in gone})}
+    plain = {path: (before, after and _without_properties(after, names)) for path, (before, after) in changed.items()}
     documents = {path: data for path, data in sorted(codebase.others.items()) if is_document(path)}
     found = without_lost_names(left_sources(codebase, plain), map(_lost_name, gone), documents)
     return {**plain, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
@@ -68,21 +70,24 @@ def qualified_name(symbol: Symbol) -> list[str]:
     return [part.partition("#")[0] for part in symbol.qualname.split(".")]
 
 
-def _without_properties(source: bytes, gone: Collection[Symbol]) -> bytes:
+def _without_properties(source: bytes, names: Mapping[str, bool]) -> bytes:
     """A file whose comments lack ``@property {function} name - …`` for names that its code has no more; types that
-    comments define keep theirs."""
-    names = {qualified_name(symbol)[-1] for symbol in gone}
+    comments define keep names that other code has, as ``names`` say."""
     file = LeftSources({}, parse_tree)
-    lost = [name.encode() for name in sorted(names) if name.encode() in source and not file.has(source, name)]
-    edits = [edit for node in file.comments(source) for name in lost for edit in _tags(node, source, name)]
+    lost = [name for name in names if name.encode() in source and not file.has(source, name)]
+    edits = [
+        edit
+        for node in file.comments(source)
+        for name in lost
+        if not names[name] or b"@typedef" not in source[node.start_byte : node.end_byte]
+        for edit in _tags(node, source, name.encode())
+    ]
     return apply_edits(source, edits)
 
 
 def _tags(comment: Node, source: bytes, name: bytes) -> Iterator[Edit]:
     """The edits that take the tags of a property out of a comment, with the lines that go on with them."""
     text = source[comment.start_byte : comment.end_byte]
-    if b"@typedef" in text:
-        return
     head = rb"[ \t]*\*[ \t]*@prop(?:erty)?[ \t]+(?:\{[^{}\n]{0,200}\}[ \t]+)?\[?"
     tag = re.compile(head + rb"%s(?![\w$])" % re.escape(name))
     start = comment.start_byte

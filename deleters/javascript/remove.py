@@ -15,7 +15,8 @@ from excise.deleters.javascript.hidden_tests import hide_tests
 from excise.deleters.javascript.mentions import without_mentions
 from excise.deleters.javascript.selection import require_javascript, source_text, symbols_to_delete
 from excise.deleters.javascript.stand_ins import require_parses, stand_ins
-from excise.deleters.javascript.type_declarations import without_declarations
+from excise.deleters.javascript.type_declarations import TypeNames, names_in_types, without_declarations
+from excise.deleters.javascript.type_tests import type_tests_without
 from excise.deleters.javascript.unused_code import without_unused
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -44,8 +45,9 @@ class Remove:
         removal = _Removal(javascript, symbols_to_delete(javascript, feature, only))
         sources = removal.run()
         hiding, hidden = hide_tests(javascript, hide or frozenset(feature.tests))
+        type_tests = type_tests_without(javascript, removal.names_in_types(sources))
         files = EditedFiles(
-            changed={**sources, **hiding},
+            changed={**sources, **type_tests, **hiding},
             removed=removal.gone,
             hidden=hidden,
             text=[(s.symbol_id, source_text(javascript, s)) for s in removal.texts()],
@@ -110,9 +112,13 @@ class _Removal:
             after = apply_edits(before, edits)
             require_parses(path, after)
             changed[path] = (before, without_unused(before, after))
-        types = without_declarations(self.codebase, self.outer, changed)
+        types = without_declarations(self.codebase, self.names_in_types(changed))
         symbols = self.codebase.symbols()
         return without_mentions(self.codebase, [symbols[i] for i in self.gone], {**changed, **types})
+
+    def names_in_types(self, changed: Changed) -> TypeNames:
+        """The names of what goes, as declarations of types have them; ``changed`` are the files that change."""
+        return names_in_types(self.codebase, self.outer, changed)
 
     def _note(self, path: str, export: Export) -> None:
         """Note a statement or an element that named a definition of another place, to be shown to solvers."""

@@ -1,8 +1,9 @@
-"""Removes declarations of functions, classes and their members from the ``.d.ts`` files beside the code."""
+"""Removes functions, classes, their members and their types from the ``.d.ts`` files beside the code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -14,6 +15,7 @@ from excise.extractors.javascript.analysis.codebase import DECLARATIONS, JavaScr
 from excise.extractors.javascript.analysis.grammar import (
     CLASSES,
     DECLARED,
+    TYPES,
     VARIABLES,
     children,
     descendants,
@@ -24,42 +26,115 @@ from excise.types import Symbol
 
 _NAMED = frozenset({"function_signature", *DECLARED, *CLASSES})
 _WRAPPERS = frozenset({"export_statement", "ambient_declaration"})
-_WITH_MEMBERS = frozenset({"interface_declaration", *CLASSES})
+_WITH_MEMBERS = frozenset({"interface_declaration", "type_alias_declaration", *CLASSES})
+_NAMESPACES = frozenset({"internal_module", "module"})
 _BODIES = frozenset({"interface_body", "object_type", "class_body"})
 
 
-def without_declarations(codebase: JavaScriptCodebase, removed: Iterable[Symbol], sources: Changed) -> Changed:
+class TypeNames(NamedTuple):
+    """The names of what is removed, as declarations of types and tests of these have them."""
+
+    functions: frozenset[str]
+    """Functions, classes and values at the main level of a module."""
+    members: frozenset[tuple[str, str]]
+    """Members of classes, with the names of these."""
+    alone: frozenset[str]
+    """Those of both that no code which stays has."""
+
+
+def names_in_types(codebase: JavaScriptCodebase, removed: Iterable[Symbol], sources: Changed) -> TypeNames:
+    """The names of removed definitions; ``sources`` are the files that a removal changes."""
+    paths = [qualified_name(symbol) for symbol in removed]
+    functions = frozenset(parts[0] for parts in paths if len(parts) == 1)
+    members = frozenset((p[-2], p[-1]) for p in paths if len(p) > 1 and p[-1] != "constructor")
+    left = left_sources(codebase, sources)
+    every = functions | {name for _, name in members}
+    return TypeNames(functions, members, frozenset(name for name in every if not left.have(name)))
+
+
+def without_declarations(codebase: JavaScriptCodebase, names: TypeNames) -> Changed:
     """Path to (content before, content after) of the type declarations that lose functions and classes of these names.
 
-    These are declarations at the main level, all signatures of overloads, and names in lists of exports, each with the
-    comment above it; and members, of the class or interface of their class's name, of all where no code of ``sources``
-    that stays has the name. A file that could no longer be parsed stays as it is.
+    These are declarations at the main level and in namespaces, all signatures of overloads, and names in lists of
+    exports, each with the comment above it; and members, of the class or interface of their class's name, of all where
+    no code that stays has the name. Types that nothing else needs go, too. A file that could no longer be parsed stays
+    as it is.
     """
-    paths = [qualified_name(symbol) for symbol in removed]
-    names = {parts[0] for parts in paths if len(parts) == 1}
-    members = {(parts[-2], parts[-1]) for parts in paths if len(parts) > 1 and parts[-1] != "constructor"}
-    left = left_sources(codebase, sources)
-    alone = {name for _, name in members if not left.have(name)}
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, before in codebase.others.items():
-        if not path.endswith(DECLARATIONS):
-            continue
-        root = parse_tree(before).root_node
-        if root.has_error:
-            continue
-        statements: set[Range] = set()
-        elements: set[Range] = set()
-        for statement in children(root):
-            if _declares_only(statement, names, before):
-                statements.add((statement.start_byte, statement.end_byte))
-            elements |= {(each.start_byte, each.end_byte) for each in _specifiers(statement, names, before)}
-        for owner, member, node in _members(root, before) if members else ():
-            if (owner, member) in members or (member in alone and _is_method(node)):
-                statements.add((node.start_byte, node.end_byte))
-        after = apply_edits(before, removals(before, statements, elements))
-        if after != before and not parse_tree(after).root_node.has_error:
-            changed[path] = (before, after)
+        if path.endswith(DECLARATIONS) and not parse_tree(before).root_node.has_error:
+            after = _without_unused_types(before, _without_names(before, names))
+            if after != before and not parse_tree(after).root_node.has_error:
+                changed[path] = (before, after)
     return changed
+
+
+def _without_names(before: bytes, names: TypeNames) -> bytes:
+    root = parse_tree(before).root_node
+    statements: set[Range] = set()
+    elements: set[Range] = set()
+    for statement in _statements(root):
+        if _declares_only(statement, names.functions, before):
+            statements.add((statement.start_byte, statement.end_byte))
+        elements |= {(each.start_byte, each.end_byte) for each in _specifiers(statement, names.functions, before)}
+    for owner, member, node in _members(root, before) if names.members or names.alone else ():
+        if (owner, member) in names.members or (member in names.alone and _is_method(node)):
+            statements.add((node.start_byte, node.end_byte))
+    return apply_edits(before, removals(before, statements, elements))
+
+
+def _without_unused_types(before: bytes, after: bytes) -> bytes:
+    """A file without the types that only what it has lost needed."""
+    while True:
+        was_used, used = _used_types(before), _used_types(after)
+        root = parse_tree(after).root_node
+        unused = {
+            (each.start_byte, each.end_byte)
+            for each in _statements(root)
+            if (name := _type_name(each, after)) and name in was_used and name not in used
+        }
+        if not unused:
+            return after
+        after = apply_edits(after, removals(after, unused, set()))
+
+
+def _used_types(source: bytes) -> set[str]:
+    """The names in a file but for those of types where they are declared, and in these declarations."""
+    found: set[str] = set()
+    stack = [(parse_tree(source).root_node, "")]
+    while stack:
+        node, own = stack.pop()
+        if node.type in TYPES:
+            own = text(name, source) if (name := node.child_by_field_name("name")) is not None else own
+        if node.type in {"type_identifier", "identifier"} and text(node, source) != own:
+            found.add(text(node, source))
+        stack += [(child, own) for child in node.children]
+    return found
+
+
+def _type_name(statement: Node, source: bytes) -> str:
+    """The name of the type that a statement declares; empty for others."""
+    node = _unwrapped(statement)
+    name = node.child_by_field_name("name") if node is not None and node.type in TYPES else None
+    return text(name, source) if name is not None else ""
+
+
+def _statements(root: Node) -> Iterator[Node]:
+    """The statements of a file, and of the namespaces in it."""
+    for statement in children(root):
+        yield statement
+        node = _unwrapped(statement)
+        body = node.child_by_field_name("body") if node is not None and node.type in _NAMESPACES else None
+        if body is not None:
+            yield from _statements(body)
+
+
+def _unwrapped(statement: Node) -> Node | None:
+    """What a statement exports or declares, or itself."""
+    node: Node | None = statement
+    while node is not None and node.type in _WRAPPERS:
+        node = node.child_by_field_name("declaration") or next(iter(children(node)), None)
+    return node
 
 
 def _is_method(member: Node) -> bool:
@@ -70,24 +145,22 @@ def _is_method(member: Node) -> bool:
 
 
 def _members(root: Node, source: bytes) -> Iterator[tuple[str, str, Node]]:
-    """(name of the class or interface, name, node) of each member that a file declares."""
+    """(name of the class, interface or type, name, node) of each member that a file declares."""
     for node in descendants(root):
         name = node.child_by_field_name("name") if node.type in _WITH_MEMBERS else None
-        for body in children(node) if name is not None else ():
+        value = node.child_by_field_name("value") if name is not None else None
+        for body in [value] if value is not None else children(node) if name is not None else []:
             for member in children(body) if body.type in _BODIES else ():
                 own = member.child_by_field_name("name")
                 if name is not None and own is not None:
                     yield text(name, source), text(own, source), member
 
 
-def _declares_only(statement: Node, names: set[str], source: bytes) -> bool:
+def _declares_only(statement: Node, names: frozenset[str], source: bytes) -> bool:
     """Whether a statement declares nothing but functions, classes or constants of these names."""
-    node = statement
-    while node.type in _WRAPPERS:
-        inner = node.child_by_field_name("declaration") or next(iter(children(node)), None)
-        if inner is None:
-            return False
-        node = inner
+    node = _unwrapped(statement)
+    if node is None:
+        return False
     if node.type in _NAMED:
         declared = [node.child_by_field_name("name")]
     elif node.type in VARIABLES:
@@ -97,7 +170,7 @@ def _declares_only(statement: Node, names: set[str], source: bytes) -> bool:
     return bool(declared) and all(each is not None and text(each, source) in names for each in declared)
 
 
-def _specifiers(statement: Node, names: set[str], source: bytes) -> Iterator[Node]:
+def _specifiers(statement: Node, names: frozenset[str], source: bytes) -> Iterator[Node]:
     """The elements of a list of exports that export one of these names."""
     if statement.type != "export_statement":
         return

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from excise.deleters.code_editors import editor_of
 from excise.deleters.deletion_record import KEPT_DEFINITIONS
-from excise.deleters.statement.details import is_named
+from excise.deleters.statement.details import is_named, what_is_returned
 from excise.deleters.statement.specification import Entry, Specification, specification_of
 from excise.types import GivenBy, Need, NeedKind, Task
 
@@ -152,6 +152,8 @@ def _need_of(label: str) -> Need | None:
 def _gives(need: Need) -> Callable[[str], bool]:
     if need.kind is NeedKind.RESULT:
         name, _, kind = need.word.rpartition(" ")
+        if kind == "bool":
+            return lambda text: re.search(r"(?i)\b(?:true|false|bool|whether)\b", text) is not None
         told = (
             rf"(?i)\breturns?\b[^\n]*\b{re.escape(kind)}\b|\b{re.escape(name)}\([^\n]*\) -> [^\n]*\b{re.escape(kind)}\b"
         )
@@ -174,8 +176,7 @@ def _line_of(need: Need, parts: Specification) -> str:
             return f"`{_one_line(line)}`" if "`" not in line else _one_line(line)
     if need.kind is NeedKind.RESULT:
         name, _, kind = need.word.rpartition(" ")
-        what = f"{kind} values" if kind.isdigit() else "`None` in some cases" if kind == "None" else f"a `{kind}`"
-        return f"`{name}` returns {what}."
+        return f"`{name}` returns {what_is_returned(kind)}."
     shown = repr(need.word) if need.kind in _TEXTS else need.word
     mark = "``" if "`" in shown else "`"
     return f"{need.kind.capitalize()} that tests need: {mark}{shown}{mark}."

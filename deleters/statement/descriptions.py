@@ -59,6 +59,9 @@ _NO_CONVENTION = frozenset(
 )
 """Special methods whose names do not say what they do, or by what they compare."""
 
+_BY_COMMENT = "A comment on it says:"
+"""What introduces a comment in the place of a docstring."""
+
 
 def described(
     codebase: Codebase,
@@ -166,9 +169,10 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
 def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     """(what introduces it, text) of a definition's docstring, else of its comment, of what it inherits, or of the
     comments in its body; or empty."""
-    own = _without_placeholders(symbol.docstring) or comment_of(codebase.modules[symbol.path], symbol)
+    docstring = _without_placeholders(symbol.docstring)
+    own = docstring or comment_of(codebase.modules[symbol.path], symbol)
     if _has_words(own, symbol.name):
-        return "", own
+        return "" if docstring else _BY_COMMENT, own
     found = inherited(codebase, symbol) if not own else None
     if found is not None and found.text:
         return f"As `{found.owner}` says:", _without_placeholders(found.text)

@@ -179,6 +179,10 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
         return True
     owner = codebase.symbols().get(need.owner)
     signature, docstring = (owner.signature, owner.docstring.strip()) if owner is not None else ("", "")
+    if kind == "bool":
+        is_said = re.search(r"\b(?:true|false|bool(?:ean)?|whether|if|check(?:s|ed)?)\b", docstring, re.IGNORECASE)
+        is_shown = re.search(rf"\b{name}\([^\n]*(?:# |\n[> ]*)(?:True|False)\b", statement)
+        return bool(is_said or is_shown or _ASKS.match(name)) or " -> " in signature
     if kind == "None":
         is_said = re.search(r"\bNone\b", docstring) or re.search(r"-> .*\b(?:None|Optional)\b", signature)
         return bool(is_said) or re.search(rf"\b{name}\([^\n]*\)(?:  # |\n[> ]*|== ?)None\b", statement) is not None
@@ -192,11 +196,19 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
     return re.search(rf"\b{name}\([^\n]*(?:\n[> ]*|# |== ?){opening}", statement) is not None
 
 
+_RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`"}
+_ASKS = re.compile(r"_*(?:is|are|was|has|have|can|may|should|must|does|contains|supports|exists|equals?)(?:_|$|[A-Z])")
+"""The beginning of a name that asks a question."""
+
+
+def what_is_returned(kind: str) -> str:
+    """What a statement says of a result of a kind: a type, a number of values, ``None`` or ``bool``."""
+    return _RESULTS.get(kind) or (f"{kind} values" if kind.isdigit() else f"a `{kind}`")
+
+
 def _result_line(kind: str) -> str:
-    """What a statement says of a result."""
-    if kind == "None":
-        return "- Returns `None` in some cases."
-    return f"- Returns {kind} values." if kind.isdigit() else f"- Returns a `{kind}`."
+    """The line of a statement about a result."""
+    return f"- Returns {what_is_returned(kind)}."
 
 
 def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:

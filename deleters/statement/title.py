@@ -20,6 +20,9 @@ _HOW_PARTS_ARE_GONE = {
 }
 """What a deleter of :data:`PARTLY_KEPT` did."""
 
+_IN_LIST = re.compile(r"\s*[\w.\"']+(?:\s+as\s+\w+)?,?\s*$|.*\b(?:__all__|exports?)\b")
+"""A line that is an element of a list of names, or exports some."""
+
 
 def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
     """The title of a statement, and the paragraph below it."""
@@ -52,7 +55,9 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
             "does what is described here. Everything else in the project works and must keep working."
         )
     others = (codebase.modules.keys() & touched(deletion.source_patch)).difference(map(path_of, deletion.removed))
-    also = ", together with the imports and exports that named it" if others else ""
+    naming = (line for path in others for line in removed.get(path, ()))
+    is_named = any(re.match(words.imports, line) or _IN_LIST.match(line) for line in naming)
+    also = ", together with the imports and exports that named it" if is_named else ""
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "

@@ -87,7 +87,11 @@ def where_used(
 def registered(deletion: Deletion) -> str:
     """The section with calls and entries of tables that named the removed code, and files that only it read."""
     files = {each.path for each in parse_patch(deletion.source_patch) if each.deletes}
-    found = [(path, text) for path, text in deletion.registrations if is_plain_data(text) or path in files]
+    found = [
+        (path, text)
+        for path, text in deletion.registrations
+        if is_plain_data(text) or path in files or text.startswith("if __name__")
+    ]
     return _by_file(
         "## Where it was registered\n\nThese calls, entries of tables and files are gone as well.",
         [each for each in found if not any(_is_part(each, other) for other in found)],

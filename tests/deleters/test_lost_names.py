@@ -82,9 +82,7 @@ def test_go() -> None:
         "// LoadAll is the other half of DumpAll.\nfunc LoadAll() Box {\n"
         "\t// Small things come first.\n\tx := Box{}\n\treturn x\n}\n\n//go:generate DumpAll\nvar _ = LoadAll\n"
     )
-    assert left["README.md"] == (
-        "# box\n\nKeeps things.\n\n```go\nb := box.LoadAll()\n```\n\n## Licence\n\nFree. Nobody speaks of dumpall.\n"
-    )
+    assert left["README.md"] == ("# box\n\nKeeps things.\n\n## Licence\n\nFree. Nobody speaks of dumpall.\n")
 
 
 def test_rust() -> None:

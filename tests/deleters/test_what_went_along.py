@@ -46,7 +46,8 @@ def test_names_that_only_removed_code_binds_are_shown() -> None:
 def test_calls_and_entries_of_tables_that_go_with_the_code_are_shown() -> None:
     codebase = PythonCodebase.from_texts(ZONES)
     deletion = delete_symbol(codebase, "pkg/zones.py::Local", ("tests/test_zones.py::test_local",))
-    lines = ["known('local', 'here')(Local)", "by_name: 'local': Local", "TABLES: ('local', Local, 1)"]
+    main = "if __name__ == '__main__':\n    print(Local())"
+    lines = ["known('local', 'here')(Local)", main, "by_name: 'local': Local", "TABLES: ('local', Local, 1)"]
     assert deletion.registrations == tuple(("pkg/zones.py", line) for line in lines)
     text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",)).text
     assert "\n".join(["`pkg/zones.py`:\n", "```", *lines, "```"]) in text

@@ -14,6 +14,8 @@ from tree_sitter import Node
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.name_positions import is_main_block
 
+MAX_MAIN_LINES = 4
+"""Number of lines up to which what runs where a file is run as a program is shown."""
 _EXPORTS = "__all__"
 """List of exported names; statements name these elsewhere."""
 
@@ -26,7 +28,10 @@ def registrations(plans: Iterable[FilePlan]) -> list[tuple[str, str]]:
 def _in_file(plan: FilePlan) -> Iterator[str]:
     for start, end in sorted(plan.statements):
         node = plan.node_at(start, end)
-        if node.type in {"call", "await"} and not _in_main_or_function(node):
+        inner = node.child_by_field_name("consequence")
+        if inner is not None and is_main_block(inner) and node.end_point[0] - node.start_point[0] < MAX_MAIN_LINES:
+            yield plan.source[start:end].decode(errors="replace")
+        elif node.type in {"call", "await"} and not _in_main_or_function(node):
             yield _text(plan, start, end)
     for container, elements in sorted(plan.elements.items()):
         statement = _statement(plan.node_at(*container))

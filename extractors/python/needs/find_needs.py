@@ -220,6 +220,8 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))
     if words.gives_none and name in used.nones:
         yield NeedKind.RESULT, f"{name} None", _NO_TEXT, False
+    if words.gives_truth and name in used.truths and not _is_dunder(name):
+        yield NeedKind.RESULT, f"{name} bool", _NO_TEXT, False
     if any(map(_LAYOUT.search, used.texts)):
         yield from ((NeedKind.FORMAT, word, _NO_TEXT, False) for word in words.writers)
     yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)

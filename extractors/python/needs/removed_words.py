@@ -102,6 +102,8 @@ class Words:
     """How it writes values as texts: ``dumps(…, indent=2)``."""
     gives_none: bool = False
     """Whether it is a function that returns values, but ``None`` in some cases."""
+    gives_truth: bool = False
+    """Whether it is a function that returns ``True`` or ``False``, and nothing else."""
     made: set[str] = field(default_factory=set)
     """Those of the types ``list`` and ``tuple`` of which it makes objects."""
 
@@ -157,6 +159,7 @@ class _Reader:
                     self._note_whole_code(child, own)
                     own.parameters = _parameters(child)
                     own.gives_none = _gives_none(child)
+                    own.gives_truth = _gives_truth(child)
                 self._visit(child, own, child)
             else:
                 if words is not None:
@@ -216,6 +219,13 @@ def _gives_none(function: Function) -> bool:
         one.argval is None and (one.opname == "RETURN_CONST" or (one.opname, after) == ("LOAD_CONST", "RETURN_VALUE"))
         for one, after in zip(instructions, [*(each.opname for each in instructions[1:]), ""], strict=True)
     )
+
+
+def _gives_truth(function: Function) -> bool:
+    """Whether all that a function returns is ``True`` or ``False``, as it says."""
+    parts = [part for child in function.body for part in _own_parts(child)]
+    values = [part.value for part in parts if isinstance(part, ast.Return)]
+    return bool(values) and all(isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in values)
 
 
 def _own_parts(node: ast.AST) -> Iterator[ast.AST]:

@@ -78,6 +78,8 @@ class Uses:
     """Dotted names that are replaced, as far as the test says."""
     nones: set[str] = field(default_factory=set)
     """Names of functions and attributes of which a test says that they give ``None``; ``__getitem__`` for items."""
+    truths: set[str] = field(default_factory=set)
+    """Names of functions whose results a test takes for true or false."""
     own: set[str] = field(default_factory=set)
     """Attributes that were read from objects of removed classes and the like; only a run shows them."""
     settled: set[str] = field(default_factory=set)
@@ -303,6 +305,7 @@ def uses_of(node: ast.AST) -> Uses:
             expressions.update(map(id, _expressions(part)))
     found.replaced.update(_replaced_by_variable(parts))
     found.nones.update(_giving_none(parts))
+    found.truths.update(_giving_truth(parts))
     return found
 
 
@@ -403,6 +406,25 @@ def _giving_none(parts: Sequence[ast.AST]) -> Iterator[str]:
             yield last_name(inner.func if isinstance(inner, ast.Call) else inner)
         elif isinstance(inner, ast.Subscript):
             yield "__getitem__"
+
+
+def _giving_truth(parts: Sequence[ast.AST]) -> Iterator[str]:
+    """The functions whose results must be true or false, as a definition says, also by way of a variable."""
+    checked: list[ast.expr] = []
+    for part in parts:
+        if isinstance(part, ast.Assert):
+            checked.append(part.test.operand if isinstance(part.test, ast.UnaryOp) else part.test)
+        elif isinstance(part, ast.Call) and last_name(part.func) in {"assertTrue", "assertFalse"}:
+            checked += part.args[:1]
+    compared = [each.left for each in checked if isinstance(each, ast.Compare) and _is_truth(each.comparators[-1])]
+    checked += compared
+    for each in (*checked, *_assigned(parts, checked)):
+        if isinstance(each, ast.Call):
+            yield last_name(each.func)
+
+
+def _is_truth(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _assigned(parts: Sequence[ast.AST], uses: Sequence[ast.expr]) -> Iterator[ast.expr]:
