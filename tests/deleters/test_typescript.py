@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
-from excise.deleters.patches.git_patches import apply_patch
+from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.types import Deletion, Feature, FeatureKind
 
@@ -131,3 +132,45 @@ def test_names_of_parameters_in_types_and_of_types_are_no_references() -> None:
         }
     )
     assert not found.callers("a.ts::a") - {"a.ts::g"}
+
+
+def test_declarations_in_namespaces_types_and_tests_of_types_go() -> None:
+    files = {
+        "package.json": '{"name": "box", "main": "box.js", "types": "box.d.ts"}',
+        "box.js": (
+            "/**\n * @typedef {object} Box\n * @property {function} spy - Spies.\n"
+            " * @property {function} make - Makes.\n */\n\n"
+            "function spy (a) { return a }\nfunction make () {}\nconst out = { make, spy }\nmodule.exports = out\n"
+        ),
+        "box.d.ts": (
+            "declare namespace box {\n  export type SpyData = { calls: Call[] }\n  export type Call = { n: number }\n"
+            "  export type Other = { n: number }\n  export type Box = {\n    make(): void\n"
+            "    spy(a: number): SpyData\n  }\n"
+            "  export function make (): void\n  export function spy (a: number): SpyData\n}\nexport = box\n"
+        ),
+        "test/box.tst.ts": (
+            "import { expect } from 'tstyche'\nimport { make, spy, SpyData } from '..'\n\n"
+            "expect(make()).type.toBe<void>()\n\n"
+            "const data = spy(1)\nexpect(data).type.toBe<SpyData>()\n"
+        ),
+        "test/spy.test-d.ts": "import { spy } from '..'\n\nspy(2)\n",
+        "test/all.js": "const test = require('tape')\nconst { spy } = require('..')\ntest('spy', (t) => { spy(1) })\n",
+    }
+    codebase = JavaScriptCodebase.from_texts(files, tests=["test/all.js::spy"])
+    symbols = ("box.js::spy",)
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=symbols, symbols=symbols, tests=())
+    deletion = get("remove", "javascript").delete(codebase, feature)
+    patch = deletion.source_patch + deletion.hide_patch
+    left = apply_patch({path: files[path].encode() for path in touched(patch)}, patch)
+    assert left["box.js"] == (
+        b"/**\n * @typedef {object} Box\n * @property {function} make - Makes.\n */\n\n"
+        b"function make () {}\nconst out = { make }\nmodule.exports = out\n"
+    )
+    assert left["box.d.ts"] == (
+        b"declare namespace box {\n  export type Other = { n: number }\n  export type Box = {\n    make(): void\n  }\n"
+        b"  export function make (): void\n}\nexport = box\n"
+    )
+    assert left["test/box.tst.ts"] == (
+        b"import { expect } from 'tstyche'\nimport { make } from '..'\n\nexpect(make()).type.toBe<void>()\n"
+    )
+    assert left["test/spy.test-d.ts"] is None

@@ -245,3 +245,9 @@ def test_tables_of_tests_are_blocks_of_several_tests() -> None:
         ["t.js::sum::takes 1"],
     ]
     assert not file.others
+
+
+def test_tests_on_some_conditions_only_are_blocks() -> None:
+    file = blocks_of(b"!process.browser && tape('pipes', (t) => {})\nconst a = 1 && 2\n", ["t.js::pipes"])
+    assert not file.others
+    assert [block.tests for block in file.blocks] == [{"t.js::pipes"}]

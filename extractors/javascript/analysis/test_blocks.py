@@ -111,8 +111,8 @@ def _blocks(node: Node, source: bytes) -> Iterator[TestBlock]:
 
 def _block_of(statement: Node, source: bytes) -> TestBlock | None:
     call = children(statement)[0] if children(statement) else None
-    if call is not None and call.type == "await_expression" and children(call):
-        call = children(call)[0]
+    if call is not None and call.type in {"await_expression", "binary_expression"} and children(call):
+        call = children(call)[-1]  # ``isNode && test(…)``
     if call is None or call.type != "call_expression":
         return None
     function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
