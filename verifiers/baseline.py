@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -25,21 +26,26 @@ _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 def run_baseline(
-    bench: Workbench, warm: Path | None = None, keep_executed: Callable[[ExecutedCode], None] | None = None
+    bench: Workbench,
+    warm: Path | None = None,
+    keep_executed: Callable[[ExecutedCode], None] | None = None,
+    finished: Callable[[int, Callable[[], TestRun]], TestRun] = lambda _, make: make(),
 ) -> Baseline:
     """Run the untouched project's tests ``baseline_runs`` times, and ``starved_runs`` times as on a busy machine.
 
     The build outputs of the first run are saved as the layer ``warm`` for later runs. ``keep_executed`` is called
-    with what its tests executed, if it could be noted.
+    with what its tests executed, if it could be noted. ``finished`` gives the run of a number that an interrupted
+    baseline has made, or makes it.
     Raises :class:`EnvironmentFailure` with a reason: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
     import_error, unreproducible, infra``, or one of :mod:`excise.envs.install.failure_classes` if most tests share it.
     """
     env_id, settings = bench.prepared.environment.env_id, bench.settings
-    runs = [_ordinary_run(bench, 0, warm, executed=keep_executed is not None)]
+    runs = [finished(0, lambda: _ordinary_run(bench, 0, warm, executed=keep_executed is not None))]
     if keep_executed is not None and runs[0].executed is not None:
         keep_executed(runs[0].executed)
     with load_stress_runs(bench, agree(env_id, runs), SHUFFLE_SEED) as stressed:
-        runs += (_ordinary_run(bench, number) for number in range(1, settings.baseline_runs))
+        for number in range(1, settings.baseline_runs):
+            runs.append(finished(number, partial(_ordinary_run, bench, number)))
         idle = agree(env_id, runs)
         require_enough(settings, idle, runs[0])
     baseline = stressed.judge(idle)

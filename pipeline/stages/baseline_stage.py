@@ -7,6 +7,7 @@ Comes after :mod:`excise.pipeline.stages.environment_stage` (or :mod:`excise.pip
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,12 @@ from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
 from excise.pipeline.stages.run_files import KeptLayer
 from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerprint, stage_key
 from excise.system.deadline import deadline
-from excise.types import Baseline, ExecutedCode
+from excise.types import Baseline, ExecutedCode, TestRun, WorkerOutcome
 from excise.verifiers.baseline import max_baseline_s, run_baseline
 from excise.verifiers.workbench import Prepared
+
+MIN_KEPT_S = 20.0
+"""Wall seconds of a run from which on it is kept, so that an interrupted baseline goes on with it."""
 
 
 def baseline_key(settings: Settings, prepared: Prepared) -> str:
@@ -53,10 +57,30 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
         try:
             with deadline(max_baseline_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
                 warm = fresh if bench.language.keeps_outputs else None
-                baseline = run_baseline(bench, warm, partial(cache.put, "executed", stage_key("executed", key)))
+                finished = partial(_finished, cache, key, fresh if warm else None)
+                note = partial(cache.put, "executed", stage_key("executed", key))
+                baseline = run_baseline(bench, warm, note, finished)
         except EnvironmentFailure as failure:
             cache.put_failure("baseline", key, prepared.repo.repo, failure)
             raise
         cache.put("byte code", stage_key("byte code", key), KeptLayer(path=str(outputs)))
         cache.put("baseline", key, baseline)
     return replace(prepared, baseline=baseline, layers=replace(prepared.layers, outputs=str(outputs)))
+
+
+def _finished(cache: StageCache, key: str, outputs: Path | None, number: int, make: Callable[[], TestRun]) -> TestRun:
+    """The run of a number that an interrupted baseline made, if it took long; else it is made, and kept if it does.
+
+    The first run also makes ``outputs``: without these it is made again.
+    """
+    own = stage_key("baseline", key, "run", number)
+    if number == 0 and outputs is not None and not outputs.is_dir():
+        made = make()
+        if _is_long(made):
+            cache.put("baseline", own, made)
+        return made
+    return cache.get_or_make(TestRun, "baseline", own, make, _is_long)
+
+
+def _is_long(run: TestRun) -> bool:
+    return run.worker is WorkerOutcome.OK and run.finished and run.wall_s >= MIN_KEPT_S
