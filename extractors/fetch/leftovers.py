@@ -88,6 +88,8 @@ def leads_out(root: Path, path: str) -> bool:
 
 def _is_cache(path: str) -> bool:
     *folders, name = path.split("/")
+    if name == "SOURCES.txt" and folders and folders[-1].endswith(".egg-info"):
+        return True  # a list of the release's files
     return any(f in _FOLDERS for f in folders) or any(fnmatch.fnmatchcase(name, pattern) for pattern in _FILES)
 
 

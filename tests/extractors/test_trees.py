@@ -100,11 +100,17 @@ def test_a_damaged_archive_is_refused(tree: Path, tmp_path: Path) -> None:
         ("Name: kit\nLicense: MIT\n        or so\n", "Name: kit\nLicense: MIT\n        or so\n"),
     ],
 )
-def test_metadata_of_a_release_lose_the_copy_of_its_readme(tmp_path: Path, metadata: str, expected: str) -> None:
+def test_metadata_of_a_release_lose_the_copy_of_its_readme_and_the_list_of_its_files(
+    tmp_path: Path, metadata: str, expected: str
+) -> None:
     for path in ("PKG-INFO", "kit.egg-info/PKG-INFO", "src/kit.egg-info/PKG-INFO"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(metadata.encode())
     (tmp_path / "README").write_bytes(b"# Kit\n")
+    for path in ("SOURCES.txt", "kit.egg-info/SOURCES.txt", "kit.egg-info/top_level.txt"):
+        (tmp_path / path).write_text("kit\n")
     clean_export(tmp_path)
+    assert (tmp_path / "SOURCES.txt").exists()
+    assert sorted(path.name for path in (tmp_path / "kit.egg-info").iterdir()) == ["PKG-INFO", "top_level.txt"]
     assert {file.read_bytes() for file in tmp_path.rglob("PKG-INFO")} == {expected.encode()}
     assert (tmp_path / "README").read_bytes() == b"# Kit\n"
