@@ -78,10 +78,10 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     chunks, lost = list(_chunks(lines)), LostInExamples(gone)
     first = next((chunk for chunk in chunks if chunk.kind is not _Kind.BLANK), None)
     examples = [c for c in chunks if c.kind is _Kind.CODE and c.language not in _SHELL | _DATA]
-    if first is None or first.kind is not _Kind.PROSE or not examples or not gone.mentioned:
+    if first is None or not examples or not gone.mentioned:
         return False
     sentence = SENTENCE_END.split(" ".join(map(str.strip, lines[first.start : first.end])))[0]
-    if not gone.mentioned.pattern().search(sentence):
+    if first.kind is _Kind.PROSE and not gone.mentioned.pattern().search(sentence):
         return False
     return all(_without_uses(lines[each.code : each.stop], each.language, lost) is not None for each in examples)
 

@@ -31,8 +31,11 @@ class GoneNames:
     qualified: tuple[str, ...] = ()
     """Names that something else has, too, behind those of their classes or modules: ``Builder.finalize``."""
 
+    bare: tuple[str, ...] = ()
+    """Names of functions that others have behind objects: a call of the name alone means them."""
+
     def __bool__(self) -> bool:
-        return bool(self.names or self.qualified)
+        return bool(self.names or self.qualified or self.bare)
 
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in backticks or a call, or behind its owner's."""
@@ -45,6 +48,8 @@ class GoneNames:
                 rf"(?<![\w$.])(?:{_any(plain)})\(\)",
             ]
             parts.append(_behind_owner(".".join(each.split(".")[-2:]) for each in self.dotted))
+        if self.bare:
+            parts.append(rf"`(?:{_any(self.bare)})\([^()`\n]{{0,100}}\)`")
         if self.methods:
             parts.append(rf"`\.(?:{_any(self.methods)}){_CALL}`")
         if self.qualified:

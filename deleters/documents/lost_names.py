@@ -70,7 +70,11 @@ def without_lost_names(left: LeftSources, lost: Iterable[LostName], documents: M
     if not code.mentioned:
         return {}
     changed = dict(shortened_documents(documents, code))
-    names = {*code.mentioned.names, *(each.rpartition(".")[2] for each in code.mentioned.qualified)}
+    names = {
+        *code.mentioned.names,
+        *code.mentioned.bare,
+        *(each.rpartition(".")[2] for each in code.mentioned.qualified),
+    }
     words = re.compile(rb"(?<![\w$])(?:%s)(?![\w$])" % b"|".join(re.escape(each.encode()) for each in sorted(names)))
     for path, source in left.files.items():
         if words.search(source):
@@ -86,9 +90,10 @@ def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     alone = {each.name for each in found if not each.is_common and not left.have(each.name)}
     dotted = {f"{owner}.{each.name}" for each in found for owner in each.owners}
     methods = frozenset(each.name for each in found if each.is_member) & alone
+    bare = sorted({each.name for each in found if each.is_common and not each.is_member and not left.have(each.name)})
     qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})
     own = frozenset(each for each in dotted if each.rpartition(".")[2] in alone)
-    return GoneCode(GoneNames(tuple(sorted(alone)), own, methods, tuple(qualified)), own)
+    return GoneCode(GoneNames(tuple(sorted(alone)), own, methods, tuple(qualified), tuple(bare)), own)
 
 
 def _forms(dotted: str) -> tuple[str, str]:

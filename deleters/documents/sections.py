@@ -54,7 +54,12 @@ class Section:
 
 def words_of(names: GoneCode) -> re.Pattern[bytes]:
     """What finds a word of which every document has one that names what is gone."""
-    last = {*names.mentioned.names, *(each.rpartition(".")[2] for each in names.dotted), *names.commands.words()}
+    last = {
+        *names.mentioned.names,
+        *names.mentioned.bare,
+        *(each.rpartition(".")[2] for each in names.dotted),
+        *names.commands.words(),
+    }
     about = [f"(?i:{_ABOUT_COMMANDS.pattern})"] if names.commands.is_last else []
     return re.compile("|".join([*map(re.escape, sorted(last)), *about]).encode() or b"(?!)")
 

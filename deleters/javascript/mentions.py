@@ -11,7 +11,7 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.lost_names import LeftSources, LostName, without_lost_names
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.statement.project_docs import is_document
-from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.codebase import MANIFEST, JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import parse_tree
 from excise.types import Symbol, SymbolKind
 
@@ -51,15 +51,31 @@ def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], cha
     names = {name: left.have(name) for name in sorted({qualified_name(symbol)[-1] for symbol in gone})}
     plain = {path: (before, after and _without_properties(after, names)) for path, (before, after) in changed.items()}
     documents = {path: data for path, data in sorted(codebase.others.items()) if is_document(path)}
-    found = without_lost_names(left_sources(codebase, plain), map(_lost_name, gone), documents)
+    objects = _names_of_package(codebase, documents)
+    lost = [_lost_name(symbol, objects) for symbol in gone]
+    found = without_lost_names(left_sources(codebase, plain), lost, documents)
     return {**plain, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
 
 
-def _lost_name(symbol: Symbol) -> LostName:
+def _names_of_package(codebase: JavaScriptCodebase, documents: Mapping[str, bytes]) -> frozenset[str]:
+    """The names by which documents call what the package exports: ``const box = require('boxes')``."""
+    manifest = re.search(rb'"name"\s*:\s*"([^"]{1,200})"', codebase.others.get(MANIFEST, b""))
+    if manifest is None:
+        return frozenset()
+    module = rb"['\"]%s['\"]" % re.escape(manifest[1])
+    forms = (
+        rb"\b(?:const|let|var)\s+(\w{1,100})\s*=\s*require\(\s*%s" % module,
+        rb"\bimport\s+(?:\*\s+as\s+)?(\w{1,100})\s+from\s+%s" % module,
+    )
+    texts = documents.values()
+    return frozenset(name.decode() for form in forms for text in texts for name in re.findall(form, text))
+
+
+def _lost_name(symbol: Symbol, objects: frozenset[str]) -> LostName:
     *owners, name = qualified_name(symbol)
     return LostName(
         name=name,
-        owners=frozenset(owners[-1:]),
+        owners=frozenset(owners[-1:]) or objects,
         is_member=symbol.kind is SymbolKind.METHOD,
         is_common=name in _OF_THE_LANGUAGE,
     )

@@ -231,3 +231,31 @@ def test_what_cannot_be_deleted_is_refused(symbol: str, deleter: str, reason: st
     with pytest.raises(DeletionRefused) as refused:
         delete(symbol, deleter)
     assert refused.value.reason == reason
+
+
+def test_what_a_script_takes_out_of_an_exported_object_is_used() -> None:
+    files = {
+        "index.js": "function open () {}\nfunction shut () {}\nconst box = { open, shut }\nmodule.exports = box\n"
+        "module.exports.box = box\n",
+        "benchmark/run.mjs": "import { box } from '../index.js'\nconst { open: openBox } = box\nopenBox()\n",
+    }
+    with pytest.raises(DeletionRefused, match=r"benchmark/run\.mjs, which stays, refers to open"):
+        delete("index.js::open", "remove", **files)
+    _, changed = delete("index.js::shut", "remove", **files)
+    assert "const box = { open }" in str(changed["index.js"])
+
+
+def test_documents_of_a_function_with_a_common_name_go_where_the_package_or_nothing_stands_before_it() -> None:
+    files = {
+        "index.js": "function resolve () {}\nfunction shut () {}\nmodule.exports = { resolve, shut }\n",
+        "README.md": (
+            "# P\n\n`path.resolve()` is another. `shut()` closes. `resolve()` throws.\n\n## More\n\nMore.\n\n"
+            "### Resolve\n\n```js\nconst uri = require('p')\nuri.resolve(1)\n```\n\n"
+            "### Shut\n\n```js\nconst uri = require('p')\nuri.shut(Promise.resolve(1))\n```\n"
+        ),
+    }
+    _, changed = delete("index.js::resolve", "remove", **files)
+    assert changed["README.md"] == (
+        "# P\n\n`path.resolve()` is another. `shut()` closes.\n\n## More\n\nMore.\n\n"
+        "### Shut\n\n```js\nconst uri = require('p')\nuri.shut(Promise.resolve(1))\n```\n"
+    )

@@ -99,6 +99,9 @@ class ModuleLinks:
         names = tuple(name for name in rest if name != "prototype")
         if names:
             yield Entity(path, (first, names[0]))
+            exports = self._exports(path)
+            if any(each.local == (first,) for each in exports.get(WHOLE, ())):  # ``module.exports = box``: its elements
+                yield from self._behind(path, exports.get(names[0], []), names[1:], steps - 1)
 
     def _of_import(self, path: str, module: str, name: str, rest: tuple[str, ...], steps: int) -> Iterator[Entity]:
         target = self.file_of(path, module)

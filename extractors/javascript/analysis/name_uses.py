@@ -280,6 +280,7 @@ class _Walk:
                 self._inside(target, place)
             if value is not None:
                 self.visit(value, place)
+                self._properties_taken(target, value, place)
             return
         module, name = found
         statement = node.parent if node.parent is not None else node
@@ -300,6 +301,16 @@ class _Walk:
             self.imports.append(
                 Import(module, self._text(key), bound_name, element.start_byte, element.end_byte, *span, place.owner)
             )
+
+    def _properties_taken(self, target: Node | None, value: Node, place: _Place) -> None:
+        """References to what ``const { open, shut: close } = box`` takes."""
+        chain = chain_of(value, self.source) if value.type in {"identifier", "member_expression"} else ()
+        if target is None or target.type != "object_pattern" or not chain or chain[0] in place.bound:
+            return
+        for element in children(target):
+            key = element.child_by_field_name("key") or element.child_by_field_name("left") or element
+            if key.type in {"property_identifier", "shorthand_property_identifier_pattern"}:
+                self._add((*chain, self._text(key)), key, place)
 
     def _import(self, node: Node, place: _Place) -> None:
         self.is_esm = True
