@@ -7,12 +7,12 @@ type stays as it is. What syntax does not show, such as a method that an interfa
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.errors import DeletionRefused
-from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind
+from excise.extractors.compiled_codebase import Assignment, CompiledCodebase, Definition, DefinitionKind
 from excise.types import Symbol, SymbolKind, joined
 
 
@@ -185,8 +185,10 @@ class RemovalPlan:
             gone = {each.key for each in self.gone}
             dropped = {name for each in self.gone for name in each.uses}
             dropped |= {name for each in self.stubs for name in each.uses - each.head}
+            lost = [assignment for _, assignment in self.lost_assignments()]
+            dropped |= {name for each in lost for name in each.uses}
             left = [each for each in self._sources.values() if each.key not in gone]
-            counts = Counter(name for d in left for name in (d.head if d.key in stubs else d.uses))
+            counts = Counter(name for each in left for name in self._read_by(each, stubs, lost))
             dead = [
                 each
                 for each in left
@@ -197,6 +199,26 @@ class RemovalPlan:
             if not more or more & staying:
                 return
             self.gone = [each for each in self._sources.values() if each.key in gone | more]
+
+    def lost_assignments(self) -> list[tuple[str, Assignment]]:
+        """(path, statement) of those in functions that stay which give a value to what goes."""
+        gone = {each.key for each in (*self.gone, *self.stubs)}
+        values = [each for each in self.gone if each.kind is DefinitionKind.VALUE]
+        lost = {(self._codebase.scope_of(each.path), name) for each in values for name in each.names}
+        return [
+            (each.path, assignment)
+            for each in (self._sources.values() if lost else ())
+            for assignment in each.assignments
+            if each.key not in gone and (self._codebase.scope_of(each.path), assignment.name) in lost
+        ]
+
+    def _read_by(self, definition: Definition, stubs: Collection[str], lost: Collection[Assignment]) -> frozenset[str]:
+        """The names that a definition which stays uses, without ``lost`` statements, for more than to give them a
+        value."""
+        if definition.key in stubs:
+            return definition.head
+        of_lost = {name for each in definition.assignments if each in lost for name in each.uses}
+        return definition.uses - {each.name for each in definition.assignments} - of_lost
 
     def _is_unused(
         self,

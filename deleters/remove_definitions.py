@@ -103,6 +103,8 @@ class RemoveDeleter(Generic[C]):
         spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for each in _outermost(plan.gone):
             spans[each.path].append((each.start, each.end))
+        for path, assignment in plan.lost_assignments():
+            spans[path].append((assignment.start, assignment.end))
         edits = {path: removals(codebase.modules[path].source, found) for path, found in spans.items()}
         symbols = codebase.symbols()
         bodies = self._edits.bodies(codebase, [symbols[each.key] for each in plan.stubs], "raise")

@@ -30,6 +30,19 @@ class DefinitionKind(StrEnum):
     """What adds to types, such as an ``impl`` block."""
 
 
+class Assignment(NamedTuple):
+    """A statement of a function that does nothing but give a value to a name which the function does not use."""
+
+    name: str
+    """The name."""
+    start: int
+    """First byte of the statement's lines."""
+    end: int
+    """One past the last one."""
+    uses: frozenset[str]
+    """The names in it that the function has nowhere else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """What can be taken out of a file: a definition with all that belongs to it."""
@@ -58,6 +71,8 @@ class Definition:
     """Names of types without any of which it has no meaning: that of a method's receiver."""
     group: str = ""
     """What it goes with: definitions of one group are one thing, such as variants of a function for several systems."""
+    assignments: tuple[Assignment, ...] = ()
+    """Of a function: statements that mean nothing without what they give a value to."""
     is_private: bool = False
     """Whether code outside its package, crate or file cannot refer to it."""
     is_fixed: bool = False

@@ -29,6 +29,8 @@ def tidied(before: GoModule, after: bytes) -> bytes:
     ]
     text = apply_edits(after, removals(after, [(each.start, each.end) for each in gone]))
     empty = [node for node in parse_tree(text).root_node.named_children if _is_empty(node)]
+    if not any(map(_is_empty_init, parse_tree(before.source).root_node.named_children)):
+        empty += filter(_is_empty_init, parse_tree(text).root_node.named_children)
     return apply_edits(text, removals(text, [lines_with_comments(node, text) for node in empty]))
 
 
@@ -45,6 +47,13 @@ def goes_whole(codebase: GoCodebase, path: str) -> bool:
 
 def _is_empty(node: Node) -> bool:
     return node.type in _GROUPS and not any(each.type in _SPECS for each in descendants(node))
+
+
+def _is_empty_init(node: Node) -> bool:
+    """Whether a node is a function that Go calls at the beginning, and does nothing."""
+    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    is_init = node.type == "function_declaration" and name is not None and name.text == b"init"
+    return is_init and body is not None and not body.named_children
 
 
 def _qualifiers(module: GoModule) -> frozenset[str]:

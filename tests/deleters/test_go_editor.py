@@ -264,3 +264,30 @@ def test_what_go_cannot_do_is_refused(codebase: GoCodebase) -> None:
         get("line", "go")
     with pytest.raises(DeletionRefused, match="belongs to the tests"):
         stubbed(codebase, "spans_test.go::sameSpans")
+
+
+def test_variables_that_only_get_a_value_go_with_what_read_them(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module example.com/box\n\ngo 1.19\n",
+        "box.go": (
+            'package box\n\nimport "regexp"\n\n'
+            "var (\n\topen *regexp.Regexp\n\tshut *regexp.Regexp\n\tseen = count()\n)\n\n"
+            'var loose *regexp.Regexp\n\nconst rule = "x"\n\n'
+            'func init() {\n\topen = regexp.MustCompile("a")\n\tshut = regexp.MustCompile(rule)\n'
+            "\tseen = count()\n}\n\n"
+            "func init() {\n\tloose = regexp.MustCompile(rule)\n}\n\nfunc count() int { return 1 }\n\n"
+            "// Open opens.\nfunc Open(s string) bool { return open.MatchString(s) }\n\n"
+            "// Shut shuts.\nfunc Shut(s string) bool {\n"
+            "\treturn shut.MatchString(s) && loose.MatchString(s) && seen > 0\n}\n"
+        ),
+    }
+    box = GoCodebase.from_texts(files, import_paths=["example.com/box"])
+    patch = removed(box, "box.go::Shut").source_patch
+    after = apply_patch({"box.go": files["box.go"].encode()}, patch)["box.go"]
+    assert after == (
+        b'package box\n\nimport "regexp"\n\nvar (\n\topen *regexp.Regexp\n\tseen = count()\n)\n\n'
+        b'func init() {\n\topen = regexp.MustCompile("a")\n\tseen = count()\n}\n\n'
+        b"func count() int { return 1 }\n\n"
+        b"// Open opens.\nfunc Open(s string) bool { return open.MatchString(s) }\n"
+    )
+    assert said_by_go(tmp_path, {"go.mod": files["go.mod"].encode(), "box.go": after}) == ""
