@@ -73,17 +73,27 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 
 
 def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
-    """Whether the first sentence of a section names what is gone, and all of its examples, of which it has some, use
-    it: then what else it says is about the same."""
+    """Whether a section is about what is gone, so that what else it says is, too: its first sentence names it, and so
+    do all examples, of which it has some; and the sentence begins with it, or each example ends with it."""
     chunks, lost = list(_chunks(lines)), LostInExamples(gone)
     first = next((chunk for chunk in chunks if chunk.kind is not _Kind.BLANK), None)
     examples = [c for c in chunks if c.kind is _Kind.CODE and c.language not in _SHELL | _DATA]
-    if first is None or not examples or not gone.mentioned:
+    if first is None or not examples or not gone.mentioned or BULLET.match(lines[first.start]):
         return False
-    sentence = SENTENCE_END.split(" ".join(map(str.strip, lines[first.start : first.end])))[0]
-    if first.kind is _Kind.PROSE and not gone.mentioned.pattern().search(sentence):
-        return False
-    return all(_without_uses(lines[each.code : each.stop], each.language, lost) is not None for each in examples)
+    begins = first.kind is _Kind.CODE
+    if not begins:
+        sentence = SENTENCE_END.split(" ".join(map(str.strip, lines[first.start : first.end])))[0]
+        found = gone.mentioned.pattern().search(sentence)
+        if found is None:
+            return False
+        begins = not re.search(r"\w", sentence[: found.start()])
+    for each in examples:
+        own = lines[each.code : each.stop]
+        left = _without_uses(own, each.language, lost)
+        last = next((line for line in reversed(own) if re.search(r"\w", line)), "")
+        if left is None or (last in left and not begins):
+            return False
+    return True
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:

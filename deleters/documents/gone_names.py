@@ -40,7 +40,8 @@ class GoneNames:
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in backticks or a call, or behind its owner's."""
         distinct, plain = _divided(self.names)
-        parts = [rf"(?<![\w$./-]){_OWNER}(?:{_any(distinct)})(?![\w$/-])"] if distinct else []
+        own = _any(distinct)  # ``'name'`` is a text
+        parts = [rf"(?<![\w$./-])(?:(?<!['\"])|(?!(?:{own})['\"])){_OWNER}(?:{own})(?![\w$/-])"] if distinct else []
         if plain:
             parts += [
                 rf"`[~.!]?{_OWNER}(?:{_any(plain)}){_CALL}`",

@@ -332,7 +332,7 @@ def test_what_an_example_printed_goes_with_its_last_statement_and_imports_lose_n
 def test_a_section_about_it_goes_whole(more: str, *, is_gone: bool) -> None:
     """Its first sentence and its examples say so, whatever its heading is."""
     section = (
-        f"## Boxes\n\nUse gone_by() for boxes.\n\n* Boxes are small.\n\n```python\ngone_by(1)\nboxes()\n```\n{more}\n"
+        f"## Boxes\n\nUse gone_by() for boxes.\n\n* Boxes are small.\n\n```python\nboxes()\ngone_by(1)\n```\n{more}\n"
     )
     left = left_of(
         f"# Box\n\nText.\n\n- [Boxes](#boxes)\n- [End](#end)\n\n## More\n\nMore.\n\n{section}## End\n\nEnd.\n",
@@ -343,3 +343,10 @@ def test_a_section_about_it_goes_whole(more: str, *, is_gone: bool) -> None:
     assert ("- [Boxes]" not in left) is is_gone
     assert "More." in left
     assert "End." in left
+
+
+def test_a_section_with_a_list_of_several_is_not_about_one() -> None:
+    section = "## Boxes\n\n- `gone_by()`: some\n- `other()`: more\n\n```python\nother()\ngone_by(1)\n```\n"
+    left = left_of(f"# Box\n\nText.\n\n## More\n\nMore.\n\n{section}", path="README.md")
+    assert left is not None
+    assert left.endswith("## Boxes\n\n- `other()`: more\n\n```python\nother()\n```\n")

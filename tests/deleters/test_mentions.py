@@ -103,5 +103,5 @@ def test_the_first_paragraph_of_a_docstring_keeps_its_first_sentence_only() -> N
 
 
 def test_text_about_a_text_of_the_same_name_stays() -> None:
-    files = {"m.py": GONE, "n.py": '# Skip all but gone_by.\ndef f(x):\n    return x == "gone_by"\n'}
+    files = {"m.py": GONE, "n.py": "# Skip all but 'gone_by'.\ndef f(x):\n    return x == 'gone_by'\n"}
     assert after(files, delete(files, "m.py::gone_by"))["n.py"] == files["n.py"]

@@ -85,10 +85,9 @@ def _is_left(remover: DependentRemover, name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _identifiers(source: bytes) -> frozenset[str]:
-    """The names in the code of a file, also alone in texts (``"token"``), but for attributes of modules of the standard
-    library: ``re.findall``."""
-    nodes = (n for n in descendants(parse_tree(source).root_node) if n.type in {"identifier", "string_content"})
-    counts = Counter(name for node in nodes if (name := text_of(node)).isidentifier())
+    """The names in the code of a file, but for attributes of modules of the standard library: ``re.findall``."""
+    nodes = (node for node in descendants(parse_tree(source).root_node) if node.type == "identifier")
+    counts = Counter(text_of(node) for node in nodes)
     module = parse_text(source)
     foreign = {r.bound for r in module.imports if not r.name and r.module.partition(".")[0] in sys.stdlib_module_names}
     for ref in module.references:
