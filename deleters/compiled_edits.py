@@ -51,6 +51,8 @@ class CompiledEdits(Generic[C]):
     """Edits of files that name what is gone where no code needs it: imports, exports, links in comments."""
     goes_whole: Callable[[C, str], bool]
     """Whether a file without definitions goes, when all of its definitions are gone."""
+    documents_by_lines: bool = False
+    """Whether ``//`` above a definition is its documentation."""
     build_errors: Callable[[str], Iterable[BuildError]]
     """What a compiler's output says."""
 

@@ -42,22 +42,24 @@ def without_mentions(
         if data is not None and not codebase.is_test(path) and not codebase.is_vendored(path)
     }
     others = codebase.others
-    documents = {path: others.read(path) for path in sorted(others.paths) if is_document(path)}
-    lost = [name for each in gone for name in _names(codebase, each, gone)]
-    found = without_lost_names(LeftSources(sources, edits.parse_tree), lost, documents)
+    quoted = (path for path in sorted(others.paths) if is_document(path) and not codebase.is_vendored(path))
+    documents = {path: others.read(path) for path in quoted}
+    keys = frozenset(each.key for each in gone)
+    lost = [name for each in gone for name in _names(codebase, each, keys)]
+    left_sources = LeftSources(sources, edits.parse_tree, documents_by_lines=edits.documents_by_lines)
+    found = without_lost_names(left_sources, lost, documents)
     originals = {path: before for path, (before, _) in changed.items()}
     return {**changed, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
 
 
-def _names(codebase: CompiledCodebase[Any], definition: Definition, gone: Sequence[Definition]) -> Iterator[LostName]:
+def _names(codebase: CompiledCodebase[Any], definition: Definition, gone: frozenset[str]) -> Iterator[LostName]:
     """The names of a definition that nothing else beside it has."""
     if definition.kind is DefinitionKind.PART:
         return
-    keys = {each.key for each in gone}
     beside = [
         each
         for each in codebase.modules[definition.path].definitions
-        if each.holder == definition.holder and each.about == definition.about and each.key not in keys
+        if each.holder == definition.holder and each.about == definition.about and each.key not in gone
     ]
     holder = unnumbered(definition.holder.rpartition(".")[2])
     is_member = bool(definition.holder or definition.about)

@@ -322,6 +322,10 @@ class Workbench:
     def _trusted_results(self, run: TestRun) -> tuple[WorkerOutcome, dict[str, Status]]:
         return run.worker, {test: status for test, status in run.statuses().items() if test in self.trusted}
 
+    def use_outputs(self, layer: Path) -> None:
+        """Give later runs the build outputs that an earlier one kept as a layer."""
+        self.prepared = replace(self.prepared, layers=replace(self.prepared.layers, outputs=str(layer)))
+
     def _run_once(
         self, edits: Edits, request: TestRunRequest, *, keep_outputs: Path | None = None, forked: bool = False
     ) -> TestRun:
@@ -337,8 +341,7 @@ class Workbench:
             run = self.language.run_tests(session, self.recipe, replace(request, start=start))
             if keep_outputs is not None and run.finished:
                 keep_layer(session, self._outputs(), keep_outputs)
-                layers = replace(self.prepared.layers, outputs=str(keep_outputs))
-                self.prepared = replace(self.prepared, layers=layers)
+                self.use_outputs(keep_outputs)
         self.spent = self.spent.plus(run.cpu_s, run.wall_s)
         if run.finished and request.explained:
             self.starts.note(run, start, edits, whole=request.ids is None)

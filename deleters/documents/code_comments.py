@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -20,9 +21,10 @@ _RULE = re.compile(r"(?:#{2,}|/{4,})\s*$")
 _OPENING = re.compile(r"/\*[*!]?[ \t]*")
 _STAR = re.compile(r"[ \t]*(?:\*(?!/) ?)?")
 _DIRECTIVE = re.compile(
-    r"(?://|/\*+)\s?(?:go:|nolint|export\s|\+build|lint:|eslint|istanbul|c8\s|v8\s|@ts-|tslint|prettier|js[hl]int|global\s"
-    r"|NOSONAR|CHECKSTYLE|@formatter|<reference|[#@]\s?source|biome-)"
-    r"|#\s*(?:fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|nosec|!|-\*-)\b|#!|#:"
+    r"(?m)^\s*(?://(?:go:|nolint|export |\s*\+build|lint:)"
+    r"|(?://|/\*+|\*)\s*(?:eslint|istanbul|[cv]8\s|@ts-|tslint|prettier|js[hl]int|globals?\s|NOSONAR|CHECKSTYLE"
+    r"|@formatter|<reference|[#@]\s?source|biome-)"
+    r"|#\s*(?:fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|nosec|!|-\*-)\b|#!|#:)"
 )
 """Comments that tools read."""
 _REFERENCE = re.compile(r"\s*@(?:see|link)\b")
@@ -56,15 +58,15 @@ def comment_edits(
     Documentation, and what has several paragraphs, keeps its first sentence: it says what the code that stays does.
     """
     pattern = code.mentioned.pattern()
-    newline = "\r\n" if b"\r\n" in source else "\n"
     for nodes in _blocks(source, comments):
         start, end = nodes[0].start_byte, nodes[-1].end_byte
         text = source[start:end].decode(errors="replace").rstrip("\r\n")
         if not pattern.search(text) or _DIRECTIVE.search(text) or "\ufffd" in text:
             continue
         end = start + len(text.encode())
-        before = source[source.rfind(b"\n", 0, start) + 1 : start]
-        after = source[end:].partition(b"\n")[0]
+        line_end = source.find(b"\n", end)
+        before = source[source.rfind(b"\n", 0, start) + 1 : start].removeprefix(codecs.BOM_UTF8)
+        after = source[end : line_end if line_end >= 0 else len(source)]
         comment = _comment(text.replace("\r\n", "\n"), start, end, before.decode(errors="replace"))
         if before.strip() or after.strip() or comment is None:
             if before.strip() and not after.strip():
@@ -73,7 +75,7 @@ def comment_edits(
         is_kept = is_documentation(nodes[0]) or any(not line.strip() for line in comment.lines)
         left = _documentation_left(comment.lines, code, pattern) if is_kept else shortened(comment.lines, pattern)
         if left != comment.lines and not (left and comment.is_box):
-            yield _edit(source, comment, left, newline)
+            yield _edit(source, comment, left)
 
 
 def _blocks(source: bytes, comments: Iterable[Node]) -> Iterator[list[Node]]:
@@ -138,14 +140,25 @@ def _of_block(text: str, start: int, end: int) -> _Comment | None:
 
 def _documentation_left(lines: list[str], code: GoneCode, pattern: re.Pattern[str]) -> list[str]:
     """The lines of documentation: of its first paragraph the first sentence stays, whatever it names."""
-    lines = [line for line in lines if not (_REFERENCE.match(line) and pattern.search(line))]
+    lines = list(_without_references(lines, pattern))
     end = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
     first = lines[:end]
     kept = with_shorter_lists(shortened(first, pattern, num_kept=1), pattern)
     return [*kept, *(without_mentions(lines[end:], code) if end < len(lines) else [])]
 
 
-def _edit(source: bytes, comment: _Comment, lines: list[str], newline: str) -> Edit:
+def _without_references(lines: Iterable[str], pattern: re.Pattern[str]) -> Iterator[str]:
+    """The lines without references that name what is gone, and lines that go on with these."""
+    is_lost = False
+    for line in lines:
+        goes_on = is_lost and line.startswith("  ")
+        is_lost = goes_on or (_REFERENCE.match(line) is not None and pattern.search(line) is not None)
+        if not is_lost:
+            yield line
+
+
+def _edit(source: bytes, comment: _Comment, lines: list[str]) -> Edit:
+    newline = "\r\n" if b"\r\n" in source[comment.start : comment.end] else "\n"
     while lines and not lines[-1].strip():
         lines.pop()
     while lines and not lines[0].strip():

@@ -1,6 +1,7 @@
 """Examples in languages with braces lose the statements that use what is gone, and those that need what these gave.
 
-No parser is needed: a statement ends where its brackets are closed, and blocks are looked into.
+No parser is needed: a statement ends where its brackets are closed, and blocks are looked into. An example whose
+brackets or strings are not closed stays as it is.
 """
 
 from __future__ import annotations
@@ -9,14 +10,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from excise.deleters.documents.masked_code import MaskedCode, depth_of, masked
+
 LANGUAGES = frozenset(
     ("js", "javascript", "jsx", "mjs", "cjs", "ts", "typescript", "tsx", "go", "golang", "rust", "rs", "java")
 )
 """What documents call these languages."""
-_LOOKS_LIKE_CODE = re.compile(r"[;{]\s*(?://.*)?$|\w\s*:=\s|^\s*(?:const|let|var|use|import|fn|func)\s")
-_NO_CODE = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`\n]*`|//.*|/\*.*?\*/")
-"""Strings and comments on one line."""
-_COMMENT = re.compile(r"\s*(?://|/?\*)")
+_LOOKS_LIKE_CODE = re.compile(r"[;{]\s*(?://.*)?$|\w\s*:=\s|^\s*(?:const|let|var|use|fn|func)\s")
 _RESULT = re.compile(
     r"\s*(?://|/?\*+)\s*(?:=>|->|→|>|[\[{(\"'`<]|-?\d|(?:true|false|null|undefined|nil|NaN|None|Some|Ok|Err)\b"
     r"|(?:[Oo]utput|[Pp]rints?|[Rr]eturns?|[Ll]ogs?|[Rr]esult|[Yy]ields?)\b)"
@@ -26,6 +26,8 @@ _CONTINUES = re.compile(r"(?:[=+*?:,|&<(\[]|=>|\breturn)\s*$")
 """The end of a line whose statement goes on with the next."""
 _CHAINED = re.compile(r"\s*(?:\??\.\w|&&|\|\||\+\s|\?\s|:\s)")
 """The beginning of a line that goes on with the statement above."""
+_ATTRIBUTE = re.compile(r"\s*(?:#!?\[.*\]|@[\w.]+(?:\(.*\))?)\s*$")
+"""A line that belongs to the definition below it."""
 _BOUND = (
     re.compile(r"\b(?:const|let|var)\s+(?:mut\s+)?(\w+|[\[{(][^=]{1,200}[\]})])\s*(?::[^=]{1,100})?="),
     re.compile(r"^\s*((?:\w+\s*,\s*){0,5}\w+)\s*:="),
@@ -35,29 +37,19 @@ _BOUND = (
 """What gives values to names."""
 _OF_ERRORS = frozenset({"_", "err", "ok", "error", "e", "mut"})
 """Names that examples give to one value after the other."""
-_CHECKS_ERROR = re.compile(r"\s*if (?:err|!ok)\b")
+_CHECKS_ERROR = re.compile(r"\s*if (?:(err) != nil|!(ok))\s*\{")
 _IMPORTS = re.compile(
-    r"\s*(?:import\b|use\s|package\s|extern crate|export\s+\{|(?:const|let|var)\s+[^=]{1,300}=\s*require\()"
+    r"\s*(?:#\s)?(?:import\b|use\s|package\s|extern crate|(?:const|let|var)\s+[^=]{1,300}=\s*require\()"
 )
-_LIBRARIES = (
-    "http",
-    "fmt",
-    "os",
-    "log",
-    "io",
-    "time",
-    "net",
-    "sort",
-    "json",
-    "url",
-    "errors",
-    "strings",
-    "bytes",
-    "math",
-)
+_EXPORTS = re.compile(r"\s*export\s+(?:type\s+)?\{")
+_DEFAULT = re.compile(r"\s*import\s+(?:type\s+)?[\w$]+\s*(,\s*)$")
+"""What stands before a list of an import that brings another name, too."""
+_ALIAS = re.compile(r"(?:\sas\s+|:\s*)(\w+)$")
+"""The name that an import gives to what it brings."""
+_LIBRARIES = "bytes errors fmt http io json log math net os sort strings time url"
 """Packages of Go's standard library that examples use: their functions are no members of other objects."""
-_FOREIGN = "".join(rf"(?<!\b{each})" for each in _LIBRARIES)
-_LIST = re.compile(r"\{([^{}]{1,400})\}")
+_FOREIGN = "".join(rf"(?<!\b{each})" for each in _LIBRARIES.split())
+_NAME = re.compile(r"(?<![\w$.])[A-Za-z_$][\w$]*")
 
 
 class GoneUses(NamedTuple):
@@ -70,8 +62,8 @@ class GoneUses(NamedTuple):
     owned: Collection[str]
     """Names behind those of their owners, ``Owner.name``, of which others may have the plain name."""
 
-    def pattern(self, more: Collection[str] = ()) -> re.Pattern[str]:
-        """What finds a use; also of ``more`` names, of variables."""
+    def pattern(self) -> re.Pattern[str]:
+        """What finds a use."""
         owned = [re.escape(each).replace(r"\.", r"(?:\.|::)") for each in sorted(self.owned)]
         parts = [
             rf"(?<![\w$])(?:{'|'.join(map(re.escape, sorted(self.names)))})(?![\w$])" if self.names else "",
@@ -79,7 +71,6 @@ class GoneUses(NamedTuple):
             if self.members
             else "",
             rf"(?<![\w$])(?:{'|'.join(owned)})(?![\w$])" if owned else "",
-            rf"(?<![\w$.])(?:{'|'.join(map(re.escape, sorted(more)))})(?![\w$])" if more else "",
         ]
         return re.compile("|".join(filter(None, parts)) or "(?!)")
 
@@ -99,15 +90,16 @@ def looks_like_code(lines: Iterable[str]) -> bool:
 
 
 def without_uses(lines: Sequence[str], gone: GoneUses) -> list[str] | None:
-    """The lines of an example without statements that use what is gone; ``None`` if none does.
+    """The lines of an example without statements that use what is gone; ``None`` if none does, or it cannot be read.
 
     Nothing is left where only imports are, and what gives values to names that only lost statements use.
     """
-    example = _Example(gone)
-    kept = example.left_of(lines)
-    if not example.has_lost:
+    code = masked(lines)
+    example = _Example(code, gone) if code is not None else None
+    kept = example.left() if example is not None else []
+    if example is None or not example.has_lost:
         return None
-    if all(example.only_prepares(kept[each.code : each.stop]) for each in _statements(kept)):
+    if example.only_prepares(kept):
         return []
     while kept and not kept[-1].strip():
         kept.pop()
@@ -117,121 +109,198 @@ def without_uses(lines: Sequence[str], gone: GoneUses) -> list[str] | None:
 class _Example:
     """One example, and the names that its lost statements gave to something."""
 
-    def __init__(self, gone: GoneUses) -> None:
-        self._gone = gone
-        self._bound: set[str] = set()
+    def __init__(self, code: MaskedCode, gone: GoneUses) -> None:
+        self._code = code
         self._use = gone.pattern()
+        self._bound: set[str] = set()
         self._needed: set[str] = set()
         """Names in statements that are gone."""
         self._read: set[str] = set()
         """Names in statements that stay, but for those to which these give values."""
+        self._last_given: set[str] = set()
+        """Names to which the last lost statement gave values."""
         self.has_lost = False
 
-    def only_prepares(self, lines: Sequence[str]) -> bool:
-        """Whether a statement that stays imports names, or gives values to what only lost statements use."""
-        code = [_NO_CODE.sub('""', line) for line in lines]
-        if _IMPORTS.match("\n".join(code)):
+    def left(self) -> list[str]:
+        """The lines that stay."""
+        return self._left_of(0, len(self._code.lines))
+
+    def only_prepares(self, kept: Sequence[str]) -> bool:
+        """Whether all statements that stay import names, or give values to what only lost statements use."""
+        code = masked(kept)
+        return code is not None and all(self._prepares(code, each) for each in _statements(code, 0, len(kept)))
+
+    def _prepares(self, code: MaskedCode, statement: _Statement) -> bool:
+        own = code.code[statement.code : statement.stop]
+        if _IMPORTS.match("\n".join(own)):
             return True
-        given = names_given(code[:1]) - _OF_ERRORS
+        given = _names_given(own[:1]) - _OF_ERRORS
         return bool(given) and given <= self._needed - self._read
 
-    def left_of(self, lines: Sequence[str]) -> list[str]:
+    def _left_of(self, first: int, stop: int) -> list[str]:
         """The lines of a block that stay."""
+        lines = self._code.lines
         kept: list[str] = []
-        end = 0
+        end = first
         is_after_lost = False
-        for each in _statements(lines):
+        for each in _statements(self._code, first, stop):
             between = list(lines[end : each.start])
             if is_after_lost and (not kept or not kept[-1].strip()):
                 between = between[next((n for n, line in enumerate(between) if line.strip()), len(between)) :]
-            left = self._left(lines, each, is_after_lost=is_after_lost and not between)
+            left = self._left(each, is_after_lost=is_after_lost and not between)
             is_after_lost = not left
             kept += [*between, *left]
             end = each.end
-        return [*kept, *lines[end:]]
+        return [*kept, *lines[end:stop]]
 
-    def _left(self, lines: Sequence[str], statement: _Statement, *, is_after_lost: bool) -> list[str]:
-        own = lines[statement.code : statement.stop]
-        code = [_NO_CODE.sub('""', line) for line in own]
-        given = names_given(code[:1])
-        use = self._use if self._bound.isdisjoint(given) else self._gone.pattern(self._bound - given)
-        using = [number for number, line in enumerate(code) if use.search(line)]
-        if is_after_lost and _CHECKS_ERROR.match(code[0]):
+    def _left(self, statement: _Statement, *, is_after_lost: bool) -> list[str]:
+        lines = self._code.lines
+        code = self._code.code[statement.code : statement.stop]
+        given = _names_given(code[:1])
+        bound = self._bound if self._bound.isdisjoint(given) else self._bound - given
+        using = [
+            n for n, line in enumerate(code) if self._use.search(line) or not bound.isdisjoint(_NAME.findall(line))
+        ]
+        check = _CHECKS_ERROR.match(code[0]) if is_after_lost else None
+        if check is not None and (check[1] or check[2]) in self._last_given:
             return []
         if not using:
-            self._bound -= given
-            self._use = use
+            self._bound = bound
             self._read |= _words(code) - given
             return list(lines[statement.start : statement.end])
         self.has_lost = True
-        if left := self._import_left(own, code) or self._block_left(own, code, using):
+        if left := self._list_left(statement) or self._block_left(statement, using):
             return [*lines[statement.start : statement.code], *left, *lines[statement.stop : statement.end]]
-        self._bound |= names_given(code) - _OF_ERRORS
+        self._last_given = given
+        self._bound |= given - _OF_ERRORS
         self._needed |= _words(code)
-        self._use = self._gone.pattern(self._bound)
         return []
 
-    def _block_left(self, lines: Sequence[str], code: Sequence[str], using: Sequence[int]) -> list[str]:
+    def _block_left(self, statement: _Statement, using: Sequence[int]) -> list[str]:
         """A block without the statements that use what is gone; nothing if its head or end does, or it is no block."""
-        if not code[0].rstrip().endswith("{") or using[0] == 0 or using[-1] == len(code) - 1:
+        first, last = statement.code, statement.stop - 1
+        if not self._code.code[first].rstrip().endswith("{") or using[0] == 0 or using[-1] == last - first:
             return []
-        inner = self.left_of(lines[1:-1])
-        holds_code = any(line.strip() and not _COMMENT.match(line) for line in inner)
-        return [lines[0], *inner, lines[-1]] if holds_code else []
+        inner = self._left_of(first + 1, last)
+        left = masked(inner)
+        holds_code = left is None or any(map(left.is_code, range(len(inner))))
+        return [self._code.lines[first], *inner, self._code.lines[last]] if holds_code else []
 
-    def _import_left(self, lines: Sequence[str], code: Sequence[str]) -> list[str]:
-        """An import without the names that are gone; nothing if it brings no other, or is none."""
-        if not _IMPORTS.match("\n".join(code)):
+    def _list_left(self, statement: _Statement) -> list[str]:
+        """An import or export of a list without the names that are gone; nothing if no other is left, or it is none."""
+        code = "\n".join(self._code.code[statement.code : statement.stop])
+        text = "\n".join(self._code.lines[statement.code : statement.stop])
+        opening = code.find("{")
+        if opening < 0 or not (_IMPORTS.match(code) or _EXPORTS.match(code)):
             return []
-        if len(lines) > 1:
-            left = [line for line in lines[1:-1] if not self._use.search(line)]
-            return [lines[0], *left, lines[-1]] if any(re.search(r"\w", line) for line in left) else []
-        found = _LIST.search(lines[0])
-        names = [each.strip() for each in found[1].split(",")] if found is not None else []
-        kept = [each for each in names if each and not self._use.search(each)]
-        if found is None or not kept or len(kept) == len(names):
-            return []
-        blank = " " if found[1].startswith(" ") else ""
-        brought = f"{{{blank}{', '.join(kept)}{blank}}}"
-        if len(kept) == 1 and lines[0].lstrip().startswith("use ") and kept[0] != "self":
-            brought = kept[0]
-        return [f"{lines[0][: found.start()]}{brought}{lines[0][found.end() :]}"]
+        cuts = self._cuts(code, opening)
+        for start, end in cuts:
+            self._bound.update(
+                name for found in _ALIAS.findall(code[start:end].strip(", \n")) for name in found if name
+            )
+        if cuts == [(opening, _closing(code, opening) + 1)]:
+            before = _DEFAULT.match(code[:opening])
+            if before is None:
+                return []
+            cuts = [(before.start(1), cuts[0][1])]
+        for start, end in reversed(cuts):
+            text = text[:start] + text[end:]
+        if text.lstrip().startswith("use ") and "\n" not in text:
+            text = re.sub(r"\{\s*(\w+)\s*\}", lambda found: found[0] if found[1] == "self" else found[1], text)
+        return [line for line in text.split("\n") if line.strip()] if cuts else []
+
+    def _cuts(self, code: str, opening: int) -> list[tuple[int, int]]:
+        """What goes of the list that a bracket opens: all of it, from bracket to bracket, or elements with commas."""
+        closing = _closing(code, opening)
+        elements = [(s, e) for s, e in _elements(code, opening + 1, closing) if code[s:e].strip()]
+        cuts: list[tuple[int, int]] = []
+        gone: list[bool] = []
+        for start, end in elements:
+            inner = code.find("{", start, end)
+            own = self._cuts(code, inner) if inner >= 0 else []
+            is_whole = own == [(inner, _closing(code, inner) + 1)]
+            gone.append(is_whole or (inner < 0 and self._use.search(code, start, end) is not None))
+            if not gone[-1]:
+                cuts += own
+            elif alias := _ALIAS.search(code[start:end]):
+                self._bound.add(alias[1])
+        if all(gone):
+            return [(opening, closing + 1)] if elements else []
+        last = max(n for n, is_gone in enumerate(gone) if not is_gone)
+        for number, (start, _) in enumerate(elements):
+            if gone[number] and number < last:
+                cuts.append((start, elements[number + 1][0]))
+        if last + 1 < len(elements):
+            cuts.append((elements[last][1], elements[-1][1]))
+        return sorted(cuts)
+
+
+def _closing(code: str, opening: int) -> int:
+    """Where the bracket is that closes another one."""
+    depth = 0
+    for found in re.compile(r"[{}]").finditer(code, opening):
+        depth += 1 if found[0] == "{" else -1
+        if not depth:
+            return found.start()
+    return len(code) - 1
+
+
+def _elements(code: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Where the elements of a list begin and end, without blanks around them."""
+    depth = 0
+    first = start
+    for found in (*re.compile(r"[{},]").finditer(code, start, stop), None):
+        depth += {"{": 1, "}": -1}.get(found[0], 0) if found is not None else 0
+        if found is None or (found[0] == "," and not depth):
+            end = found.start() if found is not None else stop
+            own = code[first:end]
+            yield first + len(own) - len(own.lstrip()), first + len(own.rstrip())
+            first = end + 1
+
+
+def _any(names: Iterable[str]) -> str:
+    """What finds one of the names; nothing if there is none."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 def _words(code: Iterable[str]) -> set[str]:
     return {word for line in code for word in re.findall(r"[A-Za-z_]\w*", line)}
 
 
-def names_given(code: Iterable[str]) -> set[str]:
+def _names_given(code: Iterable[str]) -> set[str]:
     """The names to which lines give values."""
     matches = (match for line in code for pattern in _BOUND for match in pattern.finditer(line))
     return {name for match in matches for name in re.findall(r"[A-Za-z_]\w*", match[1])}
 
 
-def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
+def _statements(code: MaskedCode, first: int, end: int) -> Iterator[_Statement]:
     """The statements of a block."""
-    number = 0
-    while number < len(lines):
+    number = first
+    while number < end:
         start = number
-        while number < len(lines) and _COMMENT.match(lines[number]):
+        while number < end and code.is_comment(number):
             number += 1
-        if number == len(lines) or not lines[number].strip():
+        if number == end or not code.lines[number].strip():
             number = max(number, start + 1)
             continue
-        code = number
-        stop = number = _end_of_statement(lines, number)
-        while number < len(lines) and _RESULT.match(lines[number]):
+        begin = number
+        stop = number = _end_of_statement(code, number, end)
+        while number < end and code.is_comment(number) and _RESULT.match(code.lines[number]):
             number += 1
-        yield _Statement(start, code, stop, number)
+        yield _Statement(start, begin, stop, number)
 
 
-def _end_of_statement(lines: Sequence[str], number: int) -> int:
+def _end_of_statement(code: MaskedCode, number: int, end: int) -> int:
     depth = 0
-    while number < len(lines):
-        code = _NO_CODE.sub('""', lines[number])
-        depth += sum(code.count(each) for each in "([{") - sum(code.count(each) for each in ")]}")
+    while number < end:
+        own = code.code[number]
+        depth += depth_of(own)
         number += 1
-        is_open = depth > 0 or bool(_CONTINUES.search(code))
-        if not is_open and not (number < len(lines) and _CHAINED.match(lines[number])):
+        if number == end or not code.lines[number].strip():
+            if depth <= 0 and number not in code.inside:
+                break
+            continue
+        goes_on = depth > 0 or number in code.inside or _CONTINUES.search(own) or _ATTRIBUTE.match(own)
+        if not goes_on and not _CHAINED.match(code.code[number]):
             break
     return number

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 from excise.deleters.documents.code_examples import LANGUAGES as BRACED
 from excise.deleters.documents.code_examples import looks_like_code, without_uses
 from excise.deleters.documents.gone_names import GoneCode, item_pattern
-from excise.deleters.documents.python_examples import LostInExamples, without_statements
+from excise.deleters.documents.python_examples import LostInExamples, is_python, without_statements
 from excise.deleters.documents.running_text import SENTENCE_END, block_without, blocks, indent_of, without_introduction
 
 MAX_REMOVED = 12_000
@@ -25,10 +26,13 @@ _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
 BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 """The beginning of an item of a list."""
+MIN_HEAD = 12
+"""Number of characters of an item of a list by which it is known again when sentences of it are gone."""
 _OUTPUT = re.compile(
     r"\W*(?:[Tt]he |[Ii]ts )?(?:[Oo]utputs?|[Pp]rints|[Rr]esults?|[Gg]ives|[Pp]roduces)\b[^.\n]{0,40}:{1,2}\W*$"
 )
 """A line above what an example prints."""
+_WORD = re.compile(r"\w+")
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _DATA = frozenset({"text", "txt", "output", "http", "json", "yaml", "xml", "html", "csv", "none"})
@@ -73,14 +77,19 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 
 
 def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
-    """Whether a section is about what is gone, so that what else it says is, too: its first sentence names it, and so
-    do all examples, of which it has some; and the sentence begins with it, or each example ends with it."""
+    """Whether a section is about what is gone, so that what else it says is, too.
+
+    Its first sentence names it, and so do all examples, of which it has some; and the sentence begins with it, or each
+    example ends with it. Of a section without a sentence, the examples alone say so.
+    """
     chunks, lost = list(_chunks(lines)), LostInExamples(gone)
     first = next((chunk for chunk in chunks if chunk.kind is not _Kind.BLANK), None)
     examples = [c for c in chunks if c.kind is _Kind.CODE and c.language not in _SHELL | _DATA]
     if first is None or not examples or not gone.mentioned or BULLET.match(lines[first.start]):
         return False
-    begins = first.kind is _Kind.CODE
+    begins = not any(chunk.kind is _Kind.PROSE for chunk in chunks)
+    if not begins and first.kind is _Kind.CODE:
+        return False
     if not begins:
         sentence = SENTENCE_END.split(" ".join(map(str.strip, lines[first.start : first.end])))[0]
         found = gone.mentioned.pattern().search(sentence)
@@ -100,6 +109,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     if not (gone.mentioned or gone.dotted or gone.local or gone.members or gone.commands):
         return list(lines)
     chunks, lost = list(_chunks(lines)), LostInExamples(gone)
+    lost.last_lines = {word: at for at, line in enumerate(lines) for word in _WORD.findall(line)}
     left: list[list[str]] = []
     emptied: list[int] = []
     for number, chunk in enumerate(chunks):
@@ -107,6 +117,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         if chunk.kind is _Kind.PROSE and (gone.mentioned or gone.commands) and has_text:
             own = _without_sentences(own, gone)
         elif chunk.kind is _Kind.CODE:
+            lost.end = chunk.stop
             kept = _without_uses(lines[chunk.code : chunk.stop], chunk.language, lost)
             if kept:
                 own = [*lines[chunk.start : chunk.code], *kept, *lines[chunk.stop : chunk.end]]
@@ -163,7 +174,8 @@ def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]], example:
 
 def _drop_output(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], example: int) -> None:
     """Take what an example printed, whose last statement is gone, out of what is left, with the words above it."""
-    following = [n for n in range(example + 1, len(chunks)) if chunks[n].kind is not _Kind.BLANK][:2]
+    texts = (number for number in range(example + 1, len(chunks)) if chunks[number].kind is not _Kind.BLANK)
+    following = list(islice(texts, 2))
     last = lines[chunks[example].stop - 1]
     if len(following) < 2 or (left[example] and last in left[example]):
         return
@@ -179,9 +191,12 @@ def _drop_rest_of_item(
     """Take the paragraphs of the last item of a list, or below a term, which are further in, out of what is left if its
     beginning is gone."""
     own = lines[chunks[number].start : chunks[number].end]
-    head = next((each for each in reversed(own) if BULLET.match(each) or item.match(each)), None)
-    if head is None or head in left[number]:
+    heads, left_heads = (
+        [each for each in some if BULLET.match(each) or item.match(each)] for some in (own, left[number])
+    )
+    if len(left_heads) == len(heads) or any(each[:MIN_HEAD] == heads[-1][:MIN_HEAD] for each in left_heads):
         return
+    head = heads[-1]
     for after in range(number + 1, len(chunks)):
         chunk = chunks[after]
         if chunk.kind is not _Kind.BLANK:
@@ -271,7 +286,8 @@ def _without_sentences(lines: list[str], gone: GoneCode) -> list[str]:
 def _without_uses(lines: Sequence[str], language: str, lost: LostInExamples) -> list[str] | None:
     """The lines of an example in a language that do not use what is gone; see :func:`without_statements`."""
     kept = without_statements(lines, lost) if language in _LANGUAGES else None
-    if language in BRACED or (kept is None and not language and looks_like_code(lines)):
+    is_braced = language in BRACED or (not language and looks_like_code(lines) and not is_python(lines))
+    if kept is None and is_braced:
         return without_uses(lines, lost.uses())
     if kept is None and lost.commands and (language in _SHELL or not language):
         return lost.commands.left_of(lines, is_shell=language in _SHELL)

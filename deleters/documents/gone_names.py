@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from excise.deleters.documents.gone_commands import NO_COMMANDS, GoneCommands
 
@@ -37,6 +38,7 @@ class GoneNames:
     def __bool__(self) -> bool:
         return bool(self.names or self.qualified or self.bare)
 
+    @lru_cache(maxsize=64)  # noqa: B019  (names are few, and small)
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in backticks or a call, or behind its owner's."""
         distinct, plain = _divided(self.names)
@@ -80,7 +82,8 @@ def _behind_owner(dotted: Iterable[str]) -> str:
     return rf"(?<![\w$./-]){_OWNER}(?:{joined})(?![\w$/-])"
 
 
-def item_pattern(names: Iterable[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=64)
+def item_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """What finds an item of a list that begins with one of the names, or a line that is nothing but one, as terms are
     above their definitions; an ordinary word must look like a name."""
     distinct, plain = (_any(own) for own in _divided(names))

@@ -38,15 +38,32 @@ class LostName:
 class LeftSources:
     """The sources that a removal leaves, without tests."""
 
-    def __init__(self, files: Mapping[str, bytes], parse_tree: Callable[[bytes], Tree]) -> None:
-        """``files`` are path to content."""
+    def __init__(
+        self, files: Mapping[str, bytes], parse_tree: Callable[[bytes], Tree], *, documents_by_lines: bool = False
+    ) -> None:
+        """``files`` are path to content. ``documents_by_lines``: ``//`` above a definition is its documentation."""
         self.files = files
         self._parse_tree = parse_tree
+        self._documents_by_lines = documents_by_lines
         self._code = lru_cache(maxsize=64)(self._without_comments)
 
     def comments(self, source: bytes) -> list[Node]:
         """The comments of a file, in order."""
         return list(_comments(self._parse_tree(source).root_node))
+
+    def is_documentation(self, comment: Node) -> bool:
+        """Whether a comment has the mark of documentation, or is a line outside of functions where these document."""
+        text = comment.text or b""
+        if not text.startswith(b"//") or text.startswith((b"///", b"//!")):
+            return text.startswith((b"/**", b"/*!", b"///", b"//!"))
+        node = comment.parent if self._documents_by_lines else None
+        while node is not None and node.type not in _BODIES:
+            node = node.parent
+        return self._documents_by_lines and node is None
+
+    def is_sound(self, source: bytes) -> bool:
+        """Whether a file has no syntax error."""
+        return not self._parse_tree(source).root_node.has_error
 
     def have(self, name: str) -> bool:
         """Whether a source has a name outside of comments."""
@@ -78,8 +95,9 @@ def without_lost_names(left: LeftSources, lost: Iterable[LostName], documents: M
     words = re.compile(rb"(?<![\w$])(?:%s)(?![\w$])" % b"|".join(re.escape(each.encode()) for each in sorted(names)))
     for path, source in left.files.items():
         if words.search(source):
-            edits = comment_edits(source, left.comments(source), code, _is_documentation)
-            if (after := apply_edits(source, edits)) != source:
+            edits = comment_edits(source, left.comments(source), code, left.is_documentation)
+            after = apply_edits(source, edits)
+            if after != source and (left.is_sound(after) or not left.is_sound(source)):
                 changed[path] = (source, after)
     return changed
 
@@ -100,18 +118,6 @@ def _forms(dotted: str) -> tuple[str, str]:
     """``Box.open`` and ``box.open``, as objects of the type are called."""
     owner, _, name = dotted.rpartition(".")
     return dotted, f"{owner[:1].lower()}{owner[1:]}.{name}"
-
-
-def _is_documentation(comment: Node) -> bool:
-    """Whether a comment is outside of functions, and no block without the mark of documentation."""
-    if (comment.text or b"").startswith(b"/*") and not (comment.text or b"").startswith((b"/**", b"/*!")):
-        return False
-    node = comment.parent
-    while node is not None:
-        if node.type in _BODIES:
-            return False
-        node = node.parent
-    return True
 
 
 def _comments(root: Node) -> Iterator[Node]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ def without_statements(lines: Sequence[str], lost: LostInExamples) -> list[str] 
         left = _left_of_statements(lines, lost, unused)
     if left is None:
         return None
-    if (lost.is_coherent and not _is_session(lines)) or all(map(lost.only_prepares, left.nodes)):
+    if (lost.depends_on_lost and not _is_session(lines)) or all(map(lost.only_prepares, left.nodes)):
         return []
     while left.lines and not left.lines[-1].strip():
         left.lines.pop()
@@ -98,6 +98,11 @@ def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
     yield from found
 
 
+def is_python(lines: Sequence[str]) -> bool:
+    """Whether an example can be read as a script in Python."""
+    return _parsed("\n".join(lines)) is not None
+
+
 def _is_session(lines: Sequence[str]) -> bool:
     """Whether an example shows a session of the interpreter, and is no script."""
     return any(line.lstrip().startswith(">>>") for line in lines)
@@ -132,6 +137,10 @@ class LostInExamples:
         self.roots = {name.partition(".")[0] for name in gone.dotted}
         self.bound: set[str] = set()
         """Names that lost statements of this example, or of one above, gave to something."""
+        self.last_lines: Mapping[str, int] = {}
+        """Words of the section to the numbers of the last lines that have them."""
+        self.end = 0
+        """Number of the line of the section at which the example ends."""
         self.begin()
 
     def begin(self, unused: frozenset[str] = frozenset()) -> None:
@@ -147,7 +156,7 @@ class LostInExamples:
         self.has_lost = False
         self.changed: set[str] = set()
         """Names of objects of the example of which lost statements call methods."""
-        self.is_coherent = False
+        self.depends_on_lost = False
         """Whether a statement that stays uses such an object later: the example makes no sense without the call."""
 
     def uses(self) -> GoneUses:
@@ -159,12 +168,12 @@ class LostInExamples:
         if isinstance(node, ast.Import | ast.ImportFrom):
             return self._imports(node, lines)
         binds = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        binds.update({node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else ())
+        binds.update({node.name} if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ())
         used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         if not any(map(self._is_lost, ast.walk(node))):
             self.own |= binds
             self.bound -= binds
-            self.is_coherent |= not self.changed.isdisjoint(used)
+            self.depends_on_lost |= not self.changed.isdisjoint(used)
             return lines
         self.has_lost = True
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -179,7 +188,8 @@ class LostInExamples:
         brought = {alias.asname or alias.name for node in imports for alias in node.names}
         others = (node for node in nodes if node not in imports)
         used = {n.id for node in others for n in ast.walk(node) if isinstance(n, ast.Name)}
-        return frozenset(brought & self.needed - used)
+        later = {name for name in brought if self.last_lines.get(name, -1) >= self.end}
+        return frozenset(brought & self.needed - used - later)
 
     def only_prepares(self, node: ast.stmt) -> bool:
         """Whether a statement that stays imports names, or makes what only lost statements use."""
@@ -207,7 +217,7 @@ class LostInExamples:
         if not lost:
             return lines
         self.has_lost = True
-        self.bound.update(alias.asname or alias.name for alias in lost)
+        self.bound.update({alias.asname or alias.name for alias in lost} - self.unused)
         node.names = [alias for alias in node.names if alias not in lost]
         if not node.names:
             return []

@@ -144,8 +144,8 @@ def _without_sections(text: str, names: GoneCode) -> str:
 
 
 def with_line_ends_of(text: str, change: Callable[[str], str]) -> str:
-    """What ``change`` makes of a text, with the line ends that the text had."""
-    if "\r\n" not in text:
+    """What ``change`` makes of a text, with the line ends that the text had; mixed ones are parts of its lines."""
+    if "\r\n" not in text or text.count("\n") > text.count("\r\n"):
         return change(text)
     return change(text.replace("\r\n", "\n")).replace("\n", "\r\n")
 

@@ -32,6 +32,7 @@ EDITOR = CompiledEditor(
         body=body,
         tidied=tidied,
         hide=hide,
+        documents_by_lines=True,
         mentions=lambda *_: {},  # what code names, Go uses
         goes_whole=goes_whole,
         build_errors=build_errors,

@@ -113,7 +113,8 @@ def _without(codebase: JavaCodebase, module: JavaModule, gone: list[Member], los
         name
         for path, other in codebase.modules.items()
         if path != module.path and codebase.is_test(path)
-        for name in {reference.name for reference in other.references} - _own_names(other)
+        for reference in other.references
+        for name in [reference.name]
     }
     gone = [*gone, *_emptied(module, gone)]
     while True:
@@ -127,11 +128,6 @@ def _without(codebase: JavaCodebase, module: JavaModule, gone: list[Member], los
     edits = removals(module.source, [(each.start, each.end) for each in outer])
     edits += [Edit(each.start, each.end) for each in module.imports if each.name in lost and codebase.is_own(each)]
     return tidied(module, apply_edits(module.source, edits))
-
-
-def _own_names(module: JavaModule) -> set[str]:
-    """The names of what a file defines: its references mean these."""
-    return {name for member in module.definitions for name in member.names}
 
 
 def _emptied(module: JavaModule, gone: list[Member]) -> list[Member]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 
@@ -49,20 +50,27 @@ def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], cha
     originals = {path: before for path, (before, _) in changed.items()}
     left = left_sources(codebase, changed)
     names = {name: left.have(name) for name in sorted({qualified_name(symbol)[-1] for symbol in gone})}
-    plain = {path: (before, after and _without_properties(after, names)) for path, (before, after) in changed.items()}
-    documents = {path: data for path, data in sorted(codebase.others.items()) if is_document(path)}
+    untagged = {
+        path: (before, after and _without_properties(after, names)) for path, (before, after) in changed.items()
+    }
+    documents = {
+        path: data
+        for path, data in sorted(codebase.others.items())
+        if is_document(path) and not codebase.is_vendored(path)
+    }
     objects = _names_of_package(codebase, documents)
     lost = [_lost_name(symbol, objects) for symbol in gone]
-    found = without_lost_names(left_sources(codebase, plain), lost, documents)
-    return {**plain, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
+    found = without_lost_names(left_sources(codebase, untagged), lost, documents)
+    return {**untagged, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
 
 
 def _names_of_package(codebase: JavaScriptCodebase, documents: Mapping[str, bytes]) -> frozenset[str]:
     """The names by which documents call what the package exports: ``const box = require('boxes')``."""
-    manifest = re.search(rb'"name"\s*:\s*"([^"]{1,200})"', codebase.others.get(MANIFEST, b""))
-    if manifest is None:
+    try:
+        name = json.loads(codebase.others.get(MANIFEST, b"{}"))["name"]
+    except (ValueError, KeyError, TypeError):
         return frozenset()
-    module = rb"['\"]%s['\"]" % re.escape(manifest[1])
+    module = rb"['\"]%s['\"]" % re.escape(str(name).encode())
     forms = (
         rb"\b(?:const|let|var)\s+(\w{1,100})\s*=\s*require\(\s*%s" % module,
         rb"\bimport\s+(?:\*\s+as\s+)?(\w{1,100})\s+from\s+%s" % module,
@@ -112,5 +120,6 @@ def _tags(comment: Node, source: bytes, name: bytes) -> Iterator[Edit]:
         goes_on = is_lost and re.match(rb"[ \t]*\*[ \t]*(?!@|/)\S", line) is not None
         is_lost = tag.match(line) is not None or goes_on
         if is_lost:
-            yield Edit(start, start + len(line))
+            closing = line.find(b"*/")
+            yield Edit(start, start + len(line)) if closing < 0 else Edit(start, start + closing, b" ")
         start += len(line)

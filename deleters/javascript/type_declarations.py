@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tree_sitter import Node
 
 from excise.deleters.deletion_record import Changed
+from excise.deleters.documents.lost_names import LeftSources
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.mentions import left_sources, qualified_name
@@ -63,7 +65,7 @@ def without_declarations(codebase: JavaScriptCodebase, names: TypeNames) -> Chan
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for path, before in codebase.others.items():
         if path.endswith(DECLARATIONS) and not parse_tree(before).root_node.has_error:
-            after = _without_unused_types(before, _without_names(before, names))
+            after = _without_unused_types(codebase, path, before, _without_names(before, names))
             if after != before and not parse_tree(after).root_node.has_error:
                 changed[path] = (before, after)
     return changed
@@ -83,33 +85,52 @@ def _without_names(before: bytes, names: TypeNames) -> bytes:
     return apply_edits(before, removals(before, statements, elements))
 
 
-def _without_unused_types(before: bytes, after: bytes) -> bytes:
-    """A file without the types that only what it has lost needed."""
-    while True:
-        was_used, used = _used_types(before), _used_types(after)
-        root = parse_tree(after).root_node
-        unused = {
-            (each.start_byte, each.end_byte)
-            for each in _statements(root)
-            if (name := _type_name(each, after)) and name in was_used and name not in used
-        }
-        if not unused:
-            return after
-        after = apply_edits(after, removals(after, unused, set()))
+def _without_unused_types(codebase: JavaScriptCodebase, path: str, before: bytes, after: bytes) -> bytes:
+    """A file without the types that only what it has lost needed; those that another file names stay."""
+    if before == after:
+        return after
+    was_used = Counter(name for each in _units(before) for name in each.uses)
+    units = _units(after)
+    used = Counter(name for each in units for name in each.uses)
+    pending = [each for each in units if each.type_name and was_used[each.type_name] and not used[each.type_name]]
+    gone: dict[str, _Unit] = {}
+    while pending:
+        unit = pending.pop()
+        if unit.type_name in gone or _is_named_elsewhere(codebase, path, unit.type_name):
+            continue
+        gone[unit.type_name] = unit
+        used.subtract(unit.uses)
+        pending += [each for each in units if each.type_name in unit.uses and not used[each.type_name]]
+    return apply_edits(after, removals(after, {(each.start, each.end) for each in gone.values()}, set()))
 
 
-def _used_types(source: bytes) -> set[str]:
-    """The names in a file but for those of types where they are declared, and in these declarations."""
-    found: set[str] = set()
-    stack = [(parse_tree(source).root_node, "")]
-    while stack:
-        node, own = stack.pop()
-        if node.type in TYPES:
-            own = text(name, source) if (name := node.child_by_field_name("name")) is not None else own
-        if node.type in {"type_identifier", "identifier"} and text(node, source) != own:
-            found.add(text(node, source))
-        stack += [(child, own) for child in node.children]
+class _Unit(NamedTuple):
+    """A statement that holds no others."""
+
+    type_name: str
+    """The name of the type that it declares; empty for other statements."""
+    uses: frozenset[str]
+    """The names in it, but for its own."""
+    start: int
+    end: int
+
+
+def _units(source: bytes) -> list[_Unit]:
+    found = []
+    for statement in _statements(parse_tree(source).root_node):
+        node = _unwrapped(statement)
+        if node is None or node.type not in _NAMESPACES:
+            own = _type_name(statement, source)
+            names = {text(n, source) for n in descendants(statement) if n.type in {"type_identifier", "identifier"}}
+            found.append(_Unit(own, frozenset(names - {own}), statement.start_byte, statement.end_byte))
     return found
+
+
+def _is_named_elsewhere(codebase: JavaScriptCodebase, path: str, name: str) -> bool:
+    """Whether another declaration file, or a module that is no test, has a name outside of comments."""
+    others = {other: data for other, data in codebase.others.items() if other != path and other.endswith(DECLARATIONS)}
+    modules = {other: each.source for other, each in codebase.modules.items() if not codebase.is_test(other)}
+    return LeftSources({**others, **modules}, parse_tree).have(name)
 
 
 def _type_name(statement: Node, source: bytes) -> str:

@@ -20,7 +20,10 @@ _HOW_PARTS_ARE_GONE = {
 }
 """What a deleter of :data:`PARTLY_KEPT` did."""
 
-_IN_LIST = re.compile(r"\s*[\w.\"']+(?:\s+as\s+\w+)?,?\s*$|.*\b(?:__all__|exports?)\b")
+_IN_LIST = re.compile(
+    r"\s*(?!(?:return|pass|else|break|continue|try|finally|end)\b)[\w.\"']+(?:\s+as\s+\w+)?,?\s*$"
+    r"|(?!\s*(?:#|//|/?\*)).*\b(?:__all__|exports?)\b"
+)
 """A line that is an element of a list of names, or exports some."""
 
 

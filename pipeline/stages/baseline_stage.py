@@ -21,7 +21,7 @@ from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerpri
 from excise.system.deadline import deadline
 from excise.types import Baseline, ExecutedCode, TestRun, WorkerOutcome
 from excise.verifiers.baseline import max_baseline_s, run_baseline
-from excise.verifiers.workbench import Prepared
+from excise.verifiers.workbench import Prepared, Workbench
 
 MIN_KEPT_S = 20.0
 """Wall seconds of a run from which on it is kept, so that an interrupted baseline goes on with it."""
@@ -57,7 +57,7 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
         try:
             with deadline(max_baseline_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
                 warm = fresh if bench.language.keeps_outputs else None
-                finished = partial(_finished, cache, key, fresh if warm else None)
+                finished = partial(_finished, cache, key, bench, warm)
                 note = partial(cache.put, "executed", stage_key("executed", key))
                 baseline = run_baseline(bench, warm, note, finished)
         except EnvironmentFailure as failure:
@@ -68,19 +68,20 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     return replace(prepared, baseline=baseline, layers=replace(prepared.layers, outputs=str(outputs)))
 
 
-def _finished(cache: StageCache, key: str, outputs: Path | None, number: int, make: Callable[[], TestRun]) -> TestRun:
+def _finished(
+    cache: StageCache, key: str, bench: Workbench, outputs: Path | None, number: int, make: Callable[[], TestRun]
+) -> TestRun:
     """The run of a number that an interrupted baseline made, if it took long; else it is made, and kept if it does.
 
-    The first run also makes ``outputs``: without these it is made again.
+    The first run also makes ``outputs``, which later ones use: without these it is made again.
     """
     own = stage_key("baseline", key, "run", number)
-    if number == 0 and outputs is not None and not outputs.is_dir():
-        made = make()
-        if _is_long(made):
-            cache.put("baseline", own, made)
-        return made
-    return cache.get_or_make(TestRun, "baseline", own, make, _is_long)
-
-
-def _is_long(run: TestRun) -> bool:
-    return run.worker is WorkerOutcome.OK and run.finished and run.wall_s >= MIN_KEPT_S
+    kept = cache.get(TestRun, "baseline", own) if number or outputs is None or outputs.is_dir() else None
+    if isinstance(kept, TestRun):
+        if not number and outputs is not None:
+            bench.use_outputs(outputs)
+        return kept
+    made = make()
+    if made.worker is WorkerOutcome.OK and made.finished and made.wall_s >= MIN_KEPT_S:
+        cache.put("baseline", own, made)
+    return made

@@ -79,7 +79,51 @@ def test_what_only_looks_like_it_stays() -> None:
     assert left_of("Box.open(1)\nother.open(2)") == "other.open(2)"
 
 
-@pytest.mark.parametrize("unit", ["(", "{\n", "x.", '"', "`", "// ", "a, ", "import {", "const a = "])
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("import tst, { dump } from 'x'\ntst(1)\ndump(2)", "import tst from 'x'\ntst(1)"),
+        ("import React, {\n  dump\n} from 'x'\nReact()", "import React from 'x'\nReact()"),
+        ("import { keep,\n  dump } from 'x'\nkeep()", "import { keep } from 'x'\nkeep()"),
+        ("import {\n  keep, dump,\n  more,\n} from 'x'\nkeep()", "import {\n  keep, more,\n} from 'x'\nkeep()"),
+        ("import { dump as d, keep } from 'x'\nkeep(1)\nd(2)", "import { keep } from 'x'\nkeep(1)"),
+        ("use a::{dump, b::{c, d}};\nc();", "use a::{b::{c, d}};\nc();"),
+        ("use a::{keep, b::{dump, Lookup}};\nkeep();", "use a::keep;\nkeep();"),
+        ("use a::{self, dump};\na::f();", "use a::{self};\na::f();"),
+        ("# use tray::{dump, load};\nload(1);", "# use tray::{load};\nload(1);"),
+        ("export { keep } from 'a'\nexport { dump } from 'b'", "export { keep } from 'a'"),
+    ],
+)
+def test_imports_keep_what_else_they_bring(before: str, expected: str) -> None:
+    assert left_of(before) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("dump(x)\nif err := srv.Start(); err != nil {\n\tpanic(err)\n}", None),
+        ("err := srv.Start()\ndump(x)\nif err != nil {\n\tpanic(err)\n}", None),
+        ("n, err := Lookup(x)\nif err != nil {\n\tpanic(err)\n}\nrun()", "run()"),
+    ],
+)
+def test_only_errors_of_lost_statements_are_checked_no_more(before: str, expected: str | None) -> None:
+    assert left_of(before) == (expected or "\n".join(line for line in before.split("\n") if "dump" not in line))
+
+
+def test_strings_and_comments_of_several_lines_are_no_code() -> None:
+    assert left_of("t.replace(/\\(/g, '')\ndump(2)") is None, "a bracket that is not closed"
+    assert left_of("/* a sad :-(\n dump\n*/\nrun()\ndump(1)") == "/* a sad :-(\n dump\n*/\nrun()"
+    assert left_of("const x = `\ndump(1)\n`\nrun(x)\ndump(2)") == "const x = `\ndump(1)\n`\nrun(x)"
+    assert left_of("fn f<'a>(x: &'a str) {\n    dump(x);\n    run(x);\n}") == "fn f<'a>(x: &'a str) {\n    run(x);\n}"
+
+
+def test_attributes_belong_to_what_is_below_them() -> None:
+    assert left_of("#[test]\nfn f() {\n    dump(1);\n}\n@Box(1)\nclass A {}\n") == "@Box(1)\nclass A {}"
+
+
+@pytest.mark.parametrize(
+    "unit", ["(", "{\n", "x.", '"', "`", "// ", "/* ", '"\\\\', "a, ", "import {", "const a = ", "const a = dump(b);\n"]
+)
 def test_hostile_examples_take_no_time(unit: str) -> None:
     start = time.process_time()
     without_uses((unit * 100_000 + "\nLookup()").split("\n"), GONE)

@@ -350,3 +350,25 @@ def test_a_section_with_a_list_of_several_is_not_about_one() -> None:
     left = left_of(f"# Box\n\nText.\n\n## More\n\nMore.\n\n{section}", path="README.md")
     assert left is not None
     assert left.endswith("## Boxes\n\n- `other()`: more\n\n```python\nother()\n```\n")
+
+
+def test_examples_in_python_that_use_nothing_gone_stay() -> None:
+    before = "Text.\n\n```\nimport box\nbox.get(1, gone_by=5)\n```\n\nSee gone_by().\n"
+    assert left_of(before, path="README.md") == before.replace("\n\nSee gone_by().", "")
+
+
+def test_imports_that_a_later_example_needs_stay() -> None:
+    first = "```python\nfrom pkg import Lid\n\nx = 1\nprint(x)\n{}```\n"
+    rest = "\nThen:\n\n```python\nLid().close()\n```\n"
+    left = left_of("Text.\n\n" + first.format("gone_by(Lid())\n") + rest, path="README.md")
+    assert left == "Text.\n\n" + first.format("") + rest
+
+
+def test_what_is_below_an_item_that_stays_in_part_stays() -> None:
+    item = "- Opens a box quickly and without any noise. {}It never fails.\n\n  More of it.\n\nEnd.\n"
+    assert left_of(item.format("It is like `gone_by()`. "), path="README.md") == item.format("")
+
+
+def test_a_lost_coroutine_is_run_no_more() -> None:
+    before = "Text.\n\n```python\nasync def main():\n    gone_by()\n\nasyncio.run(main())\nx()\n```\n"
+    assert left_of(before, path="README.md") == "Text.\n\n```python\nx()\n```\n"

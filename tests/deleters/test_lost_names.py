@@ -128,3 +128,33 @@ def test_names_that_code_still_has_stay(language: str, files: dict[str, str], sy
     left = left_of(language, files, f"{path}::{symbol.partition('::')[2]}")
     text = left[path]
     assert ("DumpAll wants it like this" in text) or ("What dumpAll needs" in text)
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (
+            "\ufeff/* Free. It has dumpAll(), too. Use it. */\nconst a = 1\n",
+            "\ufeff/* Free. Use it. */\nconst a = 1\n",
+        ),
+        ("// One.\r\n// See dumpAll().\r\nconst a = 1\r\n", "// One.\r\nconst a = 1\r\n"),
+        ("// Like dumpAll().\nconst a = 1\r\n", "const a = 1\r\n"),
+        ("/**\n * A.\n *\n * @see dumpAll\n *     for more\n */\nconst a = 1\n", "/**\n * A.\n */\nconst a = 1\n"),
+        ("// exports dumpAll() too\nconst a = 1\n", "const a = 1\n"),
+        ("/* eslint no-dump: dumpAll */\nconst a = 1\n", "/* eslint no-dump: dumpAll */\nconst a = 1\n"),
+        (
+            "/**\n * @typedef {object} A\n * @property {function} dumpAll - all\n *   of it */\nconst a = 1\n",
+            "/**\n * @typedef {object} A\n */\nconst a = 1\n",
+        ),
+    ],
+)
+def test_comments_keep_their_form(before: str, expected: str) -> None:
+    files = {**JAVASCRIPT, "box.js": f"{before}function dumpAll () {{}}\nmodule.exports = {{ a, dumpAll }}\n"}
+    assert left_of("javascript", files, "box.js::dumpAll")["box.js"] == f"{expected}module.exports = {{ a }}\n"
+
+
+def test_documents_of_copies_of_other_projects_stay() -> None:
+    files = {**JAVASCRIPT, "docs/vendor/x/docs/a.md": "# A\n\nSee dumpAll(). It is here.\n"}
+    assert "docs/vendor/x/docs/a.md" not in left_of("javascript", files, "box.js::dumpAll")
+    go = {**GO, "vendor/x/docs/a.md": "# A\n\nSee DumpAll(). It is here.\n"}
+    assert "vendor/x/docs/a.md" not in left_of("go", go, "box.go::DumpAll")

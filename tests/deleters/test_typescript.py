@@ -146,13 +146,15 @@ def test_declarations_in_namespaces_types_and_tests_of_types_go() -> None:
             "declare namespace box {\n  export type SpyData = { calls: Call[] }\n  export type Call = { n: number }\n"
             "  export type Other = { n: number }\n  export type Box = {\n    make(): void\n"
             "    spy(a: number): SpyData\n  }\n"
-            "  export function make (): void\n  export function spy (a: number): SpyData\n}\nexport = box\n"
+            "  export function make (): void\n  export function spy (a: number, b: Other): SpyData\n}\nexport = box\n"
         ),
         "test/box.tst.ts": (
             "import { expect } from 'tstyche'\nimport { make, spy, SpyData } from '..'\n\n"
             "expect(make()).type.toBe<void>()\n\n"
             "const data = spy(1)\nexpect(data).type.toBe<SpyData>()\n"
         ),
+        "other.d.ts": "import { Other } from './box'\nexport type Mine = Other\n",
+        "test/helpers/index.ts": "export { make } from '../../box'\nexport { spy } from '../../box'\n",
         "test/spy.test-d.ts": "import { spy } from '..'\n\nspy(2)\n",
         "test/all.js": "const test = require('tape')\nconst { spy } = require('..')\ntest('spy', (t) => { spy(1) })\n",
     }
@@ -174,3 +176,4 @@ def test_declarations_in_namespaces_types_and_tests_of_types_go() -> None:
         b"import { expect } from 'tstyche'\nimport { make } from '..'\n\nexpect(make()).type.toBe<void>()\n"
     )
     assert left["test/spy.test-d.ts"] is None
+    assert "test/helpers/index.ts" not in left
