@@ -218,7 +218,7 @@ class _Example:
         for start, end in elements:
             inner = code.find("{", start, end)
             own = self._cuts(code, inner) if inner >= 0 else []
-            is_whole = own == [(inner, _closing(code, inner) + 1)]
+            is_whole = inner >= 0 and own == [(inner, _closing(code, inner) + 1)]
             gone.append(is_whole or (inner < 0 and self._use.search(code, start, end) is not None))
             if not gone[-1]:
                 cuts += own
