@@ -183,7 +183,7 @@ def _lost_text(change: Change) -> str:
     before, after = textwrap.dedent("\n".join(change.before)).split("\n"), change.after
     if not after:
         return "\n".join(before).strip("\n")
-    left, width = _flat(" ".join(after)), max(map(len, before))
+    left, width = _flat(" ".join(after)), max(1, *map(len, before))
     found = []
     for is_example, group in groupby(_with_examples(before), lambda pair: pair[1]):
         own = [line for line, _ in group]

@@ -229,6 +229,11 @@ def test_examples_that_docstrings_lose_are_told() -> None:
     assert told == {"pkg/m.py": "See gone_by() too.\n\n>>> gone_by(1)\n1"}
 
 
+def test_blank_lines_that_other_text_takes_the_place_of_are_no_text() -> None:
+    patch = "diff --git a/a.md b/a.md\n--- a/a.md\n+++ b/a.md\n@@ -1,3 +1,2 @@\n One.\n-\n-\n+Two.\n"
+    assert removed_text(["a.md"], PythonCodebase.from_texts({}), [], patch) == {}
+
+
 def test_what_is_gone_from_documents_is_in_the_statement() -> None:
     text = "# pkg\n\nCall `gone_by` with a number:\n\n```python\nprint(gone_by(1))\n```\n\nIt knows more.\n"
     files = {"pkg/__init__.py": "", "pkg/m.py": GONE + "def other():\n    return 1\n", "README.md": text}
