@@ -132,7 +132,7 @@ class _Example:
 
     def _prepares(self, code: MaskedCode, statement: _Statement) -> bool:
         own = code.code[statement.code : statement.stop]
-        if _IMPORTS.match("\n".join(own)):
+        if _IMPORTS.match("\n".join(own)) or not any(map(_NAME.search, own)):  # a literal is a result
             return True
         given = _names_given(own[:1]) - _OF_ERRORS
         return bool(given) and given <= self._needed - self._read

@@ -79,28 +79,28 @@ def without_examples(lines: Sequence[str], gone: GoneCode) -> list[str]:
 def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     """Whether a section is about what is gone, so that what else it says is, too.
 
-    Its first sentence names it, and so do all examples, of which it has some; and the sentence begins with it, or each
-    example ends with it. Of a section without a sentence, the examples alone say so.
+    It has examples, of which each uses what is gone. Its first sentence names that, and begins with it, or each example
+    ends with it; or another sentence names it, and nothing is left of the examples.
     """
     chunks, lost = list(_chunks(lines)), LostInExamples(gone)
+    texts = [lines[chunk.start : chunk.end] for chunk in chunks if chunk.kind is _Kind.PROSE]
     first = next((chunk for chunk in chunks if chunk.kind is not _Kind.BLANK), None)
     examples = [c for c in chunks if c.kind is _Kind.CODE and c.language not in _SHELL | _DATA]
-    if first is None or not examples or not gone.mentioned or BULLET.match(lines[first.start]):
+    if first is None or first.kind is not _Kind.PROSE or not examples or not gone.mentioned:
         return False
-    begins = not any(chunk.kind is _Kind.PROSE for chunk in chunks)
-    if not begins and first.kind is _Kind.CODE:
+    if BULLET.match(lines[first.start]):
         return False
-    if not begins:
-        sentence = SENTENCE_END.split(" ".join(map(str.strip, lines[first.start : first.end])))[0]
-        found = gone.mentioned.pattern().search(sentence)
-        if found is None:
-            return False
-        begins = not re.search(r"\w", sentence[: found.start()])
+    pattern = gone.mentioned.pattern()
+    sentence = SENTENCE_END.split(" ".join(map(str.strip, texts[0])))[0]
+    found = pattern.search(sentence)
+    begins = found is not None and not re.search(r"\w", sentence[: found.start()])
+    if found is None and not any(pattern.search(" ".join(text)) for text in texts):
+        return False
     for each in examples:
         own = lines[each.code : each.stop]
         left = _without_uses(own, each.language, lost)
         last = next((line for line in reversed(own) if re.search(r"\w", line)), "")
-        if left is None or (last in left and not begins):
+        if left is None or (left and found is None) or (last in left and not begins):
             return False
     return True
 
@@ -132,6 +132,8 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         _drop_output(lines, chunks, left, number)
     for number in emptied:
         _drop_introduction(chunks, left, number)
+    for number in range(len(chunks)):
+        _drop_directive(lines, chunks, left, number)
     found = list(_without_double_blanks(chunks, left))
     return _with_end_of(lines, found) if found != list(lines) and found else found
 
@@ -183,6 +185,24 @@ def _drop_output(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list
     is_output = chunks[words].end - chunks[words].start == 1 and _OUTPUT.match(lines[chunks[words].start])
     if is_output and chunks[words].kind is _Kind.PROSE and chunks[output].kind is _Kind.CODE:
         left[words] = left[output] = []
+
+
+def _drop_directive(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], number: int) -> None:
+    """Take a directive, ``.. caution::``, out of what is left if nothing is left of what stood below it."""
+    head = lines[chunks[number].end - 1]
+    if chunks[number].kind is not _Kind.PROSE or left[number][-1:] != [head] or not _DIRECTIVE.match(head):
+        return
+    has_lost = False
+    for after in range(number + 1, len(chunks)):
+        if chunks[after].kind is _Kind.BLANK:
+            continue
+        if indent_of(lines[chunks[after].start]) <= indent_of(head):
+            break
+        if left[after]:
+            return
+        has_lost = True
+    if has_lost:
+        left[number] = left[number][:-1]
 
 
 def _drop_rest_of_item(

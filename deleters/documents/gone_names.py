@@ -35,6 +35,9 @@ class GoneNames:
     bare: tuple[str, ...] = ()
     """Names of functions that others have behind objects: a call of the name alone means them."""
 
+    texts: frozenset[str] = frozenset()
+    """Those of the names that texts of the code still have: in quotes, such a text is meant."""
+
     def __bool__(self) -> bool:
         return bool(self.names or self.qualified or self.bare)
 
@@ -42,8 +45,8 @@ class GoneNames:
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in backticks or a call, or behind its owner's."""
         distinct, plain = _divided(self.names)
-        own = _any(distinct)  # ``'name'`` is a text
-        parts = [rf"(?<![\w$./-])(?:(?<!['\"])|(?!(?:{own})['\"])){_OWNER}(?:{own})(?![\w$/-])"] if distinct else []
+        no_text = rf"(?:(?<!['\"])|(?!(?:{_any(self.texts)})['\"]))" if self.texts else ""
+        parts = [rf"(?<![\w$./-]){no_text}{_OWNER}(?:{_any(distinct)})(?![\w$/-])"] if distinct else []
         if plain:
             parts += [
                 rf"`[~.!]?{_OWNER}(?:{_any(plain)}){_CALL}`",

@@ -69,6 +69,11 @@ class LeftSources:
         """Whether a source has a name outside of comments."""
         return any(self.has(source, name) for source in self.files.values())
 
+    def have_text(self, text: str) -> bool:
+        """Whether a source has a text in quotes."""
+        quoted = re.compile(rb"([`'\"])%s\1" % re.escape(text.encode()))
+        return any(quoted.search(source) for source in self.files.values())
+
     def has(self, source: bytes, name: str) -> bool:
         """Whether a file has a name outside of comments."""
         return _has(source, name) and _has(self._code(source), name)
@@ -111,7 +116,8 @@ def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     bare = sorted({each.name for each in found if each.is_common and not each.is_member and not left.have(each.name)})
     qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})
     own = frozenset(each for each in dotted if each.rpartition(".")[2] in alone)
-    return GoneCode(GoneNames(tuple(sorted(alone)), own, methods, tuple(qualified), tuple(bare)), own)
+    texts = frozenset(name for name in alone if left.have_text(name))
+    return GoneCode(GoneNames(tuple(sorted(alone)), own, methods, tuple(qualified), tuple(bare), texts), own)
 
 
 def _forms(dotted: str) -> tuple[str, str]:

@@ -26,6 +26,9 @@ _ENDED = re.compile(r"[.!?][\"'`)*]*$")
 _ITEM = r"(?::[\w:+-]{1,30}:)?(?:``[^`\n]{1,100}``|`[^`\n]{1,100}`)"
 _LIST = re.compile(rf"{_ITEM}(?:, {_ITEM}){{1,30}}(?P<comma>,?) (?P<word>and|or) {_ITEM}")
 """Three or more names in a sentence."""
+_NOTED = rf"{_ITEM}(?: \([^()\n]{{1,100}}\))?"
+_OPEN_LIST = re.compile(rf"{_NOTED}(?:, {_NOTED}){{2,30}}(?=[.;:]|$)")
+"""The same without a word before the last one; what is in parentheses belongs to the name before it."""
 _PAIR = re.compile(
     rf"(?:(?i:both|either) )?(?P<first>{_ITEM}) (?:and|or) (?P<second>{_ITEM})(?! (?:are|were|have|do|both)\b)"
 )
@@ -235,7 +238,13 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
         is_about_both = is_told_apart or not start or found.string.endswith(_ABOUT_BOTH, max(0, start - 10), start)
         return left[0] if len(left) == 1 and not is_about_both else found[0]
 
-    changed = _PAIR.sub(shortened_pair, _LIST.sub(shortened_list, sentence))
+    def shortened_open_list(found: re.Match[str]) -> str:
+        items = re.findall(_NOTED, found[0])
+        left = [each for each in items if not pattern.search(each)]
+        return ", ".join(left) if len(left) >= MIN_ITEMS else found[0]
+
+    listed = _OPEN_LIST.sub(shortened_open_list, _LIST.sub(shortened_list, sentence))
+    changed = _PAIR.sub(shortened_pair, listed)
     return "" if pattern.search(changed) else changed
 
 

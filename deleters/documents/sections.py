@@ -35,6 +35,8 @@ _KIND = r"(?:command|function|method|class|decorator|exception|module|script|too
 """What a heading calls a name."""
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""
+_HISTORY = re.compile(r"^(?:#+\s+)?(?:change ?logs?|changes|history|release notes|what'?s new|news)\b", re.IGNORECASE)
+"""A heading above what was new in each version."""
 _RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
 _MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
 """The beginning of what is no running text."""
@@ -130,7 +132,10 @@ def _without_sections(text: str, names: GoneCode) -> str:
     """A document without text and examples, and without sections that were nothing else; its title stays."""
     sections = _with_labels(sections_of(text.split("\n")))
     depths = _depths(sections)
+    of_history = set(map(id, _of_history(sections)))
     for number, section in enumerate(sections):
+        if id(section) in of_history:
+            continue
         has_inner = number + 1 < len(sections) and depths[sections[number + 1].level] > depths[section.level]
         is_whole = number > 1 and not has_inner and is_about(section.lines, names)
         left = [] if is_whole else without_mentions(section.lines, names)
@@ -207,20 +212,38 @@ def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterato
     The title and what is above it stay.
     """
     depths, about = _depths(sections), _heading_pattern(names)
+    of_history = set(map(id, _of_history(sections)))
     inside: int | None = None
     for number, section in enumerate(sections):
         depth = depths[section.level]
         if inside is not None and depth > inside:
             continue
-        is_about = number > 1 and any(about.search(_words_of_heading(line)) for line in section.heading)
+        is_about = (
+            number > 1
+            and id(section) not in of_history
+            and any(about.search(_words_of_heading(line)) for line in section.heading)
+        )
         inside = depth if is_about else None
         if not is_about:
             yield section
 
 
+def _of_history(sections: Sequence[Section]) -> Iterator[Section]:
+    """The sections about earlier versions, and those in them: what these say was true then."""
+    depths = _depths(sections)
+    inside: int | None = None
+    for section in sections[2:]:
+        depth = depths[section.level]
+        if inside is None or depth <= inside:
+            inside = depth if any(map(_HISTORY.search, section.heading)) else None
+        if inside is not None:
+            yield section
+
+
 def _words_of_heading(line: str) -> str:
-    """A heading without the marks that may close it."""
-    return line.strip().rstrip("#").rstrip() if line.startswith("#") else line.strip()
+    """A heading without the marks, and the label, that may close it."""
+    plain = line.strip().rstrip("#").rstrip() if line.startswith("#") else line.strip()
+    return re.sub(r"\s*\{:?[^{}]*\}$", "", plain)
 
 
 def _with_labels(sections: Iterable[Section]) -> list[Section]:
@@ -248,7 +271,9 @@ def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
     own = "|".join(map(re.escape, names.mentioned.names)) or "(?!)"
     commands = "|".join(map(re.escape, names.commands.words())) or "(?!)"
     marked = rf"[`*]{{1,2}}(?:[\w.]{{1,100}}\.)?(?:{own})(?:\([^()]{{0,100}}\))?[`*]{{1,2}}"
+    dotted = "|".join(re.escape(".".join(each.split(".")[-2:])) for each in sorted(names.dotted) if "." in each)
     parts = [
+        rf"[`*]{{0,2}}(?:{dotted or '(?!)'})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
         rf"(?:{marked}|(?:[\w.]{{1,100}}\.)?(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
         rf"(?:{own})\s+{_KIND}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",

@@ -441,6 +441,8 @@ def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
     bound = set(_bound_names(inside))
     if not bound:
         return False
+    if bound & _read_below(scope, inside):
+        return True
     start, end = span
     rest = [n for n in descendants(scope) if not (start <= n.start_byte and n.end_byte <= end)]
     parameters = scope.child_by_field_name("parameters")
@@ -448,6 +450,24 @@ def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
     known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
     used = {text_of(n) for n in rest if n.type == "identifier"}
     return bool((bound & used) - known)
+
+
+def _read_below(scope: Node, arm: Node) -> set[str]:
+    """The names that a function reads below an ``if`` whose last way an arm of it is, and binds nowhere above it."""
+    statement = arm.parent
+    if arm.type not in {"else_clause", "elif_clause", "block"} or statement is None or statement.type != "if_statement":
+        return set()
+    others = (each for each in statement.children_by_field_name("alternative") if each != arm)
+    if any(each.type == "else_clause" for each in others):
+        return set()
+    nodes = list(descendants(scope))
+    parameters = scope.child_by_field_name("parameters")
+    above = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
+    for node in (each for each in nodes if each.type in _BINDING):
+        place = node.start_byte + 1 if node.type == "for_statement" else node.end_byte
+        above.update(_targets(node) if place <= statement.start_byte else ())
+    below = {text_of(n) for n in nodes if n.type == "identifier" and n.start_byte >= statement.end_byte}
+    return below - above
 
 
 _BINDING = frozenset({

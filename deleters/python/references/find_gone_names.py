@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -36,7 +37,10 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
     dotted_names = frozenset(dotted for each in found.values() for dotted in each)
     others = {_with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
     qualified = others - _owned_names(remover) if others else others
-    return GoneNames(tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()), tuple(sorted(qualified)))
+    texts = frozenset(name for name in found if _is_text(remover, name))
+    return GoneNames(
+        tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()), tuple(sorted(qualified)), texts=texts
+    )
 
 
 def _with_owner(dotted: str) -> str:
@@ -79,6 +83,17 @@ def _is_left(remover: DependentRemover, name: str) -> bool:
         plan = remover.plans.get(path)
         after = remover.codebase.modules[path].source if plan is None else words_of(plan).after
         if name.encode() in after and name in _identifiers(after):
+            return True
+    return False
+
+
+def _is_text(remover: DependentRemover, name: str) -> bool:
+    """Whether a text of code that stays, and is no test, is the name."""
+    text = re.compile(rb"(['\"])%s\1" % re.escape(name.encode()))
+    for path in paths_of_words(remover.codebase).get(name, ()):
+        plan = remover.plans.get(path)
+        after = remover.codebase.modules[path].source if plan is None else words_of(plan).after
+        if not remover.codebase.is_test(path) and text.search(after):
             return True
     return False
 

@@ -76,6 +76,8 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
             for what in (*by_name, *_bound_again(remover, symbol)):
                 yield Leftover(symbol.path, what, symbol.symbol_id)
     yield from _used_by_scripts(remover, removed)
+    for symbol in methods:
+        yield from _used_at_import(remover, symbol)
 
 
 def _used_by_scripts(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Leftover]:
@@ -87,6 +89,15 @@ def _used_by_scripts(remover: DependentRemover, removed: Iterable[Symbol]) -> It
         paths = {path for path, _ in (*used, *remover.uses.importers_of(lost)) if path not in {SETUP, lost.path}}
         for path in sorted(filter(remover.is_script, paths)):
             yield Leftover(path, f"the script uses {lost.qualname or lost.path}", by_name.get(whole, ""))
+
+
+def _used_at_import(remover: DependentRemover, method: Symbol) -> Iterator[Leftover]:
+    """Attributes of unknown objects, where a module is imported, with the name of a removed method that nothing else
+    has."""
+    name = without_numbers(method.name)
+    for path, ref in remover.uses.attributes_at_import(name) if remover.uses.is_distinctive(name) else ():
+        if not remover.codebase.is_test(path) and not remover.is_removed(path, ref.start, ref.end):
+            yield Leftover(path, f"the module uses {ref.chain} of an object", method.symbol_id)
 
 
 def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bool) -> Iterator[str]:

@@ -203,6 +203,13 @@ class UseIndex:
             if last == name and (head or ref.chain.startswith(".")):
                 yield path, ref
 
+    def attributes_at_import(self, name: str) -> Iterator[tuple[str, Reference]]:
+        """Attributes of any object with this name that are read when their modules are imported."""
+        for path, ref in self._references.get(name, ()):
+            head, _, last = ref.chain.rpartition(".")
+            if last == name and (head or ref.chain.startswith(".")):
+                yield path, ref
+
     def attributes_with(self, name: str) -> Iterator[tuple[str, Reference]]:
         """Like :meth:`attributes_named`, and those of which an attribute is used: ``self.name.get``."""
         for path, ref in self._later_references.get(name, ()):
