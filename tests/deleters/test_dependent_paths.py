@@ -96,6 +96,8 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    if a:\n        c = gone(b)\n    return c\n",
         "    try:\n        c = a.x\n    except AttributeError:\n        raise gone(b)\n    return c\n",
         "    if a and gone(b):\n        c = 1\n    return c\n",
+        "    if a:\n        c = 1\n    else:\n        c = gone(b)\n    return c\n",
+        "    if a:\n        c = 1\n    elif b:\n        c = gone(b)\n    return c\n",
         "    if a:\n"
         + "".join(f"        out.append({n})\n" for n in range(20))
         + "        return gone(b)\n    return 1\n",
@@ -120,6 +122,8 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "binds",
         "handler",
         "under-and",
+        "last-way",
+        "one-of-two-ways",
         "long",
         "another",
         "state",

@@ -377,3 +377,37 @@ def test_what_is_below_an_item_that_stays_in_part_stays() -> None:
 def test_a_lost_coroutine_is_run_no_more() -> None:
     before = "Text.\n\n```python\nasync def main():\n    gone_by()\n\nasyncio.run(main())\nx()\n```\n"
     assert left_of(before, path="README.md") == "Text.\n\n```python\nx()\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("Use `one`, `two` (or 2), `gone_by`, `three`.\n", "Use `one`, `two` (or 2), `three`.\n"),
+        ("Text.\n\n.. caution::\n\n    gone_by() is slow.\n\nEnd.\n", "Text.\n\nEnd.\n"),
+        ("Text.\n\n.. caution::\n\n    gone_by() is slow. So am I.\n", "Text.\n\n.. caution::\n\n    So am I.\n"),
+        (
+            "# A\n\nText.\n\n#### `m.gone_by` {: #by}\n\nIt is.\n\n#### `m.other`\n\nB.\n",
+            "# A\n\nText.\n\n#### `m.other`\n\nB.\n",
+        ),
+        (
+            "# A\n\nSee gone_by(). It is.\n\n## Changes\n\nSee gone_by(). So.\n",
+            "# A\n\nIt is.\n\n## Changes\n\nSee gone_by(). So.\n",
+        ),
+        ("Not 'gone_by', but gone_by. Two.\n", "Two.\n"),
+    ],
+)
+def test_what_documents_lose_of_lists_directives_headings_and_history(before: str, expected: str) -> None:
+    assert left_of(before) == expected
+
+
+def test_a_section_goes_when_nothing_is_left_of_its_examples() -> None:
+    section = "## Files\n\nSome stand in files. Use gone_by(). All is well.\n\n```python\nx = gone_by()\nx.y\n```\n\n"
+    left = left_of(f"# A\n\nText.\n\n## B\n\nB.\n\n{section}## C\n\nC.\n", path="README.md")
+    assert left == "# A\n\nText.\n\n## B\n\nB.\n\n## C\n\nC.\n"
+
+
+def test_a_section_without_text_loses_no_more_than_its_example() -> None:
+    section = "## Use\n\n```python\nimport m\n\nother()\n\nwhile True:\n    gone_by()\n```\n"
+    left = left_of(f"# A\n\nText.\n\n## B\n\nB.\n\n{section}", path="README.md")
+    assert left is not None
+    assert left.endswith("## Use\n\n```python\nimport m\n\nother()\n```\n")

@@ -257,3 +257,16 @@ def test_a_method_stays_whose_name_is_passed_to_what_looks_for_attributes(call: 
 def test_a_method_that_means_nothing_without_its_other_half_stays_with_it(other: str, is_left: bool) -> None:
     source = f"class Door:\n    def __enter__(self):\n        return self\n\n    def {other}:\n        return None\n"
     assert (left({"pkg/m.py": source}, "pkg/m.py::Door.__enter__") != ()) is is_left
+
+
+def test_an_attribute_of_an_unknown_object_at_import_is_a_use_of_the_only_method_of_this_name() -> None:
+    parser = "class Parser:\n    def combine_all(self):\n        return 1\n\n    def other(self):\n        return 2\n"
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": parser,
+        "examples/__init__.py": "",
+        "examples/sql.py": "from pkg.m import Parser\n\nselect = make(Parser()).combine_all(1)\n",
+        "test_m.py": "from pkg.m import Parser\n\ndef test_m():\n    Parser().combine_all()\n",
+    }
+    deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::Parser.combine_all", ("test_m.py::test_m",))
+    assert [path for path, text in deletion.uses_left if "combine_all" in text] == ["examples/sql.py"]

@@ -273,13 +273,14 @@ def _candidates(plan: FilePlan, node: Node, *, is_test: bool) -> Iterator[tuple[
             yield from _arm(plan, statement)
     elif statement.type in _CLAUSES or _is_in_head(statement, node):  # of a clause, or an ``if`` or ``match``
         yield from _arm(plan, statement)
-    owner = _owner_of(statement)
+    owner, inner = _owner_of(statement), statement
     while owner is not None and owner.type not in DEFINITIONS:
-        if owner.type in _BRANCHES or owner.type == "if_statement":
+        is_first = owner.type == "if_statement" and inner.type not in _CLAUSES
+        if owner.type in _BRANCHES or is_first:
             yield from _arm(plan, owner)
         elif owner.type in _LOOPS and _is_only_one(owner) and len(_siblings(owner)) > 1:
             yield owner.start_byte, owner.end_byte, None, owner
-        owner = _owner_of(owner)
+        inner, owner = owner, _owner_of(owner)
     decorated = _decorated_inside(owner)
     if decorated is not None:
         yield decorated.start_byte, decorated.end_byte, None, decorated
