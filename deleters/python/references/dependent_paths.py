@@ -454,21 +454,24 @@ def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
 
 
 def _read_below(scope: Node, arm: Node) -> set[str]:
-    """The names that a function reads below an ``if`` whose last way an arm of it is, and binds nowhere above it."""
+    """The names that a function reads below an ``if`` whose last way an arm of it is, and binds nowhere else outside
+    of it."""
     statement = arm.parent
     if arm.type not in {"else_clause", "elif_clause", "block"} or statement is None or statement.type != "if_statement":
         return set()
     others = (each for each in statement.children_by_field_name("alternative") if each != arm)
     if any(each.type == "else_clause" for each in others):
         return set()
-    nodes = list(descendants(scope))
     parameters = scope.child_by_field_name("parameters")
-    above = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
-    for node in (each for each in nodes if each.type in _BINDING):
-        place = node.start_byte + 1 if node.type == "for_statement" else node.end_byte
-        above.update(_targets(node) if place <= statement.start_byte else ())
-    below = {text_of(n) for n in nodes if n.type == "identifier" and n.start_byte >= statement.end_byte}
-    return below - above
+    known = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
+    below: set[str] = set()
+    for node in descendants(scope):
+        is_inside = statement.start_byte <= node.start_byte < statement.end_byte
+        if node.type in _BINDING and not is_inside:
+            known.update(_targets(node))
+        elif node.type == "identifier" and node.start_byte >= statement.end_byte:
+            below.add(text_of(node))
+    return below - known
 
 
 _BINDING = frozenset({
