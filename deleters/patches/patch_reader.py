@@ -112,17 +112,23 @@ class Change(NamedTuple):
     """The lines before."""
     after: list[str]
     """The lines after."""
+    below: list[str]
+    """The unchanged lines below them that the patch shows."""
 
 
 def changes_of(part: FilePatch) -> Iterator[Change]:
     """The runs of changed lines of a file."""
     for hunk in part.hunks:
         number = hunk.old_start
-        for is_context, run in groupby(hunk.lines, lambda each: each[0] == " "):
-            lines = [(sign, line.decode(errors="replace").rstrip("\r\n")) for sign, line in run]
+        runs = [
+            (is_context, [(sign, line.decode(errors="replace").rstrip("\r\n")) for sign, line in run])
+            for is_context, run in groupby(hunk.lines, lambda each: each[0] == " ")
+        ]
+        for (is_context, lines), (_, following) in pairwise([*runs, (True, [])]):
             before = [line for sign, line in lines if sign != "+"]
             if not is_context:
-                yield Change(number, before, [line for sign, line in lines if sign == "+"])
+                after = [line for sign, line in lines if sign == "+"]
+                yield Change(number, before, after, [line for _, line in following])
             number += len(before)
 
 

@@ -90,12 +90,14 @@ def locate(needs: Sequence[Need], statement: str, related: str, codebase: Codeba
 
 
 def _position(need: Need, codebase: Codebase) -> int:
-    """Where the code first has an attribute: tests may use fields by their position. 0 for other details."""
+    """Where the code first has an attribute, since tests may use fields by their position, or a text; 0 for others."""
     owner = codebase.symbols().get(need.owner)
-    if owner is None or need.kind is not NeedKind.ATTRIBUTE:
+    if owner is None or need.kind not in {NeedKind.ATTRIBUTE, NeedKind.MESSAGE, NeedKind.TEXT}:
         return 0
     source = codebase.modules[owner.path].source
-    found = re.compile(rf"\b{re.escape(need.word)}\b".encode()).search(source, owner.start, owner.end)
+    word = re.escape(need.word)
+    pattern = rf"\b{word}\b" if need.kind is NeedKind.ATTRIBUTE else word
+    found = re.compile(pattern.encode()).search(source, owner.start, owner.end)
     return found.start() if found is not None else 0
 
 

@@ -206,7 +206,8 @@ def _missing(
             for symbol in symbols
         )
         lines += dict.fromkeys([*entries, *assignments(names[path], codebase.modules[path], visibility, words.fence)])
-    if any(HAS_PLACEHOLDER.search(line) for each in details.values() for line in each):
+    written = (line for each in details.values() for line in each if not line.startswith(("- Sorts", "- Writes")))
+    if any(map(HAS_PLACEHOLDER.search, written)):
         lines.append(f"\nIn texts and messages, `{FILLED_IN}`, `{{name}}` and `%s` stand for what is filled in.")
     return "\n".join(lines)
 
@@ -267,7 +268,12 @@ def _documented(
     """The section with quotes of the project's documentation, and with what is ``gone`` from it."""
     if visibility is Visibility.SIGNATURE:
         return ""
-    found = [quote for quote in found if not is_quoted(quote, gone.get(quote.path, ""))]
+    told = [" ".join(symbol.docstring.split()) for symbol in shown]
+    found = [
+        quote
+        for quote in found
+        if not is_quoted(quote, gone.get(quote.path, "")) and not any(quote.text in text for text in told)
+    ]
     if visibility is Visibility.BEHAVIOUR:
         found = [replace(quote, text=without_parameters(quote.text, shown)) for quote in found]
         gone = {path: without_parameters(text, shown) for path, text in gone.items()}

@@ -57,6 +57,7 @@ _DIRECTIVE = re.compile(r"\.\.\s+([\w-]+)::\s*(.*)")
 _REFERENCE = re.compile(r"(?m)^[ \t]*(?:\.\.[ \t]+auto\w+::|:::)[^\n]*(?:\n[ \t]+:[^\n]*)*\n?")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|(?:\d+|#)[.)])\s+")
 _RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
 _EXAMPLE = re.compile(r"(?:>>>|\.\.\.(?:\s|$)|In \[|\$ |% )")
 _CODE = re.compile(r"`[^`]+`|[\w.]+\([^()]*\)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -180,7 +181,7 @@ def _docstring_lines(codebase: Codebase, path: str, removed: Collection[str]) ->
 
 def _lost_text(change: Change) -> str:
     """What is gone of lines that others took the place of; of code, without its indentation."""
-    before, after = textwrap.dedent("\n".join(change.before)).split("\n"), change.after
+    before, after = textwrap.dedent("\n".join(_from_its_beginning(change))).split("\n"), change.after
     if not after:
         return "\n".join(before).strip("\n")
     left, width = _flat(" ".join(after)), max(1, *map(len, before))
@@ -188,19 +189,32 @@ def _lost_text(change: Change) -> str:
     for is_example, group in groupby(_with_examples(before), lambda pair: pair[1]):
         own = [line for line, _ in group]
         if is_example:
-            found.append("\n".join(line for line in own if _flat(line) not in left))
+            code = [line for line in own if _flat(line) not in left and not _FENCE.match(line)]
+            fences = [line for line in own[:1] if _FENCE.match(line)]
+            found.append("\n".join([*fences, *code, *("```" for _ in fences)] if code else []))
         else:
             gone = " ".join(each for each in _SENTENCE_END.split(_flat(" ".join(own))) if each not in left)
             found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(filter(None, found))
 
 
+def _from_its_beginning(change: Change) -> list[str]:
+    """The lines that are gone; of equal blank lines and fences above and below them, the one below: what is gone begins
+    with a heading or with text."""
+    lines, below = list(change.before), list(change.below)
+    while not change.after and lines and below and lines[0] == below[0] and re.match(r"\s*(?:$|```|~~~)", lines[0]):
+        lines = [*lines[1:], below.pop(0)]
+    return lines
+
+
 def _with_examples(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """The lines, and whether each is of an example: code, or what it prints up to a blank line."""
-    is_session = False
+    is_session = is_fenced = False
     for line in lines:
         is_session = line.startswith((">>>", "...")) or (is_session and bool(line.strip()))
-        yield line, is_session or line.startswith(("    ", "\t"))
+        is_fence = _FENCE.match(line) is not None
+        yield line, is_session or is_fence or is_fenced or line.startswith(("    ", "\t"))
+        is_fenced ^= is_fence
 
 
 def _chosen(found: list[Quote], first: Collection[str]) -> list[Quote]:

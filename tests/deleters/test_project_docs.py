@@ -217,3 +217,16 @@ def test_paragraphs_below_a_heading_that_is_a_name_are_about_it() -> None:
         "`upperFirst(str)`: Makes the first letter of it large",
         "Nothing is to be said about this here.",
     )
+
+
+def test_what_is_gone_begins_with_its_heading_and_keeps_its_fences() -> None:
+    before = "# A\n\n```python\nx = 1\n```\n\n## By\n\nText by one two.\n\n```python\ngone_by(1)\n```\n\n## C\n"
+    after = "# A\n\n```python\nx = 1\n```\n\n## C\n"
+    patch = unified({"README.md": before.encode()}, {"README.md": after.encode()})
+    told = removed_text(["README.md"], PythonCodebase.from_texts({}), [], patch)
+    assert told == {"README.md": "## By\n\nText by one two.\n\n```python\ngone_by(1)\n```"}
+    longer = before.replace("## By", "Some of it stays. Some by one two goes.\n\n## By")
+    kept = after.replace("## C", "Some of it stays.\n\n## C")
+    patch = unified({"README.md": longer.encode()}, {"README.md": kept.encode()})
+    told = removed_text(["README.md"], PythonCodebase.from_texts({}), [], patch)
+    assert told["README.md"].endswith("```python\ngone_by(1)\n```")
