@@ -64,6 +64,7 @@ _TITLES = {
     NeedKind.NUMBER: "Numbers",
     NeedKind.FORMAT: "Writes values as texts with",
     NeedKind.ORDER: "Sorts what it returns or goes through",
+    NeedKind.HANDLED: "Returns, where an exception occurs in it",
     NeedKind.USED: "Names in this file that it used, and nothing else does",
     NeedKind.REPLACED: "Names that tests replace, so that it must use them",
 }
@@ -102,7 +103,7 @@ def _position(need: Need, codebase: Codebase) -> int:
 
 
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
-    if need.kind in {NeedKind.RESULT, NeedKind.ORDER, NeedKind.FORMAT}:
+    if need.kind in {NeedKind.RESULT, NeedKind.ORDER, NeedKind.FORMAT, NeedKind.HANDLED}:
         return GivenBy.STATEMENT if _is_behaviour_told(need, statement, codebase) else None
     is_exception = need.kind is NeedKind.EXCEPTION
     if is_named(need, statement) and (not is_exception or _is_told_of(need.owner, need.word, statement, codebase)):
@@ -169,6 +170,9 @@ def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
     """Whether a statement says what code returns, in which order, or how it writes a value."""
     if need.kind is NeedKind.ORDER:
         return _ORDER.search(statement) is not None
+    if need.kind is NeedKind.HANDLED:
+        caught = set(re.findall(r"\w+", need.word.partition(":")[0])) - {"Exception"}
+        return any(re.search(rf"\b{name}\b", statement) for name in caught)
     if need.kind is NeedKind.FORMAT:
         return need.word.partition("(")[0] in statement
     return _is_result_told(need, statement, codebase)

@@ -182,3 +182,22 @@ def test_how_code_sorts_is_told_where_nothing_speaks_of_order(text: str, *, is_t
     found = locate([need], text, "", codebase)
     lines = lines_by_symbol(found, list(codebase.symbols().values()), codebase)
     assert lines == ({} if is_told else {"m.py::f": ["- Sorts what it returns or goes through: `sorted(…)`."]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "docstring", "line"),
+    [
+        (NeedKind.HANDLED, "OSError: []", "Names.", "- Returns, where an exception occurs in it: `OSError: []`."),
+        (NeedKind.HANDLED, "OSError: []", "Names; none after an OSError.", ""),
+        (NeedKind.RESULT, "f bool", "Waits.", "- Returns `True` or `False`."),
+        (NeedKind.RESULT, "f bool", "Tell whether it is open.", ""),
+    ],
+)
+def test_results_are_told_unless_the_docstring_does(kind: NeedKind, word: str, docstring: str, line: str) -> None:
+    source = f'def f(x):\n    """{docstring}"""\n    return g(x)\n'
+    codebase = PythonCodebase.from_texts({"m.py": source, "t.py": "def t(): f(1)\n"})
+    need = Need(kind=kind, word=word, owner="m.py::f", tests=("t",))
+    text = write_statement(
+        codebase, delete_symbol(codebase, "m.py::f", ("t.py::t",)), REPO, ("t.py::t",), needs=[need]
+    ).text
+    assert (line in text) if line else ("Returns" not in text)

@@ -358,3 +358,37 @@ def test_a_text_keeps_its_blanks() -> None:
     )
     (need,) = Python().find_needs(codebase, ["bank.py::branch"], ["tests/test_bank.py::test_a"])
     assert (need.word, need.template) == ("|--", "|-- ")
+
+
+@pytest.mark.parametrize(
+    ("body", "check", "is_need"),
+    [
+        ("if x:\n        return True\n    return False", "assert not bank.find(0)", True),
+        ("if x:\n        return True\n    return False", "t.assertFalse(bank.find(0))", True),
+        ("if x:\n        return True\n    return False", "assert bank.find(1) is True", True),
+        ("if x:\n        return True\n    return False", "found = bank.find(1)\n    assert found", True),
+        ("if x:\n        return True\n    return False", "bank.find(1)", False),
+        ("if x:\n        return True\n    return 2", "assert bank.find(1)", False),
+        ("return x > 1", "assert bank.find(1)", False),
+    ],
+)
+def test_truth_is_a_need_if_a_test_asks_for_it(body: str, check: str, *, is_need: bool) -> None:
+    found = labels(f"def test_a():\n    {check}\n", f"def find(x):\n    {body}\n", ("bank.py::find",))
+    assert ("result find bool" in found) is is_need
+
+
+@pytest.mark.parametrize(
+    ("handler", "word"),
+    [
+        ("except OSError:\n        return []", "OSError: []"),
+        ("except (KeyError, os.error) as e:\n        log(e)\n        return", "(KeyError, os.error): None"),
+        ("except OSError:\n        return fallback(x)", ""),
+        ("except OSError:\n        return [1]", ""),
+        ("except OSError:\n        raise", ""),
+        ("except:\n        return 1", ""),
+    ],
+)
+def test_handled_exceptions_that_give_a_constant_are_needs(handler: str, word: str) -> None:
+    source = f"def names(x):\n    try:\n        return os.listdir(x)\n    {handler}\n"
+    found = labels("def test_a():\n    assert bank.names('') == []\n", source, ("bank.py::names",))
+    assert [label.partition(" ")[2] for label in found if label.startswith("handled ")] == ([word] if word else [])

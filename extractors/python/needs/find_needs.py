@@ -197,6 +197,10 @@ def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) 
             yield name
 
 
+MAX_HANDLED = 2
+"""Number of handled exceptions of a function that are told."""
+
+
 def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
     """(kind, word, text with it, whether it is the answer) of each detail of one definition that a test needs.
 
@@ -225,6 +229,7 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     if any(map(_LAYOUT.search, used.texts)):
         yield from ((NeedKind.FORMAT, word, _NO_TEXT, False) for word in words.writers)
     yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)
+    yield from ((NeedKind.HANDLED, word, _NO_TEXT, False) for word in sorted(words.handled)[:MAX_HANDLED])
     yield from (
         (NeedKind.NUMBER, word, _stored(words, word), words.numbers[word])
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS

@@ -100,6 +100,8 @@ class Words:
     """How it sorts: ``sorted(…)``, ``sorted(…, reverse=True)``, and keys that are names."""
     writers: set[str] = field(default_factory=set)
     """How it writes values as texts: ``dumps(…, indent=2)``."""
+    handled: set[str] = field(default_factory=set)
+    """Exceptions that it handles by returning a constant, a colon, and that: ``OSError: []``."""
     gives_none: bool = False
     """Whether it is a function that returns values, but ``None`` in some cases."""
     gives_truth: bool = False
@@ -167,6 +169,7 @@ class _Reader:
                         self._note_formats(child, words)
                     _note(child, words, scope)
                     _note_exits(child, words)
+                    _note_handled(child, words)
                     if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
                         words.elsewhere.add(child.attr)
                 self._visit(child, words, scope)
@@ -219,6 +222,20 @@ def _gives_none(function: Function) -> bool:
         one.argval is None and (one.opname == "RETURN_CONST" or (one.opname, after) == ("LOAD_CONST", "RETURN_VALUE"))
         for one, after in zip(instructions, [*(each.opname for each in instructions[1:]), ""], strict=True)
     )
+
+
+def _is_plain(value: ast.expr | None) -> bool:
+    """Whether a value is a constant, or an empty container."""
+    if isinstance(value, ast.List | ast.Tuple | ast.Set):
+        return not value.elts
+    return value is None or isinstance(value, ast.Constant) or (isinstance(value, ast.Dict) and not value.keys)
+
+
+def _note_handled(node: ast.AST, words: Words) -> None:
+    """Note a handler that returns a constant."""
+    match node:
+        case ast.ExceptHandler(type=ast.expr() as caught, body=[*_, ast.Return(value=value)]) if _is_plain(value):
+            words.handled.add(f"{ast.unparse(caught)}: {ast.unparse(value) if value is not None else None}")
 
 
 def _gives_truth(function: Function) -> bool:

@@ -35,6 +35,8 @@ class NeedKind(StrEnum):
     """How removed code sorts what it returns or goes through."""
     FORMAT = "format"
     """How removed code writes a value as a text: the function, and what it is told about layout."""
+    HANDLED = "handled"
+    """An exception that removed code handles by returning a constant, a colon, and that."""
     USED = "used"
     """A name in the same file that only the removed code used, such as a table."""
     REPLACED = "replaced"
