@@ -16,6 +16,7 @@ from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.bound_names import binds_what_stays
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.loop_ends import ends_a_loop
 from excise.deleters.python.references.name_uses import LostBinding
@@ -27,7 +28,7 @@ from excise.deleters.python.references.needed_parts import (
 )
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
-from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements, text_of
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
 from excise.extractors.python.analysis.parsed_file import Reference
 
 MAX_LINES = 20
@@ -257,7 +258,7 @@ def _removal_of(plan: FilePlan, ref: Reference, *, is_test: bool) -> _Removal | 
         around = _function_around(inside)
         if ends_a_loop((start, end), inside) or is_last_way_out(inside):
             return None
-        if is_small and around is not None and not _binds_what_stays(around, (start, end), inside):
+        if is_small and around is not None and not binds_what_stays(around, (start, end), inside):
             return _Removal(start, end, replacement, around)
     return None
 
@@ -434,72 +435,3 @@ def _line_start(plan: FilePlan, byte: int) -> int:
 def _next_line(plan: FilePlan, byte: int) -> int:
     end = plan.source.find(b"\n", byte)
     return len(plan.source) if end < 0 else end + 1
-
-
-# ----------------------------------------------------------------------------------------- names
-def _binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
-    """Whether the rest of the function uses a name that only the removed part binds."""
-    bound = set(_bound_names(inside))
-    if not bound:
-        return False
-    if bound & _read_below(scope, inside):
-        return True
-    start, end = span
-    rest = [n for n in descendants(scope) if not (start <= n.start_byte and n.end_byte <= end)]
-    parameters = scope.child_by_field_name("parameters")
-    known = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
-    known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
-    used = {text_of(n) for n in rest if n.type == "identifier"}
-    return bool((bound & used) - known)
-
-
-def _read_below(scope: Node, arm: Node) -> set[str]:
-    """The names that a function reads below an ``if`` whose last way an arm of it is, and binds nowhere else outside
-    of it."""
-    statement = arm.parent
-    if arm.type not in {"else_clause", "elif_clause", "block"} or statement is None or statement.type != "if_statement":
-        return set()
-    others = (each for each in statement.children_by_field_name("alternative") if each != arm)
-    if any(each.type == "else_clause" for each in others):
-        return set()
-    parameters = scope.child_by_field_name("parameters")
-    known = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
-    below: set[str] = set()
-    for node in descendants(scope):
-        is_inside = statement.start_byte <= node.start_byte < statement.end_byte
-        if node.type in _BINDING and not is_inside:
-            known.update(_targets(node))
-        elif node.type == "identifier" and node.start_byte >= statement.end_byte:
-            below.add(text_of(node))
-    return below - known
-
-
-_BINDING = frozenset({
-    "assignment", "augmented_assignment", "named_expression", "for_statement", "as_pattern", "import_statement",
-    "import_from_statement", "global_statement", "nonlocal_statement", "function_definition", "class_definition",
-})  # fmt: skip
-"""Nodes that bind names in a function."""
-
-
-def _bound_names(node: Node) -> Iterator[str]:
-    """Names that a part of a function binds in it; those of functions inside are their own."""
-    queue = [node]
-    while queue:
-        each = queue.pop()
-        if each.type in _BINDING:
-            yield from _targets(each)
-        if each.type not in DEFINITIONS:
-            queue += each.named_children
-
-
-def _targets(node: Node) -> Iterator[str]:
-    """Names that a statement or expression binds."""
-    if node.type in {"import_statement", "import_from_statement", "global_statement", "nonlocal_statement"}:
-        heads = node.named_children
-    elif node.type == "as_pattern":
-        heads = node.named_children[-1:]
-    else:
-        field = "name" if node.type in {"named_expression", *DEFINITIONS} else "left"
-        heads = [child for child in (node.child_by_field_name(field),) if child is not None]
-    for head in heads:
-        yield from (text_of(each) for each in descendants(head) if each.type == "identifier")
