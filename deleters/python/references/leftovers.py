@@ -93,10 +93,13 @@ def _used_by_scripts(remover: DependentRemover, removed: Iterable[Symbol]) -> It
 
 def _used_at_import(remover: DependentRemover, method: Symbol) -> Iterator[Leftover]:
     """Attributes of unknown objects, where a module is imported, with the name of a removed method that nothing else
-    has."""
+    has; not of what other packages offer."""
     name = without_numbers(method.name)
     for path, ref in remover.uses.attributes_at_import(name) if remover.uses.is_distinctive(name) else ():
-        if not remover.codebase.is_test(path) and not remover.is_removed(path, ref.start, ref.end):
+        imports = remover.codebase.modules[path].imports
+        foreign = {r.bound for r in imports if remover.uses.resolver.module_of(path, r) is None}
+        is_own = ref.chain.partition(".")[0] not in foreign and not remover.codebase.is_test(path)
+        if is_own and not remover.is_removed(path, ref.start, ref.end):
             yield Leftover(path, f"the module uses {ref.chain} of an object", method.symbol_id)
 
 
