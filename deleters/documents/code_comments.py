@@ -21,7 +21,7 @@ _RULE = re.compile(r"(?:#{2,}|/{4,})\s*$")
 _OPENING = re.compile(r"/\*[*!]?[ \t]*")
 _STAR = re.compile(r"[ \t]*(?:\*(?!/) ?)?")
 _DIRECTIVE = re.compile(
-    r"(?m)^\s*(?://(?:go:|nolint|export |\s*\+build|lint:)"
+    r"(?m)^[ \t]*(?://(?:go:|nolint|export |\s*\+build|lint:)"
     r"|(?://|/\*+|\*)\s*(?:eslint|istanbul|[cv]8\s|@ts-|tslint|prettier|js[hl]int|globals?\s|NOSONAR|CHECKSTYLE"
     r"|@formatter|<reference|[#@]\s?source|biome-)"
     r"|#\s*(?:fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|nosec|!|-\*-)\b|#!|#:)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from excise.deleters.documents.masked_code import MaskedCode, depth_of, masked
@@ -38,8 +39,9 @@ _BOUND = (
 _OF_ERRORS = frozenset({"_", "err", "ok", "error", "e", "mut"})
 """Names that examples give to one value after the other."""
 _CHECKS_ERROR = re.compile(r"\s*if (?:(err) != nil|!(ok))\s*\{")
+_ELSE_IF = re.compile(r"\s*\}\s*else\s+if\b")
 _IMPORTS = re.compile(
-    r"\s*(?:#\s)?(?:import\b|use\s|package\s|extern crate|(?:const|let|var)\s+[^=]{1,300}=\s*require\()"
+    r"\s*(?:#\s)?(?:import\b(?!\s*[(.])|use\s|package\s|extern crate|(?:const|let|var)\s+[^=]{1,300}=\s*require\()"
 )
 _EXPORTS = re.compile(r"\s*export\s+(?:type\s+)?\{")
 _DEFAULT = re.compile(r"\s*import\s+(?:type\s+)?[\w$]+\s*(,\s*)$")
@@ -135,7 +137,7 @@ class _Example:
         if _IMPORTS.match("\n".join(own)) or not any(map(_NAME.search, own)):  # a literal is a result
             return True
         given = _names_given(own[:1]) - _OF_ERRORS
-        return bool(given) and given <= self._needed - self._read
+        return bool(given) and all(name in self._needed and name not in self._read for name in given)
 
     def _left_of(self, first: int, stop: int) -> list[str]:
         """The lines of a block that stay."""
@@ -157,15 +159,12 @@ class _Example:
         lines = self._code.lines
         code = self._code.code[statement.code : statement.stop]
         given = _names_given(code[:1])
-        bound = self._bound if self._bound.isdisjoint(given) else self._bound - given
-        using = [
-            n for n, line in enumerate(code) if self._use.search(line) or not bound.isdisjoint(_NAME.findall(line))
-        ]
+        using = [number for number, line in enumerate(code) if self._is_use(line, given)]
         check = _CHECKS_ERROR.match(code[0]) if is_after_lost else None
         if check is not None and (check[1] or check[2]) in self._last_given:
             return []
         if not using:
-            self._bound = bound
+            self._bound -= given
             self._read |= _words(code) - given
             return list(lines[statement.start : statement.end])
         self.has_lost = True
@@ -176,15 +175,44 @@ class _Example:
         self._needed |= _words(code)
         return []
 
+    def _is_use(self, line: str, given: Collection[str]) -> bool:
+        """Whether a line uses what is gone, or a name that lost statements gave; ``given`` are those that it gives."""
+        names = (name for name in _NAME.findall(line) if name in self._bound and name not in given)
+        return self._use.search(line) is not None or any(names)
+
     def _block_left(self, statement: _Statement, using: Sequence[int]) -> list[str]:
-        """A block without the statements that use what is gone; nothing if its head or end does, or it is no block."""
-        first, last = statement.code, statement.stop - 1
-        if not self._code.code[first].rstrip().endswith("{") or using[0] == 0 or using[-1] == last - first:
+        """A block without the statements that use what is gone; nothing if its head or end does, or it is no block.
+
+        Of several ways (``} else if (x) {``), one whose head uses it goes; where another one's does, all of them do.
+        """
+        lines, code = self._code.lines, self._code.code
+        heads = [statement.code, *self._heads(statement), statement.stop - 1]
+        uses = [statement.code + number for number in using]
+        if not code[statement.code].rstrip().endswith("{") or uses[0] == heads[0] or uses[-1] == heads[-1]:
             return []
-        inner = self._left_of(first + 1, last)
-        left = masked(inner)
-        holds_code = left is None or any(map(left.is_code, range(len(inner))))
-        return [self._code.lines[first], *inner, self._code.lines[last]] if holds_code else []
+        kept: list[str] = []
+        holds_code = False
+        for first, last in pairwise(heads):
+            if first in uses:
+                if not _ELSE_IF.match(code[first]):
+                    return []
+                continue
+            inner = self._left_of(first + 1, last)
+            left = masked(inner)
+            holds_code |= left is None or any(map(left.is_code, range(len(inner))))
+            kept += [lines[first], *inner]
+        return [*kept, lines[heads[-1]]] if holds_code else []
+
+    def _heads(self, statement: _Statement) -> list[int]:
+        """Numbers of the lines of a block that close one of its ways and open the next: ``} else {``."""
+        depth = 0
+        found = []
+        for number in range(statement.code, statement.stop):
+            own = self._code.code[number]
+            if depth == 1 and own.lstrip().startswith("}") and own.rstrip().endswith("{"):
+                found.append(number)
+            depth += depth_of(own)
+        return found
 
     def _list_left(self, statement: _Statement) -> list[str]:
         """An import or export of a list without the names that are gone; nothing if no other is left, or it is none."""
@@ -194,10 +222,6 @@ class _Example:
         if opening < 0 or not (_IMPORTS.match(code) or _EXPORTS.match(code)):
             return []
         cuts = self._cuts(code, opening)
-        for start, end in cuts:
-            self._bound.update(
-                name for found in _ALIAS.findall(code[start:end].strip(", \n")) for name in found if name
-            )
         if cuts == [(opening, _closing(code, opening) + 1)]:
             before = _DEFAULT.match(code[:opening])
             if before is None:
@@ -249,8 +273,8 @@ def _elements(code: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Where the elements of a list begin and end, without blanks around them."""
     depth = 0
     first = start
-    for found in (*re.compile(r"[{},]").finditer(code, start, stop), None):
-        depth += {"{": 1, "}": -1}.get(found[0], 0) if found is not None else 0
+    for found in (*re.compile(r"[(){}\[\],]").finditer(code, start, stop), None):
+        depth += depth_of(found[0]) if found is not None else 0
         if found is None or (found[0] == "," and not depth):
             end = found.start() if found is not None else stop
             own = code[first:end]

@@ -26,8 +26,6 @@ _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
 BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 """The beginning of an item of a list."""
-MIN_HEAD = 12
-"""Number of characters of an item of a list by which it is known again when sentences of it are gone."""
 _OUTPUT = re.compile(
     r"\W*(?:[Tt]he |[Ii]ts )?(?:[Oo]utputs?|[Pp]rints|[Rr]esults?|[Gg]ives|[Pp]roduces)\b[^.\n]{0,40}:{1,2}\W*$"
 )
@@ -94,7 +92,8 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     sentence = SENTENCE_END.split(" ".join(map(str.strip, texts[0])))[0]
     found = pattern.search(sentence)
     begins = found is not None and not re.search(r"\w", sentence[: found.start()])
-    if found is None and not any(pattern.search(" ".join(text)) for text in texts):
+    has_others = len(examples) < sum(c.kind is _Kind.CODE for c in chunks) or any(map(BULLET.match, lines))
+    if found is None and (has_others or not any(pattern.search(" ".join(text)) for text in texts)):
         return False
     for each in examples:
         own = lines[each.code : each.stop]
@@ -112,10 +111,14 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     lost.last_lines = {word: at for at, line in enumerate(lines) for word in _WORD.findall(line)}
     left: list[list[str]] = []
     emptied: list[int] = []
+    lost_heads: dict[int, str] = {}
+    """Numbers of chunks whose last item of a list, or term, is gone, to its first line."""
     for number, chunk in enumerate(chunks):
         own = list(lines[chunk.start : chunk.end])
         if chunk.kind is _Kind.PROSE and (gone.mentioned or gone.commands) and has_text:
-            own = _without_sentences(own, gone)
+            parts = _parts_left(own, gone)
+            own = [line for _, kept in parts for line in kept]
+            lost_heads.update({number: head} if (head := _lost_head(parts, gone)) else {})
         elif chunk.kind is _Kind.CODE:
             lost.end = chunk.stop
             kept = _without_uses(lines[chunk.code : chunk.stop], chunk.language, lost)
@@ -125,14 +128,13 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
                 own = []
                 emptied.append(number)
         left.append(own)
-    for number, chunk in enumerate(chunks):
-        if chunk.kind is _Kind.PROSE and len(left[number]) < chunk.end - chunk.start:
-            _drop_rest_of_item(lines, chunks, left, number, item_pattern(gone.mentioned.names))
+    for number, head in lost_heads.items():
+        _drop_rest_of_item(lines, chunks, left, number, head)
     for number in (n for n, c in enumerate(chunks) if c.kind is _Kind.CODE and len(left[n]) < c.end - c.start):
         _drop_output(lines, chunks, left, number)
     for number in emptied:
         _drop_introduction(chunks, left, number)
-    for number in range(len(chunks)):
+    for number in reversed(range(len(chunks))):
         _drop_directive(lines, chunks, left, number)
     found = list(_without_double_blanks(chunks, left))
     return _with_end_of(lines, found) if found != list(lines) and found else found
@@ -167,6 +169,8 @@ def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]], example:
     before, after = example - 1, example + 1
     while before >= 0 and chunks[before].kind is _Kind.BLANK:
         before -= 1
+    if before < 0 or chunks[before].kind is not _Kind.PROSE:
+        return
     while after < len(chunks) and (chunks[after].kind is _Kind.BLANK or not left[after]):
         after += 1
     introduces_more = after < len(chunks) and chunks[after].kind is _Kind.CODE
@@ -189,10 +193,11 @@ def _drop_output(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list
 
 def _drop_directive(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], number: int) -> None:
     """Take a directive, ``.. caution::``, out of what is left if nothing is left of what stood below it."""
-    head = lines[chunks[number].end - 1]
-    if chunks[number].kind is not _Kind.PROSE or left[number][-1:] != [head] or not _DIRECTIVE.match(head):
+    own = lines[chunks[number].start : chunks[number].end]
+    head = left[number][-1] if left[number] else ""
+    if chunks[number].kind is not _Kind.PROSE or not _DIRECTIVE.match(head):
         return
-    has_lost = False
+    has_lost = head != own[-1]
     for after in range(number + 1, len(chunks)):
         if chunks[after].kind is _Kind.BLANK:
             continue
@@ -206,17 +211,10 @@ def _drop_directive(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[l
 
 
 def _drop_rest_of_item(
-    lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], number: int, item: re.Pattern[str]
+    lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], number: int, head: str
 ) -> None:
-    """Take the paragraphs of the last item of a list, or below a term, which are further in, out of what is left if its
-    beginning is gone."""
-    own = lines[chunks[number].start : chunks[number].end]
-    heads, left_heads = (
-        [each for each in some if BULLET.match(each) or item.match(each)] for some in (own, left[number])
-    )
-    if len(left_heads) == len(heads) or any(each[:MIN_HEAD] == heads[-1][:MIN_HEAD] for each in left_heads):
-        return
-    head = heads[-1]
+    """Take the paragraphs below an item of a list, or a term, which are further in, out of what is left: its first line
+    ``head`` is gone."""
     for after in range(number + 1, len(chunks)):
         chunk = chunks[after]
         if chunk.kind is not _Kind.BLANK:
@@ -294,12 +292,20 @@ def _end_of_indented(lines: Sequence[str], number: int, indent: int) -> int:
 
 
 # --------------------------------------------------------------------------------------------- text
-def _without_sentences(lines: list[str], gone: GoneCode) -> list[str]:
+def _parts_left(lines: list[str], gone: GoneCode) -> list[tuple[list[str], list[str]]]:
+    """(lines, those that are left) of each part of a chunk of text."""
     names = [gone.mentioned.pattern().pattern] if gone.mentioned else []
     pattern, item = re.compile("|".join([*names, gone.commands.mention()])), item_pattern(gone.mentioned.names)
     if not pattern.search("\n".join(lines)):
-        return lines
-    return [line for block in blocks(lines, item) for line in block_without(block, pattern, item)]
+        return [(lines, lines)]
+    return [(block, block_without(block, pattern, item)) for block in blocks(lines, item)]
+
+
+def _lost_head(parts: Sequence[tuple[list[str], list[str]]], gone: GoneCode) -> str:
+    """The first line of the last item of a list, or term, of a chunk, if the item is gone; else empty."""
+    item = item_pattern(gone.mentioned.names)
+    last = next((each for each in reversed(parts) if BULLET.match(each[0][0]) or item.match(each[0][0])), None)
+    return last[0][0] if last is not None and not last[1] else ""
 
 
 # --------------------------------------------------------------------------------------------- code

@@ -14,9 +14,10 @@ _STRINGS = {
     "'": re.compile(r"'(?:[^'\\\n]|\\.)*'"),
     "`": re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL),
 }
-_IN_RUST = re.compile(r"\bfn\s+\w|[<&]'\w|\blet mut\b|\buse \w+::")
+_IN_RUST = re.compile(r"\bfn\s+\w|&'\w|\blet mut\b|\buse \w+::")
 """What only Rust has of the languages whose examples are read."""
-_LIFETIME = re.compile(r"'\w+(?!')")
+_LIFETIME = re.compile(r"'\w+\b(?!')")
+_FILLED_IN = re.compile(r"\$\{[^{}\n]{0,200}\}|[^\n]")
 _OPEN, _CLOSED = "([{", ")]}"
 
 
@@ -61,12 +62,20 @@ def masked(lines: Sequence[str]) -> MaskedCode | None:
         if mark == "`":
             inside.update(range(number + 1, number + own.count("\n") + 1))
         number += own.count("\n")
-        is_string = mark in _STRINGS
-        inner = re.sub(r"[^\n]", " ", own[1:-1] if is_string else own)
-        pieces += [text[end:start], f'"{inner}"' if is_string else inner]
+        pieces += [text[end:start], _blanked(own, mark)]
         end = stop
     plain = "".join([*pieces, text[end:]])
     return MaskedCode(lines, plain.split("\n"), frozenset(inside)) if _is_balanced(plain) else None
+
+
+def _blanked(text: str, mark: str) -> str:
+    """A string or a comment with blanks in the place of what is in it, but for code that a template fills in."""
+    if mark not in _STRINGS:
+        return re.sub(r"[^\n]", " ", text)
+    if mark != "`":
+        return f'"{" " * (len(text) - 2)}"'
+    inner = _FILLED_IN.sub(lambda each: each[0] if each[0].startswith("${") else " ", text[1:-1])
+    return f'"{inner}"'
 
 
 def _end_of(text: str, start: int, mark: str) -> int:

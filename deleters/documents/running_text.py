@@ -221,6 +221,8 @@ def _sentences_left(
 def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
     """A sentence without the names that are gone of a list or a pair, if others stay in that; else empty."""
 
+    is_told_apart = "respectively" in sentence
+
     def shortened_list(found: re.Match[str]) -> str:
         items = re.findall(_ITEM, found[0])
         left = [each for each in items if not pattern.search(each)]
@@ -230,8 +232,6 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
         comma = "," if found["comma"] and len(left) > MIN_ITEMS else ""
         return f"{', '.join(first)}{comma} {found['word']} {last}"
 
-    is_told_apart = "respectively" in sentence
-
     def shortened_pair(found: re.Match[str]) -> str:
         left = [each for each in (found["first"], found["second"]) if not pattern.search(each)]
         start = found.start()
@@ -239,6 +239,8 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
         return left[0] if len(left) == 1 and not is_about_both else found[0]
 
     def shortened_open_list(found: re.Match[str]) -> str:
+        if is_told_apart:
+            return found[0]
         items = re.findall(_NOTED, found[0])
         left = [each for each in items if not pattern.search(each)]
         return ", ".join(left) if len(left) >= MIN_ITEMS else found[0]

@@ -35,7 +35,11 @@ _KIND = r"(?:command|function|method|class|decorator|exception|module|script|too
 """What a heading calls a name."""
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""
-_HISTORY = re.compile(r"^(?:#+\s+)?(?:change ?logs?|changes|history|release notes|what'?s new|news)\b", re.IGNORECASE)
+_HISTORY = re.compile(
+    r"^(?:#+\s+)?(?:change ?logs?|changes|history|release notes|what'?s new|news)"
+    r"(?:\s+(?:in|since|for)\s+(?:version\s+)?v?\d.*|\s*[:\d(].*)?$",
+    re.IGNORECASE,
+)
 """A heading above what was new in each version."""
 _RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
 _MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
@@ -235,7 +239,7 @@ def _of_history(sections: Sequence[Section]) -> Iterator[Section]:
     for section in sections[2:]:
         depth = depths[section.level]
         if inside is None or depth <= inside:
-            inside = depth if any(map(_HISTORY.search, section.heading)) else None
+            inside = depth if any(_HISTORY.match(line.strip()) for line in section.heading) else None
         if inside is not None:
             yield section
 
@@ -243,7 +247,7 @@ def _of_history(sections: Sequence[Section]) -> Iterator[Section]:
 def _words_of_heading(line: str) -> str:
     """A heading without the marks, and the label, that may close it."""
     plain = line.strip().rstrip("#").rstrip() if line.startswith("#") else line.strip()
-    return re.sub(r"\s*\{:?[^{}]*\}$", "", plain)
+    return re.sub(r"\{:?[^{}]*\}$", "", plain).rstrip()
 
 
 def _with_labels(sections: Iterable[Section]) -> list[Section]:

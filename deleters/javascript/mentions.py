@@ -68,7 +68,7 @@ def _names_of_package(codebase: JavaScriptCodebase, documents: Mapping[str, byte
     """The names by which documents call what the package exports: ``const box = require('boxes')``."""
     try:
         name = json.loads(codebase.others.get(MANIFEST, b"{}"))["name"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return frozenset()
     module = rb"['\"]%s['\"]" % re.escape(str(name).encode())
     forms = (

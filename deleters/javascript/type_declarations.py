@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -93,15 +93,18 @@ def _without_unused_types(codebase: JavaScriptCodebase, path: str, before: bytes
     units = _units(after)
     used = Counter(name for each in units for name in each.uses)
     pending = [each for each in units if each.type_name and was_used[each.type_name] and not used[each.type_name]]
-    gone: dict[str, _Unit] = {}
+    by_name: dict[str, list[_Unit]] = defaultdict(list)
+    for unit in units:
+        by_name[unit.type_name].append(unit)
+    gone: set[_Unit] = set()
     while pending:
         unit = pending.pop()
-        if unit.type_name in gone or _is_named_elsewhere(codebase, path, unit.type_name):
+        if unit in gone or _is_named_elsewhere(codebase, path, unit.type_name):
             continue
-        gone[unit.type_name] = unit
+        gone.add(unit)
         used.subtract(unit.uses)
-        pending += [each for each in units if each.type_name in unit.uses and not used[each.type_name]]
-    return apply_edits(after, removals(after, {(each.start, each.end) for each in gone.values()}, set()))
+        pending += [each for name in sorted(unit.uses) if not used[name] for each in by_name[name] if name]
+    return apply_edits(after, removals(after, {(each.start, each.end) for each in gone}, set()))
 
 
 class _Unit(NamedTuple):

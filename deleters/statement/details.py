@@ -171,8 +171,9 @@ def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
     if need.kind is NeedKind.ORDER:
         return _ORDER.search(statement) is not None
     if need.kind is NeedKind.HANDLED:
-        caught = set(re.findall(r"\w+", need.word.partition(":")[0])) - {"Exception"}
-        return any(re.search(rf"\b{name}\b", statement) for name in caught)
+        owner = codebase.symbols().get(need.owner)
+        caught = {name.rpartition(".")[2] for name in re.findall(r"[\w.]+", need.word.partition(":")[0])}
+        return owner is not None and any(re.search(rf"\b{name}\b", owner.docstring) for name in caught)
     if need.kind is NeedKind.FORMAT:
         return need.word.partition("(")[0] in statement
     return _is_result_told(need, statement, codebase)

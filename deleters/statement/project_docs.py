@@ -57,7 +57,9 @@ _DIRECTIVE = re.compile(r"\.\.\s+([\w-]+)::\s*(.*)")
 _REFERENCE = re.compile(r"(?m)^[ \t]*(?:\.\.[ \t]+auto\w+::|:::)[^\n]*(?:\n[ \t]+:[^\n]*)*\n?")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|(?:\d+|#)[.)])\s+")
 _RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_CLOSING = re.compile(r"\s*(?:`{3,}|~{3,})?\s*$")
+"""A blank line, or a fence that closes a block."""
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _EXAMPLE = re.compile(r"(?:>>>|\.\.\.(?:\s|$)|In \[|\$ |% )")
 _CODE = re.compile(r"`[^`]+`|[\w.]+\([^()]*\)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -191,7 +193,7 @@ def _lost_text(change: Change) -> str:
         if is_example:
             code = [line for line in own if _flat(line) not in left and not _FENCE.match(line)]
             fences = [line for line in own[:1] if _FENCE.match(line)]
-            found.append("\n".join([*fences, *code, *("```" for _ in fences)] if code else []))
+            found.append("\n".join([*fences, *code, *(_FENCE.findall(line)[0] for line in fences)] if code else []))
         else:
             gone = " ".join(each for each in _SENTENCE_END.split(_flat(" ".join(own))) if each not in left)
             found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
@@ -202,7 +204,9 @@ def _from_its_beginning(change: Change) -> list[str]:
     """The lines that are gone; of equal blank lines and fences above and below them, the one below: what is gone begins
     with a heading or with text."""
     lines, below = list(change.before), list(change.below)
-    while not change.after and lines and below and lines[0] == below[0] and re.match(r"\s*(?:$|```|~~~)", lines[0]):
+    while (
+        not change.after and lines and below and lines[0] == below[0] and re.match(r"\s*(?:`{3,}|~{3,})?\s*$", lines[0])
+    ):
         lines = [*lines[1:], below.pop(0)]
     return lines
 

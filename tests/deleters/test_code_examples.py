@@ -128,3 +128,29 @@ def test_hostile_examples_take_no_time(unit: str) -> None:
     start = time.process_time()
     without_uses((unit * 100_000 + "\nLookup()").split("\n"), GONE)
     assert time.process_time() - start < 60
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (
+            "if (x) {\n  a();\n} else if (dump(x)) {\n  b();\n} else {\n  c();\n}",
+            "if (x) {\n  a();\n} else {\n  c();\n}",
+        ),
+        ("if (x) {\n  a();\n} else {\n  dump(x);\n  c();\n}", "if (x) {\n  a();\n} else {\n  c();\n}"),
+        ("try {\n  a();\n} catch (dump e) {\n  b();\n}\nc();", "c();"),
+        (
+            "import { dump as end, make } from 'box'\nitems.map(n => make(n))",
+            "import { make } from 'box'\nitems.map(n => make(n))",
+        ),
+        (
+            "import('x').then(m => {\n  foo(m.a, 1);\n  m.duplicate(1, 2);\n});",
+            "import('x').then(m => {\n  foo(m.a, 1);\n});",
+        ),
+        ("console.log(`${dump(1)}`)\nrun()", "run()"),
+        ("const a = dump(1)\nrun(`b ${a} c`)\nrun()", "run()"),
+        ("expectType<'open'>(dump(x));\nexpectType<'shut'>(run(x));", "expectType<'shut'>(run(x));"),
+    ],
+)
+def test_ways_aliases_and_templates(before: str, expected: str) -> None:
+    assert left_of(before) == expected

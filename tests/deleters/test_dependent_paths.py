@@ -43,6 +43,8 @@ def left(body: str, head: str = HEAD) -> str:
          "    b = [\n        2,\n    ]\n    return b\n"),
         ("    if a:\n        b = 1\n    else:\n        b = gone(b)\n    return b\n",
          "    if a:\n        b = 1\n    return b\n"),
+        ("    if a:\n        c = 1\n    else:\n        c = gone(b)\n    c = 2\n    return c\n",
+         "    if a:\n        c = 1\n    c = 2\n    return c\n"),
         ("    gone(out)\n    return b\n", "    return b\n"),
         ("    print(gone(out))\n    return b\n", "    return b\n"),
         ("    for x in a:\n        gone(x)\n    return b\n", "    return b\n"),
@@ -80,8 +82,8 @@ def left(body: str, head: str = HEAD) -> str:
          "        return a\n\n    return d\n",
          "    @out('/a')\n    def d():\n        return a\n\n    return d\n"),
     ],
-    ids=["if", "if-elif", "elif", "if-else", "else", "call", "told", "loop", "call-in-if", "or", "case", "unused",
-         "advances", "chain", "flag", "attempt", "as", "imports", "lookup",
+    ids=["if", "if-elif", "elif", "if-else", "else", "bound-below", "call", "told", "loop", "call-in-if", "or", "case",
+         "unused", "advances", "chain", "flag", "attempt", "as", "imports", "lookup",
          "attribute", "no-loop", "attribute-in-loop", "another-way-out", "decorated"],
 )  # fmt: skip
 def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
@@ -98,6 +100,8 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    if a and gone(b):\n        c = 1\n    return c\n",
         "    if a:\n        c = 1\n    else:\n        c = gone(b)\n    return c\n",
         "    if a:\n        c = 1\n    elif b:\n        c = gone(b)\n    return c\n",
+        "    out.c = None\n    if a:\n        c = 1\n    else:\n        c = gone(b)\n    return c\n",
+        "    if a:\n        c = 1\n    else:\n        c = gone(b)\n    print(c)\n    c = 2\n    return c\n",
         "    if a:\n"
         + "".join(f"        out.append({n})\n" for n in range(20))
         + "        return gone(b)\n    return 1\n",
@@ -124,6 +128,8 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "under-and",
         "last-way",
         "one-of-two-ways",
+        "attribute",
+        "later",
         "long",
         "another",
         "state",

@@ -411,3 +411,39 @@ def test_a_section_without_text_loses_no_more_than_its_example() -> None:
     left = left_of(f"# A\n\nText.\n\n## B\n\nB.\n\n{section}", path="README.md")
     assert left is not None
     assert left.endswith("## Use\n\n```python\nimport m\n\nother()\n```\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (
+            "- The function `other` closes.\n- The function `gone_by` opens.\n\n  It does so slowly.\n\nEnd.\n",
+            "- The function `other` closes.\n\nEnd.\n",
+        ),
+        (
+            "- `gone_by` opens.\n- See `gone_by`. Everything else is here.\n\n  More of it.\n",
+            "- Everything else is here.\n\n  More of it.\n",
+        ),
+        (
+            "`a`, `b`, `c` respectively map to `x`, `gone_by`, `z`. End.\n",
+            "End.\n",
+        ),
+        ("Text.\n\n.. note::\n   `gone_by` is slow.\n\nEnd.\n", "Text.\n\nEnd.\n"),
+        ("Text.\n\n.. note::\n\n   .. caution::\n\n      See `gone_by`.\n\nEnd.\n", "Text.\n\nEnd.\n"),
+        ("# A\n\nA.\n\n## News feeds\n\nSee `gone_by`. It is.\n", "# A\n\nA.\n\n## News feeds\n\nIt is.\n"),
+        ("# A\n\nA.\n\n## What's new in 2.1\n\nSee `gone_by`.\n\n## B\n\nSee `gone_by`. B.\n",
+         "# A\n\nA.\n\n## What's new in 2.1\n\nSee `gone_by`.\n\n## B\n\nB.\n"),
+    ],
+)  # fmt: skip
+def test_what_goes_with_items_and_directives(before: str, expected: str) -> None:
+    assert left_of(before) == expected
+
+
+def test_a_section_with_more_than_its_examples_stays() -> None:
+    section = (
+        "## Start\n\nSettings are read. Then `gone_by` opens it.\n\n```sh\npip install p\n```\n\n"
+        "```python\ngone_by()\n```\n"
+    )
+    left = left_of(f"# A\n\nText.\n\n## B\n\nB.\n\n{section}", path="README.md")
+    assert left is not None
+    assert left.endswith("## Start\n\nSettings are read.\n\n```sh\npip install p\n```\n")

@@ -26,8 +26,8 @@ def binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
 
 
 def _read_below(scope: Node, arm: Node) -> set[str]:
-    """The names that a function reads below an ``if`` whose last way an arm of it is, and binds nowhere else outside
-    of it."""
+    """The names that a function reads below an ``if`` whose last way an arm of it is, without having bound them
+    outside of it before."""
     statement = arm.parent
     if arm.type not in {"else_clause", "elif_clause", "block"} or statement is None or statement.type != "if_statement":
         return set()
@@ -36,14 +36,23 @@ def _read_below(scope: Node, arm: Node) -> set[str]:
         return set()
     parameters = scope.child_by_field_name("parameters")
     known = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
-    below: set[str] = set()
-    for node in descendants(scope):
-        is_inside = statement.start_byte <= node.start_byte < statement.end_byte
-        if node.type in _BINDING and not is_inside:
+    read: set[str] = set()
+    for node in sorted(descendants(scope), key=lambda each: (each.start_byte, -each.end_byte)):
+        if statement.start_byte <= node.start_byte < statement.end_byte:
+            continue
+        if node.type in _BINDING - {"augmented_assignment"}:
             known.update(_targets(node))
-        elif node.type == "identifier" and node.start_byte >= statement.end_byte:
-            below.add(text_of(node))
-    return below - known
+        elif node.type == "identifier" and node.start_byte >= statement.end_byte and not _is_attribute(node):
+            read.update({text_of(node)} - known)
+    return read
+
+
+def _is_attribute(node: Node) -> bool:
+    """Whether a name is that of an attribute, or of an argument of a call."""
+    around = node.parent
+    if around is None or around.type not in {"attribute", "keyword_argument"}:
+        return False
+    return node in around.children_by_field_name("attribute" if around.type == "attribute" else "name")
 
 
 _BINDING = frozenset({
@@ -74,4 +83,5 @@ def _targets(node: Node) -> Iterator[str]:
         field = "name" if node.type in {"named_expression", *DEFINITIONS} else "left"
         heads = [child for child in (node.child_by_field_name(field),) if child is not None]
     for head in heads:
-        yield from (text_of(each) for each in descendants(head) if each.type == "identifier")
+        inner = (each for each in descendants(head) if each.type == "identifier" and not _is_attribute(each))
+        yield from (text_of(each) for each in inner if each.parent is None or each.parent.type != "attribute")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -89,16 +89,15 @@ def parse_file(path: str, source: bytes) -> GoModule:
             symbols += (_type(path, spec, node, source) for spec in node.named_children if spec.type == "type_spec")
     symbols = symbols[:1] + _numbered(sorted(symbols[1:], key=lambda s: s.start))
     clause = next((node for node in root.named_children if node.type == "package_clause"), None)
-    imports = tuple(_imports(root, source))
     return GoModule(
         path=path,
         source=source,
         symbols=tuple(symbols),
         has_error=root.has_error,
         package=text(clause.named_children[0], source) if clause is not None and clause.named_children else "",
-        imports=imports,
+        imports=tuple(_imports(root, source)),
         references=tuple(_references(root, source, symbols)),
-        definitions=tuple(_definitions(path, root, source, {s.start: s.qualname for s in symbols[1:]}, imports)),
+        definitions=tuple(_definitions(path, root, source, {s.start: s.qualname for s in symbols[1:]})),
     )
 
 
@@ -315,14 +314,11 @@ def _qualifier(leaf: Node, source: bytes) -> str:
     return text(first, source) if first.type in {"identifier", "package_identifier"} else "?"
 
 
-def _definitions(
-    path: str, root: Node, source: bytes, symbols: dict[int, str], imports: Iterable[GoImport]
-) -> Iterator[Definition]:
+def _definitions(path: str, root: Node, source: bytes, symbols: dict[int, str]) -> Iterator[Definition]:
     """The definitions of a file without its imports; ``symbols`` maps first bytes of symbols to their names."""
-    packages = frozenset(name for each in imports for name in each.used_names)
     for node in root.named_children:
         if node.type in FUNCTIONS:
-            yield _of_function(path, node, source, symbols, packages)
+            yield _of_function(path, node, source, symbols)
         elif node.type in DECLARATIONS:
             specs = [spec for spec in descendants(node) if spec.type in _SPECS and _is_of(spec, node)]
             if len(specs) < 2 or _is_numbered(node, specs):
@@ -354,7 +350,7 @@ def _is_numbered(declaration: Node, specs: list[Node]) -> bool:
     )
 
 
-def _of_function(path: str, node: Node, source: bytes, symbols: dict[int, str], packages: frozenset[str]) -> Definition:
+def _of_function(path: str, node: Node, source: bytes, symbols: dict[int, str]) -> Definition:
     start, end = lines_with_comments(node, source)
     qualname, body = symbols.get(node.start_byte) or name_of(node, source), node.child_by_field_name("body")
     receiver, _, name = name_of(node, source).rpartition(".")
@@ -371,7 +367,7 @@ def _of_function(path: str, node: Node, source: bytes, symbols: dict[int, str], 
         head=frozenset(_names_before(node, body, source)),
         about=frozenset({receiver} if receiver else ()),
         group="" if called_by_go else name_of(node, source),
-        assignments=tuple(assignments_in(node, source, packages)) if b"=" in source[node.start_byte : end] else (),
+        assignments=tuple(assignments_in(node, source)) if b"=" in source[node.start_byte : end] else (),
         is_private=not is_exported(name) and not called_by_go,
         is_fixed=called_by_go or body is None,
     )

@@ -163,6 +163,6 @@ class ModuleLinks:
 def _read_manifest(data: bytes | None) -> Mapping[str, object]:
     try:
         found = json.loads(data) if data else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
