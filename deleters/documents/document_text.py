@@ -30,6 +30,7 @@ _OUTPUT = re.compile(
     r"\W*(?:[Tt]he |[Ii]ts )?(?:[Oo]utputs?|[Pp]rints|[Rr]esults?|[Gg]ives|[Pp]roduces)\b[^.\n]{0,40}:{1,2}\W*$"
 )
 """A line above what an example prints."""
+_CODE_LINE = re.compile(r"\s*(?!(?:#|//|\*|/\*|import\b|from\b|use\s))\S")
 _WORD = re.compile(r"\w+")
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
@@ -78,15 +79,18 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     """Whether a section is about what is gone, so that what else it says is, too.
 
     It has examples, of which each uses what is gone. Its first sentence names that, and begins with it, or each example
-    ends with it; or another sentence names it, and nothing is left of the examples.
+    ends with it; or another sentence names it, nothing is left of the examples, and it has no list. Of a section
+    without text, each example loses half of its lines.
     """
     chunks, lost = list(_chunks(lines)), LostInExamples(gone)
     texts = [lines[chunk.start : chunk.end] for chunk in chunks if chunk.kind is _Kind.PROSE]
     first = next((chunk for chunk in chunks if chunk.kind is not _Kind.BLANK), None)
     examples = [c for c in chunks if c.kind is _Kind.CODE and c.language not in _SHELL | _DATA]
-    if first is None or first.kind is not _Kind.PROSE or not examples or not gone.mentioned:
+    if first is None or not examples or not gone.mentioned:
         return False
-    if BULLET.match(lines[first.start]):
+    if not texts:
+        return all(_loses_half(lines[each.code : each.stop], each.language, lost) for each in examples)
+    if first.kind is not _Kind.PROSE or BULLET.match(lines[first.start]):
         return False
     pattern = gone.mentioned.pattern()
     sentence = SENTENCE_END.split(" ".join(map(str.strip, texts[0])))[0]
@@ -95,13 +99,21 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     has_others = len(examples) < sum(c.kind is _Kind.CODE for c in chunks) or any(map(BULLET.match, lines))
     if found is None and (has_others or not any(pattern.search(" ".join(text)) for text in texts)):
         return False
-    for each in examples:
-        own = lines[each.code : each.stop]
-        left = _without_uses(own, each.language, lost)
+
+    def is_lost(example: _Chunk) -> bool:
+        own = lines[example.code : example.stop]
+        left = _without_uses(own, example.language, lost)
         last = next((line for line in reversed(own) if re.search(r"\w", line)), "")
-        if left is None or (left and found is None) or (last in left and not begins):
-            return False
-    return True
+        return left is not None and not (left and found is None) and (begins or last not in left)
+
+    return all(map(is_lost, examples))
+
+
+def _loses_half(lines: Sequence[str], language: str, lost: LostInExamples) -> bool:
+    """Whether at least a half of the lines of an example go, comments, imports and blank ones aside."""
+    left = _without_uses(lines, language, lost)
+    before, after = (sum(bool(_CODE_LINE.match(line)) for line in some) for some in (lines, left or ()))
+    return left is not None and 2 * after <= before
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:

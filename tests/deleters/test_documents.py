@@ -407,10 +407,10 @@ def test_a_section_goes_when_nothing_is_left_of_its_examples() -> None:
 
 
 def test_a_section_without_text_loses_no_more_than_its_example() -> None:
-    section = "## Use\n\n```python\nimport m\n\nother()\n\nwhile True:\n    gone_by()\n```\n"
+    section = "## Use\n\n```python\nimport m\n\nother()\nother()\nother()\n\nwhile True:\n    gone_by()\n```\n"
     left = left_of(f"# A\n\nText.\n\n## B\n\nB.\n\n{section}", path="README.md")
     assert left is not None
-    assert left.endswith("## Use\n\n```python\nimport m\n\nother()\n```\n")
+    assert left.endswith("## Use\n\n```python\nimport m\n\nother()\nother()\nother()\n```\n")
 
 
 @pytest.mark.parametrize(
