@@ -231,7 +231,7 @@ class _Example:
             text = text[:start] + text[end:]
         if text.lstrip().startswith("use ") and "\n" not in text:
             text = re.sub(r"\{\s*(\w+)\s*\}", lambda found: found[0] if found[1] == "self" else found[1], text)
-        return [line for line in text.split("\n") if line.strip()] if cuts else []
+        return [line.rstrip() for line in text.split("\n") if line.strip()] if cuts else []
 
     def _cuts(self, code: str, opening: int) -> list[tuple[int, int]]:
         """What goes of the list that a bracket opens: all of it, from bracket to bracket, or elements with commas."""
@@ -251,9 +251,11 @@ class _Example:
         if all(gone):
             return [(opening, closing + 1)] if elements else []
         last = max(n for n, is_gone in enumerate(gone) if not is_gone)
-        for number, (start, _) in enumerate(elements):
+        for number, (start, end) in enumerate(elements):
             if gone[number] and number < last:
-                cuts.append((start, elements[number + 1][0]))
+                following = elements[number + 1][0]
+                is_last_of_line = "\n" in code[end:following] and "\n" not in code[elements[number - 1][1] : start]
+                cuts.append((start, end + 1) if number and is_last_of_line else (start, following))
         if last + 1 < len(elements):
             cuts.append((elements[last][1], elements[-1][1]))
         return sorted(cuts)
