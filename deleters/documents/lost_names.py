@@ -72,7 +72,7 @@ class LeftSources:
     def have_text(self, text: str) -> bool:
         """Whether a source has a text in quotes."""
         quoted = re.compile(rb"([`'\"])%s\1" % re.escape(text.encode()))
-        return any(quoted.search(source) for source in self.files.values())
+        return any(text.encode() in source and quoted.search(source) for source in self.files.values())
 
     def has(self, source: bytes, name: str) -> bool:
         """Whether a file has a name outside of comments."""
@@ -97,9 +97,8 @@ def without_lost_names(left: LeftSources, lost: Iterable[LostName], documents: M
         *code.mentioned.bare,
         *(each.rpartition(".")[2] for each in code.mentioned.qualified),
     }
-    words = re.compile(rb"(?<![\w$])(?:%s)(?![\w$])" % b"|".join(re.escape(each.encode()) for each in sorted(names)))
     for path, source in left.files.items():
-        if words.search(source):
+        if any(_has(source, name) for name in names):
             edits = comment_edits(source, left.comments(source), code, left.is_documentation)
             after = apply_edits(source, edits)
             if after != source and (left.is_sound(after) or not left.is_sound(source)):
@@ -137,4 +136,5 @@ def _comments(root: Node) -> Iterator[Node]:
 
 
 def _has(source: bytes, name: str) -> bool:
-    return re.search(rb"(?<![\w$])%s(?![\w$])" % re.escape(name.encode()), source) is not None
+    word = name.encode()
+    return word in source and re.search(rb"(?<![\w$])%s(?![\w$])" % re.escape(word), source) is not None
