@@ -70,5 +70,6 @@ def _names(codebase: CompiledCodebase[Any], definition: Definition, gone: frozen
                 name=name,
                 owners=frozenset(owner for owner in owners if re.fullmatch(r"\w+", owner)),
                 is_member=is_member,
-                is_common=name in _WELL_KNOWN or _WORD.match(name) is not None,
+                is_common=name in _WELL_KNOWN,
+                is_word=_WORD.match(name) is not None,
             )

@@ -26,6 +26,7 @@ _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
 BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 """The beginning of an item of a list."""
+_CALLOUT = re.compile(r">\s*\[!\w+\]\s*$")
 _OUTPUT = re.compile(
     r"\W*(?:[Tt]he |[Ii]ts )?(?:[Oo]utputs?|[Pp]rints|[Rr]esults?|[Gg]ives|[Pp]roduces)\b[^.\n]{0,40}:{1,2}\W*$"
 )
@@ -129,7 +130,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         own = list(lines[chunk.start : chunk.end])
         if chunk.kind is _Kind.PROSE and (gone.mentioned or gone.commands) and has_text:
             parts = _parts_left(own, gone)
-            own = [line for _, kept in parts for line in kept]
+            own = list(_without_empty_callouts([line for _, kept in parts for line in kept], own))
             lost_heads.update({number: head} if (head := _lost_head(parts, gone)) else {})
         elif chunk.kind is _Kind.CODE:
             lost.end = chunk.stop
@@ -311,6 +312,14 @@ def _parts_left(lines: list[str], gone: GoneCode) -> list[tuple[list[str], list[
     if not pattern.search("\n".join(lines)):
         return [(lines, lines)]
     return [(block, block_without(block, pattern, item)) for block in blocks(lines, item)]
+
+
+def _without_empty_callouts(lines: Sequence[str], before: Sequence[str]) -> Iterator[str]:
+    """The lines without heads of callouts, ``> [!NOTE]``, below which nothing is left; those that had nothing stay."""
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if _CALLOUT.match(line) is None or following.startswith(">") or len(lines) == len(before):
+            yield line
 
 
 def _lost_head(parts: Sequence[tuple[list[str], list[str]]], gone: GoneCode) -> str:

@@ -35,11 +35,13 @@ class GoneNames:
     bare: tuple[str, ...] = ()
     """Names of functions that others have behind objects: a call of the name alone means them."""
 
+    called: tuple[str, ...] = ()
+    """Ordinary words that are names of functions: code means them, prose does not."""
     texts: frozenset[str] = frozenset()
     """Those of the names that texts of the code still have: in quotes, such a text is meant."""
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.qualified or self.bare)
+        return bool(self.names or self.qualified or self.bare or self.called)
 
     @lru_cache(maxsize=64)  # noqa: B019  (names are few, and small)
     def pattern(self) -> re.Pattern[str]:
@@ -60,7 +62,7 @@ class GoneNames:
             parts.append(rf"`\.(?:{_any(self.methods)}){_CALL}`")
         if self.qualified:
             parts.append(_behind_owner(self.qualified))
-        return re.compile("|".join(parts))
+        return re.compile("|".join(parts) or "(?!)")
 
 
 @dataclass(frozen=True, slots=True)

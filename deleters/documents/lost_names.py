@@ -33,6 +33,8 @@ class LostName:
     """Whether it stands behind an object."""
     is_common: bool
     """Whether text may mean others by the plain name: those of the language and its library."""
+    is_word: bool = False
+    """Whether prose may mean no name by it, since it is an ordinary word."""
 
 
 class LeftSources:
@@ -109,14 +111,19 @@ def without_lost_names(left: LeftSources, lost: Iterable[LostName], documents: M
 def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     """The names that no source has any more, and those of which text that names their owners means them."""
     found = [each for each in lost if len(each.name) >= MIN_NAME]
-    alone = {each.name for each in found if not each.is_common and not left.have(each.name)}
+    lost = [each for each in found if not left.have(each.name)]
+    alone = {each.name for each in lost if not (each.is_common or each.is_word)}
+    called = sorted({each.name for each in lost if each.is_word and not (each.is_common or each.is_member)})
     dotted = {f"{owner}.{each.name}" for each in found for owner in each.owners}
     methods = frozenset(each.name for each in found if each.is_member) & alone
-    bare = sorted({each.name for each in found if each.is_common and not each.is_member and not left.have(each.name)})
+    bare = sorted({each.name for each in lost if (each.is_common or each.is_word) and not each.is_member})
     qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})
     own = frozenset(each for each in dotted if each.rpartition(".")[2] in alone)
     texts = frozenset(name for name in alone if left.have_text(name))
-    return GoneCode(GoneNames(tuple(sorted(alone)), own, methods, tuple(qualified), tuple(bare), texts), own)
+    names = GoneNames(
+        tuple(sorted(alone)), own, methods, tuple(qualified), bare=tuple(bare), called=tuple(called), texts=texts
+    )
+    return GoneCode(names, own)
 
 
 def _forms(dotted: str) -> tuple[str, str]:

@@ -134,6 +134,7 @@ class LostInExamples:
         self.members = gone.mentioned.methods | gone.members
         self.functions = frozenset(gone.mentioned.names) - gone.mentioned.methods
         self.qualified = frozenset(gone.mentioned.qualified)
+        self.called = frozenset(gone.mentioned.called)
         self.roots = {name.partition(".")[0] for name in gone.dotted}
         self.bound: set[str] = set()
         """Names that lost statements of this example, or of one above, gave to something."""
@@ -161,7 +162,7 @@ class LostInExamples:
 
     def uses(self) -> GoneUses:
         """What examples in languages with braces cannot use."""
-        return GoneUses(self.functions, self.members, self.qualified)
+        return GoneUses(self.functions | self.called, self.members, self.qualified)
 
     def rest_of(self, node: ast.stmt, lines: list[str]) -> list[str]:
         """The lines of a statement that stay."""

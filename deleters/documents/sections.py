@@ -63,6 +63,7 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
     last = {
         *names.mentioned.names,
         *names.mentioned.bare,
+        *names.mentioned.called,
         *(each.rpartition(".")[2] for each in names.dotted),
         *names.commands.words(),
     }

@@ -158,3 +158,28 @@ def test_documents_of_copies_of_other_projects_stay() -> None:
     assert "docs/vendor/x/docs/a.md" not in left_of("javascript", files, "box.js::dumpAll")
     go = {**GO, "vendor/x/docs/a.md": "# A\n\nSee DumpAll(). It is here.\n"}
     assert "vendor/x/docs/a.md" not in left_of("go", go, "box.go::DumpAll")
+
+
+def test_names_that_are_ordinary_words_go_from_examples_and_benchmarks_only() -> None:
+    files = {
+        "src/lib.rs": "pub fn distance(a: u8) -> u8 { a }\n\npub fn hamming(a: u8) -> u8 { a + 1 }\n",
+        "benches/all.rs": (
+            "extern crate tray;\n\n#[bench]\nfn bench_distance(b: &mut B) {\n    b.iter(|| tray::distance(1));\n}\n\n"
+            "#[bench]\nfn bench_hamming(b: &mut B) {\n    b.iter(|| tray::hamming(1));\n}\n"
+        ),
+        "README.md": (
+            "# tray\n\nThe distance is small.\n\n> [!NOTE]\n> `distance()` is slow.\n\n"
+            "```rust\nuse tray::{hamming, distance};\n\nassert_eq!(distance(1), 1);\nassert_eq!(hamming(1), 2);\n```\n"
+        ),
+    }
+    symbols = ("src/lib.rs::distance",)
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=symbols, symbols=symbols, tests=())
+    deletion = get("remove", "rust").delete(CODEBASES["rust"](files), feature)
+    patch = deletion.source_patch + deletion.hide_patch
+    left = apply_patch({path: files[path].encode() for path in touched(patch)}, patch)
+    assert left["README.md"] == (
+        b"# tray\n\nThe distance is small.\n\n```rust\nuse tray::hamming;\n\nassert_eq!(hamming(1), 2);\n```\n"
+    )
+    assert left["benches/all.rs"] is not None
+    assert b"bench_distance" not in left["benches/all.rs"]
+    assert b"bench_hamming" in left["benches/all.rs"]

@@ -156,7 +156,7 @@ class RustCodebase(CompiledCodebase[RustModule]):
         qualifier = reference.qualifier
         if qualifier == "Self":
             qualifier = reference.owner.rpartition(".")[0].rpartition(".")[2]
-        if qualifier not in {"", "self", "crate", "super", "?"}:
+        if qualifier not in {"", "self", "crate", "super", "?", self.crate}:
             of = [s for s in found if qualifier in {_holder_name(s), posixpath.basename(s.path)[: -len(SUFFIX)]}]
             yield from (s.symbol_id for s in of)
             return
