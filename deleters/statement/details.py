@@ -173,7 +173,8 @@ def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
     if need.kind is NeedKind.HANDLED:
         owner = codebase.symbols().get(need.owner)
         caught = {name.rpartition(".")[2] for name in re.findall(r"[\w.]+", need.word.partition(":")[0])}
-        return owner is not None and any(re.search(rf"\b{name}\b", owner.docstring) for name in caught)
+        is_said = owner is not None and any(re.search(rf"\b{name}\b", owner.docstring) for name in caught)
+        return is_said or need.word in statement
     if need.kind is NeedKind.FORMAT:
         return need.word.partition("(")[0] in statement
     return _is_result_told(need, statement, codebase)

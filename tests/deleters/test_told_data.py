@@ -13,7 +13,7 @@ from excise.deleters.statement.details import lines_by_symbol, locate, place_of
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
-from excise.types import Need, NeedKind
+from excise.types import GivenBy, Need, NeedKind
 
 FRAMES = '''
 class Frame:
@@ -201,3 +201,5 @@ def test_results_are_told_unless_the_docstring_does(kind: NeedKind, word: str, d
         codebase, delete_symbol(codebase, "m.py::f", ("t.py::t",)), REPO, ("t.py::t",), needs=[need]
     ).text
     assert (line in text) if line else ("Returns" not in text)
+    (found,) = locate([replace(need, given=None)], text, "", codebase)
+    assert found.given is GivenBy.STATEMENT, "what the statement tells is found in it"
