@@ -47,9 +47,7 @@ def without_mentions(
     keys = frozenset(each.key for each in gone)
     lost = [name for each in gone for name in _names(codebase, each, keys)]
     left_sources = LeftSources(sources, edits.parse_tree, documents_by_lines=edits.documents_by_lines)
-    found = without_lost_names(left_sources, lost, documents)
-    originals = {path: before for path, (before, _) in changed.items()}
-    return {**changed, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
+    return without_lost_names(left_sources, lost, documents, changed)
 
 
 def _names(codebase: CompiledCodebase[Any], definition: Definition, gone: frozenset[str]) -> Iterator[LostName]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from excise.deleters.documents.gone_names import any_of
 from excise.deleters.documents.masked_code import MaskedCode, depth_of, masked
 
 LANGUAGES = frozenset(
@@ -66,13 +67,11 @@ class GoneUses(NamedTuple):
 
     def pattern(self) -> re.Pattern[str]:
         """What finds a use."""
-        owned = [re.escape(each).replace(r"\.", r"(?:\.|::)") for each in sorted(self.owned)]
+        owned = any_of(self.owned).replace(r"\.", r"(?:\.|::)")
         parts = [
-            rf"(?<![\w$])(?:{'|'.join(map(re.escape, sorted(self.names)))})(?![\w$])" if self.names else "",
-            rf"{_FOREIGN}(?:\.|::)(?:{'|'.join(map(re.escape, sorted(self.members)))})(?![\w$])"
-            if self.members
-            else "",
-            rf"(?<![\w$])(?:{'|'.join(owned)})(?![\w$])" if owned else "",
+            rf"(?<![\w$])(?:{any_of(self.names)})(?![\w$])" if self.names else "",
+            rf"{_FOREIGN}(?:\.|::)(?:{any_of(self.members)})(?![\w$])" if self.members else "",
+            rf"(?<![\w$])(?:{owned})(?![\w$])" if self.owned else "",
         ]
         return re.compile("|".join(filter(None, parts)) or "(?!)")
 
@@ -282,11 +281,6 @@ def _elements(code: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
             own = code[first:end]
             yield first + len(own) - len(own.lstrip()), first + len(own.rstrip())
             first = end + 1
-
-
-def _any(names: Iterable[str]) -> str:
-    """What finds one of the names; nothing if there is none."""
-    return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 def _words(code: Iterable[str]) -> set[str]:

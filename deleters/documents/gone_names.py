@@ -31,10 +31,8 @@ class GoneNames:
     """Those of methods and other members of classes."""
     qualified: tuple[str, ...] = ()
     """Names that something else has, too, behind those of their classes or modules: ``Builder.finalize``."""
-
     bare: tuple[str, ...] = ()
     """Names of functions that others have behind objects: a call of the name alone means them."""
-
     called: tuple[str, ...] = ()
     """Ordinary words that are names of functions: code means them, prose does not."""
     texts: frozenset[str] = frozenset()
@@ -47,19 +45,19 @@ class GoneNames:
     def pattern(self) -> re.Pattern[str]:
         """What finds a mention: a name that is no ordinary word, one in backticks or a call, or behind its owner's."""
         distinct, plain = _divided(self.names)
-        no_text = rf"(?:(?<!['\"])|(?!(?:{_any(self.texts)})['\"]))" if self.texts else ""
-        parts = [rf"(?<![\w$./-]){no_text}{_OWNER}(?:{_any(distinct)})(?![\w$/-])"] if distinct else []
+        no_text = rf"(?:(?<!['\"])|(?!(?:{any_of(self.texts)})['\"]))" if self.texts else ""
+        parts = [rf"(?<![\w$./-]){no_text}{_OWNER}(?:{any_of(distinct)})(?![\w$/-])"] if distinct else []
         if plain:
             parts += [
-                rf"`[~.!]?{_OWNER}(?:{_any(plain)}){_CALL}`",
-                rf"\{{@(?:code|link|linkplain)\s+{_OWNER}(?:{_any(plain)}){_CALL}\}}",
-                rf"(?<![\w$.])(?:{_any(plain)})\(\)",
+                rf"`[~.!]?{_OWNER}(?:{any_of(plain)}){_CALL}`",
+                rf"\{{@(?:code|link|linkplain)\s+{_OWNER}(?:{any_of(plain)}){_CALL}\}}",
+                rf"(?<![\w$.])(?:{any_of(plain)})\(\)",
             ]
-            parts.append(_behind_owner(".".join(each.split(".")[-2:]) for each in self.dotted))
+            parts.append(_behind_owner(map(with_owner, self.dotted)))
         if self.bare:
-            parts.append(rf"`(?:{_any(self.bare)})\([^()`\n]{{0,100}}\)`")
+            parts.append(rf"`(?:{any_of(self.bare)})\([^()`\n]{{0,100}}\)`")
         if self.methods:
-            parts.append(rf"`\.(?:{_any(self.methods)}){_CALL}`")
+            parts.append(rf"`\.(?:{any_of(self.methods)}){_CALL}`")
         if self.qualified:
             parts.append(_behind_owner(self.qualified))
         return re.compile("|".join(parts) or "(?!)")
@@ -83,7 +81,7 @@ class GoneCode:
 
 def _behind_owner(dotted: Iterable[str]) -> str:
     """The pattern of names behind those of their owners, however a language joins these."""
-    joined = _any(dotted).replace(r"\.", _SEPARATOR)
+    joined = any_of(dotted).replace(r"\.", _SEPARATOR)
     return rf"(?<![\w$./-]){_OWNER}(?:{joined})(?![\w$/-])"
 
 
@@ -91,7 +89,7 @@ def _behind_owner(dotted: Iterable[str]) -> str:
 def item_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """What finds an item of a list that begins with one of the names, or a line that is nothing but one, as terms are
     above their definitions; an ordinary word must look like a name."""
-    distinct, plain = (_any(own) for own in _divided(names))
+    distinct, plain = (any_of(own) for own in _divided(names))
     items = (
         rf"{_ROLE}\[?[`*]{{0,2}}[~.]?{_OWNER}(?:{distinct})\b",
         rf"{_ROLE}\[?[`*]{{1,2}}[~.]?{_OWNER}(?:{plain})\b",
@@ -107,6 +105,11 @@ def _divided(names: Iterable[str]) -> tuple[list[str], list[str]]:
     return distinct, [name for name in names if name not in distinct]
 
 
-def _any(names: Iterable[str]) -> str:
-    """What finds one of the names; nothing if there is none."""
+def any_of(names: Iterable[str]) -> str:
+    """The pattern of one of the names; one that finds nothing if there is none."""
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
+
+
+def with_owner(dotted: str) -> str:
+    """The last two parts of a dotted name: ``Box.open`` for ``store.boxes.Box.open``."""
+    return ".".join(dotted.split(".")[-2:])

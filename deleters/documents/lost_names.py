@@ -88,12 +88,15 @@ class LeftSources:
         return b" ".join([*pieces, source[end:]])
 
 
-def without_lost_names(left: LeftSources, lost: Iterable[LostName], documents: Mapping[str, bytes]) -> Changed:
-    """Path to (content before, content after) of sources and documents without text about what is gone."""
+def without_lost_names(
+    left: LeftSources, lost: Iterable[LostName], documents: Mapping[str, bytes], changed: Changed
+) -> Changed:
+    """Path to (content before, content after) of the files that a removal has changed, and of sources and documents
+    without text about what is gone; ``left`` has the sources as the removal changed them."""
     code = _gone_code(left, list(lost))
     if not code.mentioned:
-        return {}
-    changed = dict(shortened_documents(documents, code))
+        return changed
+    found = dict(shortened_documents(documents, code))
     names = {
         *code.mentioned.names,
         *code.mentioned.bare,
@@ -104,19 +107,20 @@ def without_lost_names(left: LeftSources, lost: Iterable[LostName], documents: M
             edits = comment_edits(source, left.comments(source), code, left.is_documentation)
             after = apply_edits(source, edits)
             if after != source and (left.is_sound(after) or not left.is_sound(source)):
-                changed[path] = (source, after)
-    return changed
+                found[path] = (source, after)
+    originals = {path: before for path, (before, _) in changed.items()}
+    return {**changed, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
 
 
 def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     """The names that no source has any more, and those of which text that names their owners means them."""
     found = [each for each in lost if len(each.name) >= MIN_NAME]
-    lost = [each for each in found if not left.have(each.name)]
-    alone = {each.name for each in lost if not (each.is_common or each.is_word)}
-    called = sorted({each.name for each in lost if each.is_word and not (each.is_common or each.is_member)})
+    last = [each for each in found if not left.have(each.name)]
+    alone = {each.name for each in last if not (each.is_common or each.is_word)}
+    called = sorted({each.name for each in last if each.is_word and not (each.is_common or each.is_member)})
     dotted = {f"{owner}.{each.name}" for each in found for owner in each.owners}
     methods = frozenset(each.name for each in found if each.is_member) & alone
-    bare = sorted({each.name for each in lost if (each.is_common or each.is_word) and not each.is_member})
+    bare = sorted({each.name for each in last if (each.is_common or each.is_word) and not each.is_member})
     qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})
     own = frozenset(each for each in dotted if each.rpartition(".")[2] in alone)
     texts = frozenset(name for name in alone if left.have_text(name))

@@ -9,7 +9,7 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from excise.deleters.documents.code_examples import GoneUses
-from excise.deleters.documents.gone_names import GoneCode
+from excise.deleters.documents.gone_names import GoneCode, with_owner
 from excise.deleters.documents.running_text import indent_of
 
 MAX_PARTS = 10
@@ -235,7 +235,7 @@ class LostInExamples:
             return False
         chain = _chain(node)
         is_function = node.attr in self.functions and bool(chain) and chain.partition(".")[0] not in self.own
-        is_owned = ".".join(chain.split(".")[-2:]) in self.qualified
+        is_owned = with_owner(chain) in self.qualified
         return is_function or is_owned or node.attr in self.members or chain in self.dotted
 
 

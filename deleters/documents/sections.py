@@ -17,7 +17,7 @@ from excise.deleters.documents.document_text import (
     utf8_text,
     without_mentions,
 )
-from excise.deleters.documents.gone_names import GoneCode
+from excise.deleters.documents.gone_names import GoneCode, any_of, with_owner
 
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
@@ -273,12 +273,11 @@ def _first_label(lines: list[str]) -> int:
 
 def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
     """What finds a heading that is nothing but a name of what is gone, and perhaps what that is."""
-    own = "|".join(map(re.escape, names.mentioned.names)) or "(?!)"
-    commands = "|".join(map(re.escape, names.commands.words())) or "(?!)"
+    own, commands = any_of(names.mentioned.names), any_of(names.commands.words())
     marked = rf"[`*]{{1,2}}(?:[\w.]{{1,100}}\.)?(?:{own})(?:\([^()]{{0,100}}\))?[`*]{{1,2}}"
-    dotted = "|".join(re.escape(".".join(each.split(".")[-2:])) for each in sorted(names.dotted) if "." in each)
+    dotted = any_of(with_owner(each) for each in names.dotted if "." in each)
     parts = [
-        rf"[`*]{{0,2}}(?:{dotted or '(?!)'})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
+        rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
         rf"(?:{marked}|(?:[\w.]{{1,100}}\.)?(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
         rf"(?:{own})\s+{_KIND}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",

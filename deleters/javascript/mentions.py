@@ -47,7 +47,6 @@ def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], cha
 
     ``changed`` are the files that its edits change.
     """
-    originals = {path: before for path, (before, _) in changed.items()}
     left = left_sources(codebase, changed)
     names = {name: left.have(name) for name in sorted({qualified_name(symbol)[-1] for symbol in gone})}
     untagged = {
@@ -60,8 +59,7 @@ def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], cha
     }
     objects = _names_of_package(codebase, documents)
     lost = [_lost_name(symbol, objects) for symbol in gone]
-    found = without_lost_names(left_sources(codebase, untagged), lost, documents)
-    return {**untagged, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
+    return without_lost_names(left_sources(codebase, untagged), lost, documents, untagged)
 
 
 def _names_of_package(codebase: JavaScriptCodebase, documents: Mapping[str, bytes]) -> frozenset[str]:

@@ -97,9 +97,10 @@ def _without_unused_types(codebase: JavaScriptCodebase, path: str, before: bytes
     for unit in units:
         by_name[unit.type_name].append(unit)
     gone: set[_Unit] = set()
+    elsewhere = _other_sources(codebase, path)
     while pending:
         unit = pending.pop()
-        if unit in gone or _is_named_elsewhere(codebase, path, unit.type_name):
+        if unit in gone or elsewhere.have(unit.type_name):
             continue
         gone.add(unit)
         used.subtract(unit.uses)
@@ -129,11 +130,11 @@ def _units(source: bytes) -> list[_Unit]:
     return found
 
 
-def _is_named_elsewhere(codebase: JavaScriptCodebase, path: str, name: str) -> bool:
-    """Whether another declaration file, or a module that is no test, has a name outside of comments."""
+def _other_sources(codebase: JavaScriptCodebase, path: str) -> LeftSources:
+    """The other declaration files, and the modules that are no tests."""
     others = {other: data for other, data in codebase.others.items() if other != path and other.endswith(DECLARATIONS)}
     modules = {other: each.source for other, each in codebase.modules.items() if not codebase.is_test(other)}
-    return LeftSources({**others, **modules}, parse_tree).have(name)
+    return LeftSources({**others, **modules}, parse_tree)
 
 
 def _type_name(statement: Node, source: bytes) -> str:

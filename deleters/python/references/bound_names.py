@@ -8,6 +8,12 @@ from tree_sitter import Node
 
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, text_of
 
+_BINDING = frozenset({
+    "assignment", "augmented_assignment", "named_expression", "for_statement", "as_pattern", "import_statement",
+    "import_from_statement", "global_statement", "nonlocal_statement", "function_definition", "class_definition",
+})  # fmt: skip
+"""Nodes that bind names in a function."""
+
 
 def binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
     """Whether the rest of the function uses a name that only the removed part binds."""
@@ -18,9 +24,7 @@ def binds_what_stays(scope: Node, span: tuple[int, int], inside: Node) -> bool:
         return True
     start, end = span
     rest = [n for n in descendants(scope) if not (start <= n.start_byte and n.end_byte <= end)]
-    parameters = scope.child_by_field_name("parameters")
-    known = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
-    known |= {name for n in rest if n.type in _BINDING for name in _targets(n)}
+    known = _parameters(scope) | {name for n in rest if n.type in _BINDING for name in _targets(n)}
     used = {text_of(n) for n in rest if n.type == "identifier"}
     return bool((bound & used) - known)
 
@@ -34,8 +38,7 @@ def _read_below(scope: Node, arm: Node) -> set[str]:
     others = (each for each in statement.children_by_field_name("alternative") if each != arm)
     if any(each.type == "else_clause" for each in others):
         return set()
-    parameters = scope.child_by_field_name("parameters")
-    known = {text_of(n) for n in descendants(parameters) if n.type == "identifier"} if parameters is not None else set()
+    known = _parameters(scope)
     read: set[str] = set()
     for node in sorted(descendants(scope), key=lambda each: (each.start_byte, -each.end_byte)):
         if statement.start_byte <= node.start_byte < statement.end_byte:
@@ -47,19 +50,18 @@ def _read_below(scope: Node, arm: Node) -> set[str]:
     return read
 
 
+def _parameters(function: Node) -> set[str]:
+    """The names of a function's parameters, and those in their types and default values."""
+    node = function.child_by_field_name("parameters")
+    return {text_of(n) for n in descendants(node) if n.type == "identifier"} if node is not None else set()
+
+
 def _is_attribute(node: Node) -> bool:
     """Whether a name is that of an attribute, or of an argument of a call."""
     around = node.parent
     if around is None or around.type not in {"attribute", "keyword_argument"}:
         return False
     return node in around.children_by_field_name("attribute" if around.type == "attribute" else "name")
-
-
-_BINDING = frozenset({
-    "assignment", "augmented_assignment", "named_expression", "for_statement", "as_pattern", "import_statement",
-    "import_from_statement", "global_statement", "nonlocal_statement", "function_definition", "class_definition",
-})  # fmt: skip
-"""Nodes that bind names in a function."""
 
 
 def _bound_names(node: Node) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from excise.deleters.documents.gone_names import GoneNames
+from excise.deleters.documents.gone_names import GoneNames, with_owner
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, words_of
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
@@ -35,17 +35,12 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
     is_gone = {name: len(name) > 2 and name not in of_python and not _is_left(remover, name) for name in names}
     found = {name: dotted for name, dotted in names.items() if is_gone[name]}
     dotted_names = frozenset(dotted for each in found.values() for dotted in each)
-    others = {_with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
+    others = {with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
     qualified = others - _owned_names(remover) if others else others
     texts = frozenset(name for name in found if _is_text(remover, name))
     return GoneNames(
         tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()), tuple(sorted(qualified)), texts=texts
     )
-
-
-def _with_owner(dotted: str) -> str:
-    """The last two parts of a dotted name."""
-    return ".".join(dotted.split(".")[-2:])
 
 
 def _owned_names(remover: DependentRemover) -> set[str]:
@@ -55,7 +50,7 @@ def _owned_names(remover: DependentRemover) -> set[str]:
         dotted = remover.codebase.names.name_of(path)
         own = {symbol.qualname.partition("#")[0] for symbol in module.symbols if not _is_gone(remover, path, symbol)}
         own |= {f"{b.klass}.{b.name}" if b.klass else b.name for b in module.bindings}
-        found.update(_with_owner(f"{dotted}.{each}") for each in own if each)
+        found.update(with_owner(f"{dotted}.{each}") for each in own if each)
         for symbol in module.symbols:
             if symbol.kind is SymbolKind.CLASS and (bases := resolver.bases(Entity(path, symbol.qualname))):
                 found.update(f"{symbol.name}.{name}" for name in _members(remover, bases))
@@ -77,25 +72,21 @@ def _is_gone(remover: DependentRemover, path: str, symbol: Symbol) -> bool:
 
 def _is_left(remover: DependentRemover, name: str) -> bool:
     """Whether code that stays and is no test binds or uses a name, of whatever it is: a parameter, too."""
-    for path in paths_of_words(remover.codebase).get(name, ()):
-        if remover.codebase.is_test(path):
-            continue
-        plan = remover.plans.get(path)
-        after = remover.codebase.modules[path].source if plan is None else words_of(plan).after
-        if name.encode() in after and name in _identifiers(after):
-            return True
-    return False
+    return any(name.encode() in after and name in _identifiers(after) for after in _left_with(remover, name))
 
 
 def _is_text(remover: DependentRemover, name: str) -> bool:
     """Whether a text of code that stays, and is no test, is the name."""
     text = re.compile(rb"(['\"])%s\1" % re.escape(name.encode()))
+    return any(text.search(after) for after in _left_with(remover, name))
+
+
+def _left_with(remover: DependentRemover, name: str) -> Iterator[bytes]:
+    """What the removal leaves of the files that have a word, without tests."""
     for path in paths_of_words(remover.codebase).get(name, ()):
-        plan = remover.plans.get(path)
-        after = remover.codebase.modules[path].source if plan is None else words_of(plan).after
-        if not remover.codebase.is_test(path) and text.search(after):
-            return True
-    return False
+        if not remover.codebase.is_test(path):
+            plan = remover.plans.get(path)
+            yield remover.codebase.modules[path].source if plan is None else words_of(plan).after
 
 
 @lru_cache(maxsize=256)

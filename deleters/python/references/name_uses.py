@@ -198,17 +198,11 @@ class UseIndex:
 
     def attributes_named(self, name: str) -> Iterator[tuple[str, Reference]]:
         """Attributes of any object with this name inside function bodies: read, assigned and deleted ones."""
-        for path, ref in self._later_references.get(name, ()):
-            head, _, last = ref.chain.rpartition(".")
-            if last == name and (head or ref.chain.startswith(".")):
-                yield path, ref
+        return (each for each in self._later_references.get(name, ()) if _is_attribute(each[1], name))
 
     def attributes_at_import(self, name: str) -> Iterator[tuple[str, Reference]]:
         """Attributes of any object with this name that are read when their modules are imported."""
-        for path, ref in self._references.get(name, ()):
-            head, _, last = ref.chain.rpartition(".")
-            if last == name and (head or ref.chain.startswith(".")):
-                yield path, ref
+        return (each for each in self._references.get(name, ()) if _is_attribute(each[1], name))
 
     def attributes_with(self, name: str) -> Iterator[tuple[str, Reference]]:
         """Like :meth:`attributes_named`, and those of which an attribute is used: ``self.name.get``."""
@@ -357,6 +351,12 @@ class UseIndex:
 
     def _module_name(self, path: str) -> str:
         return self.codebase.names.name_of(path).rpartition(".")[2]
+
+
+def _is_attribute(ref: Reference, name: str) -> bool:
+    """Whether a reference is to an attribute of this name, of whatever object."""
+    head, _, last = ref.chain.rpartition(".")
+    return last == name and (bool(head) or ref.chain.startswith("."))
 
 
 _INDICES: WeakKeyDictionary[PythonCodebase, UseIndex] = WeakKeyDictionary()
