@@ -1,4 +1,4 @@
-"""The files of a repository that are no Python: they are read when something asks for them."""
+"""The files of a repository that are no source files of its language: they are read when something asks for them."""
 
 from __future__ import annotations
 

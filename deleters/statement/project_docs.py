@@ -204,9 +204,7 @@ def _from_its_beginning(change: Change) -> list[str]:
     """The lines that are gone; of equal blank lines and fences above and below them, the one below: what is gone begins
     with a heading or with text."""
     lines, below = list(change.before), list(change.below)
-    while (
-        not change.after and lines and below and lines[0] == below[0] and re.match(r"\s*(?:`{3,}|~{3,})?\s*$", lines[0])
-    ):
+    while not change.after and lines and below and lines[0] == below[0] and _CLOSING.match(lines[0]):
         lines = [*lines[1:], below.pop(0)]
     return lines
 

@@ -51,7 +51,8 @@ def _defines(call: _Macro, source: bytes, wanted: Collection[str]) -> bool:
 def _edits(macro: _Macro, source: bytes) -> Iterator[Edit]:
     """The edits of the tests that a macro makes; none if some must panic, or are in modules that it makes, too."""
     module = notes_module(macro.modules)
-    if any(text(node, source) in {"should_panic", "mod"} for node in _tokens(macro.node)):
+    tokens = (node for node in descendants(macro.node) if not node.children)
+    if any(text(token, source) in {"should_panic", "mod"} for token in tokens):
         return
     for body in _test_bodies(macro.node, source):
         checks = list(_checks(body, source))
@@ -61,12 +62,6 @@ def _edits(macro: _Macro, source: bytes) -> Iterator[Edit]:
             yield Edit(body.start_byte, body.start_byte + 1, head.encode())
             yield Edit(body.end_byte - 1, body.end_byte, end.encode())
             yield from (noted(check, module, by_literals=False) for check in checks)
-
-
-def _tokens(node: Node) -> Iterator[Node]:
-    """The leaves below a node."""
-    for child in node.children:
-        yield from _tokens(child) if child.children else (child,)
 
 
 def _test_bodies(macro: Node, source: bytes) -> Iterator[Node]:
