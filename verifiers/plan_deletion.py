@@ -63,7 +63,7 @@ def plan_deletion(
 ) -> PlannedDeletion:
     """Plan the deletion of a feature so that every trusted test that stays visible passes without it.
 
-    ``check`` is called before a long suite is run, and raises :class:`Rejected` if that would be in vain. Raises
+    ``check`` is called before the suite is run, and raises :class:`Rejected` if that would be in vain. Raises
     :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that. Tests that fail
     once and pass once on the same tree are not trusted any more (:meth:`Workbench.distrust`).
     """
@@ -350,11 +350,11 @@ def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
 def _run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str]]:
     """Run the shipped tree; return the run and the trusted visible tests that do not pass.
 
-    If the suite is long, the tests nearest to the deletion are run first, and the others only if these pass and
-    ``check`` does not raise.
+    The tests nearest to the deletion are run first if that is cheap, and the others only if these pass and ``check``
+    does not raise.
     """
     bench, expected_failures = plan.bench, plan.hidden | plan.exposed
-    if bench.baseline.suite_s() > QUICK_SUITE_S:
+    if bench.has_cheap_short_runs:
         near = bench.nearest_tests(plan.hidden, list(plan.edits("shipped")))
         if near:
             run = _require_ended(plan.run("shipped", ids=near))

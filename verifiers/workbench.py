@@ -32,11 +32,12 @@ logger = logging.getLogger(__name__)
 Edits = Mapping[str, bytes | None]
 """Path in the repository to the file's new content; ``None`` deletes the file."""
 QUICK_SUITE_S = 5.0
-"""Duration of a suite in seconds above which the tests nearest to a deletion are run before the others."""
+"""Duration of a suite in seconds above which the tests nearest to a deletion are run before the others even if their
+run needs a process of its own."""
 NEAR_SHARE = 0.05
 """Maximum share of the suite's duration that these nearest tests take."""
-MAX_NEAR_S = 10.0
-"""Maximum seconds that these nearest tests take, however long the suite is."""
+MIN_NEAR_S, MAX_NEAR_S = 0.05, 10.0
+"""Seconds that these nearest tests may take however short the suite is, and at most, however long it is."""
 TEST_S = 0.001
 """Seconds that pytest takes for a test, besides what the test itself does."""
 COLLECTED_TIMEOUT_S = 20.0
@@ -166,6 +167,12 @@ class Workbench:
     def starts(self) -> RunStarts:
         """How the runs that need no process of their own begin."""
         return RunStarts(self.paths, self.language.suffixes)
+
+    @cached_property
+    def has_cheap_short_runs(self) -> bool:
+        """Whether a run of a few tests costs next to nothing, compared with the whole suite."""
+        is_forked = self.language.fork_server(self.recipe, Start.FORKED) is not None
+        return is_forked or self.baseline.suite_s() > QUICK_SUITE_S
 
     @cached_property
     def codebase(self) -> Codebase:
@@ -402,12 +409,12 @@ class Workbench:
         return min(self.settings.test_timeout_s, max(5.0, 20 * slowest))
 
     def nearest_tests(self, hidden: frozenset[str], edited: Sequence[str]) -> list[str]:
-        """Visible trusted tests nearest to a deletion, up to :data:`NEAR_SHARE` and :data:`MAX_NEAR_S` of the suite.
+        """Visible trusted tests nearest to a deletion, up to :data:`NEAR_SHARE` of the suite.
 
         First those in the same files as ``hidden`` tests, then those that execute code in the ``edited`` files; of both
         the quickest first, since most tests of a long suite take a small part of its time.
         """
-        budget = min(MAX_NEAR_S, NEAR_SHARE * self.baseline.suite_s())
+        budget = min(MAX_NEAR_S, max(MIN_NEAR_S, NEAR_SHARE * self.baseline.suite_s()))
         files = {path_of(test) for test in hidden}
         coverage = self.prepared.coverage
         close = {t for t in self.trusted if path_of(t) in files}
