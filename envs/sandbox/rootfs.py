@@ -23,7 +23,7 @@ _TEXTS = {
     "passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n",
     "group": "root:x:0:\nagent:x:1000:\n",
     "hostname": "sandbox\n",
-    "hosts": "127.0.0.1 localhost sandbox\n",
+    "hosts": "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n",
 }
 _LINKS = {"node_modules": "opt/env/node_modules"}
 """Links in the root into the environment: node and its tools look for packages in folders above a program's file."""

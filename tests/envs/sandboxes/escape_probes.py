@@ -289,6 +289,8 @@ def main():
     done.append(subprocess.run(["sh", "-c", "exit 3"], start_new_session=True).returncode == 3)
     a, b = socket.socketpair(); a.send(b"x"); done.append(b.recv(1) == b"x")
     done.append(bool(socket.getaddrinfo("localhost", 80)) and socket.gethostbyname("localhost") == "127.0.0.1")
+    done.append({socket.getaddrinfo("localhost", 80, family)[0][4][0] for family in (socket.AF_INET, socket.AF_INET6)}
+                == {"127.0.0.1", "::1"})
     done.append([name for _, name in socket.if_nameindex()] == ["lo"])
     six = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); six.bind(("127.0.0.1", 0)); six.close()
     controller, terminal = pty.openpty(); os.write(terminal, b"x\n"); done.append(os.read(controller, 9) == b"x\r\n")

@@ -162,7 +162,7 @@ def test_other_calling_conventions_are_no_way_around_the_filter(probe: Probe) ->
 
 def test_ordinary_test_suites_notice_nothing(probe: Probe) -> None:
     found = probe("everyday")
-    assert (found["stdout"], found["rc"]) == ("True 15\n", 0), found["stderr"]
+    assert (found["stdout"], found["rc"]) == ("True 16\n", 0), found["stderr"]
 
 
 def test_the_first_process_is_out_of_reach(probe: Probe) -> None:
