@@ -20,10 +20,11 @@ class Toolchain(Protocol):
     language's own.
     """
 
-    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str, cache: Path) -> Recipe:
         """The recipe of the sources in ``root``, made from their manifests without running anything.
 
-        ``cutoff`` is the ISO date before which releases must have been published; empty for no limit. Raises
+        ``cutoff`` is the ISO date before which releases must have been published; empty for no limit. ``cache`` is the
+        cache folder, for what must be downloaded to know which packages there are. Raises
         :class:`EnvironmentFailure`, with ``toolchain_unavailable`` if this machine lacks a program.
         """
         ...

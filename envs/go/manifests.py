@@ -59,12 +59,14 @@ def _path_in_files(root: Path) -> tuple[str, str]:
     for name, text in texts.items():
         if found := _COMMENT.search(text):
             return found[1], name
+    inside = [text for text in sources.values() if not any(p.endswith("_test") for p in _PACKAGE.findall(text))]
+    others = {quoted for text in inside for quoted, _ in _HOSTED.findall(text)}  # no package imports itself
     counts: Counter[str] = Counter()
     where: dict[str, str] = {}
     for name, text in texts.items():
         for each in (first or second for first, second in _HOSTED.findall(text)):
             last = each.rstrip("/").rpartition("/")[2].lower()
-            if any(package.removesuffix("_test").lower() in last for package in packages):
+            if each not in others and any(package.removesuffix("_test").lower() in last for package in packages):
                 counts[each.rstrip("/.")] += 1
                 where.setdefault(each.rstrip("/."), name)
     if not counts:  # nothing imports it: any path does

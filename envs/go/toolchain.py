@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from excise.envs.debian_archive import DebianArchive
 from excise.envs.debian_toolchain import (
     RECORD,
     DebianToolchain,
@@ -22,7 +23,7 @@ from excise.envs.debian_toolchain import (
     require_done,
     require_version,
 )
-from excise.envs.go.debian_modules import GOCODE, find_modules
+from excise.envs.go.debian_modules import find_modules
 from excise.envs.go.manifests import IMPORT_PATH, GoManifest, read_manifest
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import interpreter_of
@@ -34,7 +35,7 @@ from excise.errors import EnvironmentFailure
 from excise.protocols import Mount, Session
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
-VERSION = 4
+VERSION = 6
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 PACKAGE = "golang-go"
 """The Debian package with the toolchain."""
@@ -61,7 +62,7 @@ _MODULES = "{{with .Module}}{{if not .Main}}{{.Path}}=={{.Version}}{{end}}{{end}
 class GoToolchain(DebianToolchain):
     """Environments of Go modules."""
 
-    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:  # noqa: ARG002
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str, cache: Path) -> Recipe:  # noqa: ARG002
         """The recipe of a module. Raises :class:`EnvironmentFailure` (``toolchain_unavailable``, ``no_manifest``)."""
         version, manifest = installed_version(), read_manifest(root)
         if not manifest.import_path:
@@ -69,11 +70,13 @@ class GoToolchain(DebianToolchain):
                 f"{repo.repo}: no go.mod, and no file tells under which path the packages are imported.",
                 reason="no_manifest",
             )
-        others = {} if manifest.has_vendor else find_modules(root, manifest.import_path).packages
+        others = {}
+        if not manifest.has_vendor:
+            others = find_modules(root, repo, manifest.import_path, DebianArchive(cache)).packages
         flags = "-mod=vendor" if manifest.has_vendor or others else "-mod=mod"
         evidence = [f"{manifest.evidence}: module {manifest.import_path}", f"{PACKAGE}: go {version}"]
         if others:
-            evidence.append(f"{GOCODE}: {', '.join(sorted(others))}")
+            evidence.append(f"Debian's packages: {', '.join(sorted(others))}")
         if spec.requirements or spec.extras:
             raise EnvironmentFailure("Go projects take no requirements and no extras.", reason="bad_option")
         return Recipe(
@@ -134,9 +137,6 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
     link = final / "env" / "src" / recipe.packages[0]
     link.parent.mkdir(parents=True)
     os.symlink(REPO, link)
-    if manifest.made:
-        (final / "built" / "go.mod").write_text(manifest.made)
-        (final / "built" / "go.mod").chmod(0o666)
     vendored = _add_modules(request, manifest, final / "built")
     mounts = project_mounts(interpreter, [final / "built", request.sources], [final / "env"])
     mounts.append(Mount(target=OUTPUTS, layers=(), writable=True))
@@ -177,16 +177,17 @@ def _equalise(outputs: Path) -> None:
 
 
 def _add_modules(request: InstallRequest, manifest: GoManifest, built: Path) -> str:
-    """Put modules of Debian's packages over the checkout, if the project needs some; return a hash of them, or ``""``.
-
-    Raises :class:`EnvironmentFailure`.
-    """
-    if manifest.has_vendor:
-        return ""
-    found = find_modules(request.sources, manifest.import_path)
-    if not found.packages:
-        return ""
-    digest = found.write(built / "vendor")
+    """Put modules of Debian's packages over the checkout, if the project needs some, and a ``go.mod`` if it has none;
+    return a hash of the modules, or ``""``. Raises :class:`EnvironmentFailure`."""
+    made, digest = manifest.made, ""
+    if not manifest.has_vendor:
+        found = find_modules(request.sources, request.repo, manifest.import_path, DebianArchive(request.cache))
+        if found.packages:
+            made += found.require_all() if made else ""
+            digest = found.write(built / "vendor")
+    if made:
+        (built / "go.mod").write_text(made)
+        (built / "go.mod").chmod(0o666)
     open_to_all(built)
     return digest
 

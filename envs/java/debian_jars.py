@@ -1,4 +1,5 @@
-"""Libraries of a Java project, taken from Debian's packages on this machine.
+"""Libraries of a Java project, taken from Debian's packages: those on this machine, and, where something is missing
+there, those of the archive.
 
 Only those are taken whose types the project or its tests import, with the libraries that Debian's packages of these
 depend on, and JUnit; none that holds types of the project itself, which would be a copy of what is to be deleted.
@@ -14,12 +15,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from excise.envs.debian_archive import DebianArchive
 from excise.envs.java.project_layout import JavaFile, ProjectLayout
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.errors import EnvironmentFailure
+from excise.types import Repo
 
-JARS = "/usr/share/java/"
+JARS = "/usr/share/java"
 """Where Debian's packages put jars."""
+_KIND = re.compile(r"lib.+-java")
+"""Names of the packages with them."""
+_OF_BUILDS = re.compile(r"maven|plugin|surefire|doxia|plexus|-ant-")
+"""Names of packages that builds need, not what is built."""
 JUNIT_PACKAGES = ("junit5", "junit4")
 AGENT_PACKAGE = "libjacoco-java"
 JUNIT = (
@@ -50,6 +57,8 @@ class Jar:
     """Its file."""
     package: str
     """The Debian package that it belongs to."""
+    version: str
+    """That package's version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +68,11 @@ class Libraries:
     jars: tuple[Jar, ...]
     """Sorted by name."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Path of each test file that needs what this machine has not, to what that is."""
+    """Path of each test file that needs what is not there, to what that is."""
     evidence: tuple[str, ...] = ()
     """One line per decision."""
+    missing: tuple[str, ...] = ()
+    """What the sources import and no package has."""
 
     def write(self, folder: Path) -> dict[str, str]:
         """Copy the jars; return ``package==version`` of each package to the hash of its jars."""
@@ -73,12 +84,29 @@ class Libraries:
         return {package: hashlib.sha256(b"".join(parts)).hexdigest() for package, parts in sorted(found.items())}
 
 
-def find_libraries(layout: ProjectLayout, packages: DebianPackages) -> Libraries:
+def find_libraries(layout: ProjectLayout, packages: DebianPackages, repo: Repo, archive: DebianArchive) -> Libraries:
     """Choose the libraries of a project.
 
     Raises :class:`EnvironmentFailure`: ``toolchain_unavailable`` without JUnit, ``unknown_test_runner`` for tests of
-    another, ``missing_dependency`` that names what the sources import and this machine has not.
+    another, ``missing_dependency`` that names what the sources import and no package has.
     """
+    found = libraries_in(packages, layout)
+    if found.missing or found.left_out:
+        names = {f"lib{artifact}-java" for artifact in layout.artifacts} | archive.build_dependencies(repo.source)
+        asked = {name for name in names if _KIND.fullmatch(name) and not _OF_BUILDS.search(name)}
+        if unpacked := {each.name: each.root for each in archive.unpacked(asked, _KIND)}:
+            found = libraries_in(packages.and_unpacked(unpacked), layout)
+    if found.missing:
+        raise archive.failure(
+            f"The sources import {', '.join(found.missing[:5])}, which no jar in {JARS} has, nor any package of "
+            "Debian's archive that is named like an artifact of the manifest: install the library's Debian package, if "
+            "there is one (its name is often libNAME-java)."
+        )
+    return found
+
+
+def libraries_in(packages: DebianPackages, layout: ProjectLayout) -> Libraries:
+    """The libraries that some packages have; raises as :func:`find_libraries` does, but for what is missing."""
     known = known_jars(packages)
     _require_junit(layout, known, packages)
     own = layout.own_types
@@ -90,13 +118,6 @@ def find_libraries(layout: ProjectLayout, packages: DebianPackages) -> Libraries
     packages_here = {each.package for each in (*layout.sources.values(), *layout.tests.values())}
     chosen: dict[str, Jar] = {}
     missing = _choose(layout.sources, usable, present, packages_here, layout.artifacts, chosen)
-    if missing:
-        names = sorted(set(missing.values()))
-        raise EnvironmentFailure(
-            f"The sources import {', '.join(names[:5])}, which no jar in {JARS} has: install the Debian package of the "
-            "library, if there is one (its name is often libNAME-java).",
-            reason="missing_dependency",
-        )
     left_out = _choose(layout.tests, usable, present, packages_here, layout.artifacts, chosen)
     junit = {known[name].package for name in JUNIT if name in known}
     wanted = {jar.package for jar in chosen.values()} - junit
@@ -108,8 +129,12 @@ def find_libraries(layout: ProjectLayout, packages: DebianPackages) -> Libraries
     if own_jars:
         evidence.append(f"left out, since they hold the project's own types: {', '.join(sorted(own_jars))}")
     evidence += [f"{path}: left out, since {what} is not there" for path, what in sorted(left_out.items())]
-    ordered = tuple(chosen[name] for name in sorted(chosen))
-    return Libraries(jars=ordered, left_out=left_out, evidence=tuple(evidence))
+    return Libraries(
+        jars=tuple(chosen[name] for name in sorted(chosen)),
+        left_out=left_out,
+        evidence=tuple(evidence),
+        missing=tuple(sorted(set(missing.values()))),
+    )
 
 
 def agent_jars(packages: DebianPackages) -> list[Jar]:
@@ -121,17 +146,14 @@ def agent_jars(packages: DebianPackages) -> list[Jar]:
 
 
 def known_jars(packages: DebianPackages) -> dict[str, Jar]:
-    """Name to jar of Debian's packages on this machine; of several names of one file, the shortest."""
+    """Name to jar of Debian's packages; of several names of one file, the shortest."""
     found: dict[Path, Jar] = {}
-    for name in packages.installed:
-        for path in packages.files(name):
-            if path.startswith(JARS) and path.endswith(".jar") and "/" not in path[len(JARS) :]:
-                file = Path(path)
-                if not file.is_file():
-                    continue
+    for name, package in packages.installed.items():
+        for file in packages.paths_in(name, JARS):
+            if file.suffix == ".jar" and file.is_file():
                 real, plain = file.resolve(), file.name.removesuffix(".jar")
                 if real not in found or (len(plain), plain) < (len(found[real].name), found[real].name):
-                    found[real] = Jar(plain, real, name)
+                    found[real] = Jar(plain, real, name, package.version)
     return {jar.name: jar for jar in found.values()}
 
 

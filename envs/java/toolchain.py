@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from excise.envs.debian_archive import DebianArchive
 from excise.envs.debian_toolchain import (
     RECORD,
     DebianToolchain,
@@ -65,7 +66,7 @@ _MAX_LEFT_OUT = 0.5
 class JavaToolchain(DebianToolchain):
     """Environments of single-module Java projects."""
 
-    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:  # noqa: ARG002
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str, cache: Path) -> Recipe:  # noqa: ARG002
         """The recipe of a project. Raises :class:`EnvironmentFailure`."""
         packages = debian_packages()
         version, layout = installed_version(packages), read_layout(root)
@@ -76,7 +77,7 @@ class JavaToolchain(DebianToolchain):
                 f"{repo.repo} is written in Java {layout.release}, and {PACKAGE} compiles up to {HIGHEST}.",
                 reason="toolchain_unavailable",
             )
-        libraries = find_libraries(layout, packages)
+        libraries = find_libraries(layout, packages, repo, DebianArchive(cache))
         agent_jars(packages)
         return Recipe(
             python=own_interpreter().version,
@@ -103,8 +104,8 @@ class JavaToolchain(DebianToolchain):
         require_version(f"java=={installed_version(packages)}", recipe.requirements[0])
         open_to_all(request.sources)
         layout = read_layout(request.sources)
-        libraries = find_libraries(layout, packages)
-        versions = [f"{jar.package}=={packages.installed[jar.package].version}" for jar in libraries.jars]
+        libraries = find_libraries(layout, packages, request.repo, DebianArchive(request.cache))
+        versions = [f"{jar.package}=={jar.version}" for jar in libraries.jars]
         programs = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_INSIDE.glob("*.java")))).hexdigest()
         parts = (VERSION, programs, request.repo.tree, to_dict(recipe), versions, *system_identity(request.sandbox))
 
@@ -149,7 +150,7 @@ def _install(request: InstallRequest, recipe: Recipe, layout: ProjectLayout, lib
     left_out = sorted(set(answer["left_out"]) - set(libraries.left_out))
     reasons = [f"{path}: left out, since it does not compile ({answer['reasons'].get(path, '')})" for path in left_out]
     recipe = replace(recipe, evidence=(*recipe.evidence, *reasons))
-    locked = {package: f"{package}=={packages.installed[package].version}" for package in hashes}
+    locked = {jar.package: f"{jar.package}=={jar.version}" for jar in libraries.jars}
     lock = (recipe.requirements[0], *locked.values())
     parts = (request.repo.tree, to_dict(recipe), interpreter.version, lock, hashes)
     environment = Environment(

@@ -42,7 +42,7 @@ class JavaScriptToolchain:
     ``node_modules``, and ``node==VERSION``. Node finds the packages by ``NODE_PATH``.
     """
 
-    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str, cache: Path) -> Recipe:
         """The packages that the manifest names and that sources or tests import. Raises :class:`EnvironmentFailure`."""
         node_version()
         project = read_project(root)

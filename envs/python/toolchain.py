@@ -21,7 +21,7 @@ from excise.types import Environment, Recipe, Repo, SourceSpec
 class PythonToolchain:
     """Virtual environments of Python projects."""
 
-    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str, cache: Path) -> Recipe:  # noqa: ARG002
         """Plan the recipe from the manifests, without a model. Raises :class:`EnvironmentFailure`."""
         return plan_recipe(root, repo, spec, find_interpreters(), cutoff)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,17 @@ class CrateManifest:
     """Tests that need crates that are not there, as paths."""
     dependencies: tuple[str, ...] = field(default=())
     """Names of the packages that it needs."""
+
+    def described(self) -> dict[str, Table]:
+        """Name to description of all dependencies that are left."""
+        kinds = ("dependencies", "build-dependencies", "dev-dependencies")
+        return {name: found for kind in kinds for name, found in self.reduced.get(kind, {}).items()}
+
+    def with_any_for_tests(self) -> CrateManifest:
+        """The same with any version of the packages that only tests need."""
+        kind = "dev-dependencies"
+        free = {name: {**found, "version": "*"} for name, found in self.reduced.get(kind, {}).items()}
+        return replace(self, reduced={**self.reduced, **({kind: free} if free else {})})
 
 
 def read_manifest(root: Path, available: Collection[str]) -> CrateManifest:
@@ -278,8 +289,8 @@ def _code(paths: Collection[Path]) -> str:
 def _missing(names: Collection[str]) -> EnvironmentFailure:
     packages = ", ".join(f"librust-{name.lower().replace('_', '-')}-dev" for name in sorted(names)[:5])
     return EnvironmentFailure(
-        f"The crate needs {', '.join(sorted(names)[:5])}, which this machine has not: install Debian's package, if "
-        f"there is one ({packages}), and run again.",
+        f"The crate needs {', '.join(sorted(names)[:5])}, which neither this machine nor Debian's archive has under "
+        f"its usual name ({packages}): install Debian's package, if there is one, or take another release of it.",
         reason="missing_dependency",
     )
 

@@ -13,9 +13,10 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from excise.envs.debian_archive import DebianArchive
 from excise.envs.debian_toolchain import (
     RECORD,
     DebianToolchain,
@@ -26,7 +27,7 @@ from excise.envs.debian_toolchain import (
 )
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import interpreter_of
-from excise.envs.rust.debian_crates import REGISTRY, available_crates, copy_crates, locked_crates
+from excise.envs.rust.debian_crates import REGISTRY, available_crates, copy_crates, locked_crates, registries_for
 from excise.envs.rust.manifests import CrateManifest, read_manifest, written
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.envs.sandbox.host_identity import system_identity
@@ -34,6 +35,7 @@ from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO, base_env, open_
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
 from excise.protocols import Mount, Session
+from excise.system.folders import temporary_folder_beside
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
 VERSION = 1
@@ -73,17 +75,17 @@ _LOCK = (
 class RustToolchain(DebianToolchain):
     """Environments of Rust crates."""
 
-    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str) -> Recipe:  # noqa: ARG002
+    def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str, cache: Path) -> Recipe:  # noqa: ARG002
         """The recipe of a crate. Raises :class:`EnvironmentFailure` (``toolchain_unavailable``, and what
         :func:`~excise.envs.rust.manifests.read_manifest` raises)."""
         version = installed_version()
         if spec.requirements or spec.extras:
             raise EnvironmentFailure("Rust projects take no requirements and no extras.", reason="bad_option")
-        manifest = read_manifest(root, available_crates() - {_name(root)})
+        manifest, _ = _read(root, repo, DebianArchive(cache))
         _require_new_enough(manifest, version)
         evidence = [f"Cargo.toml: package {manifest.name}", f"rustc: {version}"]
         if manifest.dependencies:
-            evidence.append(f"{REGISTRY}: {', '.join(manifest.dependencies)}")
+            evidence.append(f"Debian's packages: {', '.join(manifest.dependencies)}")
         evidence += [f"{path}: left out, since a crate that it needs is not there" for path in manifest.left_out]
         return Recipe(
             python=own_interpreter().version,
@@ -147,9 +149,19 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
-def _name(root: Path) -> str:
-    """Name of the project's own package, of which this machine may have a copy."""
-    return read_manifest(root, _Everything()).name
+def _read(root: Path, repo: Repo, archive: DebianArchive) -> tuple[CrateManifest, tuple[Path, ...]]:
+    """The manifest of a crate, and folders of crates: this machine's, and those of Debian's archive if one that sources
+    or tests name is missing here. Raises :class:`EnvironmentFailure`."""
+    every = read_manifest(root, _Everything())
+    registries: tuple[Path, ...] = (REGISTRY,)
+    if set(every.dependencies) - available_crates(registries) - {every.name}:
+        registries = registries_for(every.described(), repo, archive)
+    try:
+        return read_manifest(root, available_crates(registries) - {every.name}), registries
+    except EnvironmentFailure as failure:
+        if failure.reason == "missing_dependency":
+            raise archive.failure(str(failure)) from None
+        raise
 
 
 class _Everything(frozenset[str]):
@@ -163,26 +175,41 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
     """Fill the folder of an environment: ``env``, ``built``, ``outputs``, ``tools`` and its record."""
     began = time.monotonic()
     interpreter = interpreter_of(recipe.python)
-    manifest = read_manifest(request.sources, available_crates() - {_name(request.sources)})
+    archive = DebianArchive(request.cache)
+    manifest, registries = _read(request.sources, request.repo, archive)
     for name in ("env", "built", "outputs", "tools"):
         (final / name).mkdir(mode=0o755)
     for name in ("bin", "cargo", "registry"):
         (final / "env" / name).mkdir(mode=0o755)
     os.symlink(interpreter.executable, final / "env" / "bin" / "python")
     (final / "env" / "cargo" / "config.toml").write_text(_CONFIG % f"{ENV}/registry")
-    (final / "built" / "Cargo.toml").write_text(written(manifest.reduced))
     open_to_all(final / "built")
     mounts = project_mounts(interpreter, [final / "built", request.sources], [final / "env"])
     variables, system = base_env({}) | dict(recipe.env), system_request(interpreter, recipe.system_packages)
-    machine = Mount(target=_MACHINE_REGISTRY, layers=(str(REGISTRY),) if REGISTRY.is_dir() else ())
-    with request.sandbox.open([*mounts, machine], request.policy, env=variables, system=system) as session:
-        lock = _resolved(session, request)
+
+    def resolved(manifest: CrateManifest, registries: Sequence[Path]) -> str:
+        (final / "built" / "Cargo.toml").write_text(written(manifest.reduced))
+        with temporary_folder_beside(final) as work:
+            layers = [str(each) for each in (REGISTRY, _joined(registries, work)) if each.is_dir()]
+            seen = Mount(target=_MACHINE_REGISTRY, layers=tuple(layers))
+            with request.sandbox.open([*mounts, seen], request.policy, env=variables, system=system) as session:
+                return _resolved(session, request)
+
+    failures: list[EnvironmentFailure] = []
+    for manifest, registries in _ways(manifest, registries, request.repo, archive):  # noqa: B020
+        try:
+            lock = resolved(manifest, registries)
+            break
+        except EnvironmentFailure as failure:
+            failures.append(failure)
+    else:
+        raise failures[0]
     crates = locked_crates(lock)
     if manifest.name in {name for name, _ in crates}:
         raise EnvironmentFailure(
             f"{request.repo.repo}: a crate that it needs itself needs {manifest.name}.", reason="installs_itself"
         )
-    hashes = copy_crates(crates, final / "env" / "registry")
+    hashes = copy_crates(crates, final / "env" / "registry", registries)
     (final / "built" / "Cargo.lock").write_text(lock)
     open_to_all(final / "built")
     mounts.append(Mount(target=OUTPUTS, layers=(), writable=True))
@@ -207,6 +234,25 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
         install_s=round(time.monotonic() - began, 1),
     )
     (final / RECORD).write_bytes(to_json(environment, indent=2))
+
+
+def _ways(
+    manifest: CrateManifest, registries: tuple[Path, ...], repo: Repo, archive: DebianArchive
+) -> Iterator[tuple[CrateManifest, tuple[Path, ...]]]:
+    """Manifests and folders of crates to resolve with, in order: as they are; with all that the archive has; and with
+    any version of what only tests need, as Debian's own packages do it."""
+    yield manifest, registries
+    more = registries_for(manifest.described(), repo, archive)
+    yield manifest, more
+    yield manifest.with_any_for_tests(), more
+
+
+def _joined(registries: Sequence[Path], work: Path) -> Path:
+    """One folder with the crates of all folders but this machine's own."""
+    for registry in registries:
+        if registry != REGISTRY and registry.is_dir():
+            shutil.copytree(registry, work, dirs_exist_ok=True)
+    return work
 
 
 def _resolved(session: Session, request: InstallRequest) -> str:

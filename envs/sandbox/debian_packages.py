@@ -1,9 +1,12 @@
-"""The installed packages of a Debian system, read from dpkg's own database: dependencies, files, owners of files."""
+"""The installed packages of a Debian system, read from dpkg's own database: dependencies, files, owners of files.
+
+Packages that were unpacked elsewhere can be added.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,19 +34,27 @@ class Package:
 
 
 class DebianPackages:
-    """The packages installed on this machine; read at the first use."""
+    """The packages installed on this machine, and those ``unpacked`` in the folders of these names; read at the first
+    use."""
 
-    def __init__(self, database: Path = DATABASE) -> None:
-        self.database = database
+    def __init__(self, database: Path = DATABASE, unpacked: Mapping[str, Path] | None = None) -> None:
+        self.database, self.unpacked = database, dict(unpacked or {})
+
+    def and_unpacked(self, unpacked: Mapping[str, Path]) -> DebianPackages:
+        """These packages and others, by their names, each in its folder with ``DEBIAN/control`` beside the files."""
+        return DebianPackages(self.database, {**self.unpacked, **unpacked})
 
     @cached_property
     def installed(self) -> dict[str, Package]:
-        """Name to installed package; empty on systems without dpkg."""
+        """Name to package; empty on systems without dpkg."""
         try:
             status = (self.database / "status").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return {}
-        found = (_package(stanza) for stanza in status.split("\n\n"))
+        found = [_package(stanza) for stanza in status.split("\n\n")]
+        for root in self.unpacked.values():
+            stanza = (root / "DEBIAN/control").read_text(encoding="utf-8", errors="replace")
+            found.append(_package(f"{stanza.rstrip()}\nStatus: unpacked, as good as installed"))
         return {package.name: package for package in found if package is not None}
 
     @cached_property
@@ -85,6 +96,12 @@ class DebianPackages:
                 continue
             return text.splitlines()
         return []
+
+    def paths_in(self, name: str, folder: str) -> list[Path]:
+        """Paths of a package's files and folders that lie in ``folder`` itself: ``/usr/share/java``."""
+        if name in self.unpacked:
+            return sorted((self.unpacked[name] / folder.strip("/")).glob("*"))
+        return [Path(path) for path in self.files(name) if path.rpartition("/")[0] == folder.rstrip("/")]
 
     @cached_property
     def _owners(self) -> dict[str, str]:

@@ -1,15 +1,12 @@
 """Source of Debian source packages: found, downloaded and verified by apt, which needs no root for this.
 
-apt checks the archive's signature, and with it the hash of every file. Only the archive of the original authors is
-unpacked, without Debian's patches. Nothing of the package is run, and the system's own lists stay as they are.
+Only the archive of the original authors is unpacked, without Debian's patches. Nothing of the package is run.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,9 +16,9 @@ from excise.extractors.fetch.project_info import read_project_info
 from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.untrusted_archives import unpack_archive
 from excise.protocols import Fetched
+from excise.system.apt import PackageLists, archive_entries
 from excise.system.commands import run_command
-from excise.system.files import file_sha256, replace_file, replacement
-from excise.system.locks import waiting_lock
+from excise.system.files import file_sha256, replacement
 from excise.types import SourceSpec
 
 _PREFIX = "debsrc:"
@@ -29,20 +26,11 @@ _SPEC = re.compile(r"debsrc:([a-z0-9][a-z0-9+.-]+)(?:=([A-Za-z0-9.+:~-]+))?")
 _URI = re.compile(r"'(\S+)' (\S+) (\d+) SHA256:([0-9a-f]{64})")
 _ORIGINAL = re.compile(r".*(\.orig\.tar\.\w+|_[^-]*\.tar\.\w+)")
 """The archive of the original authors; a package that Debian itself wrote has one archive without a revision."""
-_MAX_AGE_S = 24 * 3600
-"""Age of the lists of packages in the cache from which they are fetched again."""
-_TIMEOUT_S = 600.0
-"""Time limit of one call of apt."""
 
 
 def system_entries() -> list[str]:
     """``deb-src`` lines for the archives that this machine's apt uses. Raises :class:`SourceError` without any."""
-    wanted = "$(SITE) $(RELEASE) $(COMPONENT)"
-    output = _apt(["indextargets", "--format", wanted, "Created-By: Packages"])
-    lines = dict.fromkeys(f"deb-src {line}" for line in output.splitlines() if len(line.split()) == 3)
-    if not lines:
-        raise SourceError("apt of this machine knows no archive: see /etc/apt/sources.list.d", reason="no_archive")
-    return list(lines)
+    return archive_entries("deb-src")
 
 
 class DebianSource:
@@ -124,36 +112,7 @@ class DebianSource:
         return archive, files[original]
 
     def _ask(self, cache: Path, words: list[str], *, program: str = "apt-get", cwd: Path | None = None) -> str:
-        """The output of apt with lists of packages of our own, which are fetched once a day."""
-        root = cache / "debian"
-        for folder in ("lists/partial", "archives/partial"):
-            (root / folder).mkdir(parents=True, exist_ok=True)
-        with waiting_lock(root / ".lock"):
-            lines = "".join(f"{line}\n" for line in self._entries())
-            stamp, entries = root / "updated", root / "sources.list"
-            is_known = entries.exists() and entries.read_text() == lines
-            if not is_known or not stamp.exists() or time.time() - stamp.stat().st_mtime > _MAX_AGE_S:
-                replace_file(entries, lines.encode())
-                _apt(["update"], root)
-                replace_file(stamp, b"")
-        return _apt(words, root, program=program, cwd=cwd)
-
-
-def _apt(words: list[str], root: Path | None = None, *, program: str = "apt-get", cwd: Path | None = None) -> str:
-    """The output of apt. Raises :class:`SourceError` with its message."""
-    options = {"Dir::State::Lists": f"{root}/lists", "Dir::Etc::SourceList": f"{root}/sources.list"} if root else {}
-    options |= {"Dir::Etc::SourceParts": "/dev/null", "Dir::Cache": f"{root}/archives"} if root else {}
-    options |= {"APT::Sandbox::User": ""}
-    line = [program, "-q", *(f"-o{key}={value}" for key, value in options.items()), *words]
-    try:
-        done = run_command(line, timeout_s=_TIMEOUT_S, cwd=cwd)
-    except FileNotFoundError:
-        raise SourceError("debsrc: needs apt, which Debian and its relatives have", reason="no_apt") from None
-    if done.returncode != 0:
-        errors = [text.strip() for text in done.stderr.decode("utf-8", "replace").splitlines() if text.startswith("E:")]
-        detail = " ".join(errors) or f"{shlex.join(line)} failed"
-        raise SourceError(f"apt: {detail}", reason="source_unavailable")
-    return done.stdout.decode("utf-8", "replace")
+        return PackageLists(cache / "debian", self._entries).ask(words, program=program, cwd=cwd)
 
 
 def _parsed(spec: str) -> tuple[str, str]:

@@ -77,7 +77,7 @@ def install_options(settings: Settings, spec: SourceSpec, repo: Repo) -> list[ob
 def recipe_from_manifests(settings: Settings, spec: SourceSpec, sources: FetchedSources) -> Recipe:
     """Plan the recipe from the manifests, without a model. Raises :class:`EnvironmentFailure`."""
     layer, cutoff = Path(sources.layer), cutoff_of(settings, sources.repo)
-    return toolchain_of(sources.repo.language).plan(layer, sources.repo, spec, cutoff)
+    return toolchain_of(sources.repo.language).plan(layer, sources.repo, spec, cutoff, settings.cache)
 
 
 def cached_environment(cache: StageCache, stage_name: str, key: str, repo: Repo) -> Prepared | None:

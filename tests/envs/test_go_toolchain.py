@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.go.debian_modules import find_modules
+from excise.envs.go.debian_modules import DebianModules, find_modules, modules_in
 from excise.envs.go.manifests import read_manifest
 from excise.envs.go.toolchain import TOOLCHAIN, installed_version
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.errors import EnvironmentFailure
 from excise.types import Repo, SourceSpec
+
+from .debian_archive import archive_of, make_package
 
 REPO = Repo(repo="r", base_commit="c", tree="t", language="go", source="dir:/r")
 STATUS = """Package: {name}
@@ -33,7 +35,7 @@ def test_the_module_is_read_from_its_manifest(tmp_path: Path) -> None:
     files = {"go.mod": "// x\nmodule example.com/a/v2\n\ngo 1.16\n", "vendor/modules.txt": "", "a.go": "package a\n"}
     manifest = read_manifest(written(tmp_path, files))
     assert (manifest.import_path, manifest.made, manifest.has_vendor) == ("example.com/a/v2", "", True)
-    recipe = TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "")
+    recipe = TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "", tmp_path / "cache")
     assert dict(recipe.env)["GOFLAGS"] == "-mod=vendor"
     assert recipe.requirements == (f"go=={installed_version()}",)
 
@@ -47,10 +49,14 @@ def test_the_module_is_read_from_its_manifest(tmp_path: Path) -> None:
             {"a.go": "package yaml\n", "b_test.go": 'package yaml_test\n\nimport "example.org/go-yaml"\n'},
             "example.org/go-yaml",
         ),
+        (
+            {"a.go": 'package color\n\nimport "github.com/x/go-colorable"\n', "README.md": "go get github.com/y/color"},
+            "github.com/y/color",
+        ),
         ({"a.go": "package quote\n", "a_test.go": 'package quote_test\n\nimport "fmt"\n'}, "quote"),
         ({"a.go": 'package a\n\nimport "github.com/other/thing"\n', "b.go": "package b\n"}, ""),
     ],
-    ids=["comment", "readme", "imports", "package", "nothing"],
+    ids=["comment", "readme", "imports", "not imported", "package", "nothing"],
 )
 def test_the_path_of_a_project_without_manifest_is_found_in_its_files(
     tmp_path: Path, files: dict[str, str], path: str
@@ -60,7 +66,7 @@ def test_the_path_of_a_project_without_manifest_is_found_in_its_files(
     assert manifest.made == (f"module {path}\n\ngo 1.13\n" if path else "")
     if not path:
         with pytest.raises(EnvironmentFailure, match=r"no go\.mod") as failure:
-            TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "")
+            TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "", tmp_path / "cache")
         assert failure.value.reason == "no_manifest"
 
 
@@ -83,6 +89,7 @@ def test_modules_of_debian_packages_become_a_vendor_folder(tmp_path: Path) -> No
         {
             "github.com/x/flags/flags.go": 'package flags\n\nimport "github.com/y/text"\n',
             "github.com/x/flags/flags_test.go": "package flags\n",
+            "github.com/y/text/go.mod": "module github.com/y/text\n\ngo 1.17\n",
             "github.com/y/text/text.go": 'package text\n\nimport (\n\t"example.com/a" // the project itself\n)\n',
             "github.com/z/unused/unused.go": "package unused\n",
         },
@@ -95,7 +102,7 @@ def test_modules_of_debian_packages_become_a_vendor_folder(tmp_path: Path) -> No
             "testdata/x.go": 'package x\n\nimport "github.com/not/there"\n',
         },
     )
-    found = find_modules(root, "example.com/a", gocode)
+    found = modules_in((tmp_path / "none", gocode), root, "example.com/a")
     found.write(tmp_path / "vendor")
     assert {path.relative_to(tmp_path / "vendor").as_posix() for path in (tmp_path / "vendor").rglob("*.*")} >= {
         "modules.txt", "github.com/x/flags/flags.go", "github.com/y/text/text.go",
@@ -103,12 +110,30 @@ def test_modules_of_debian_packages_become_a_vendor_folder(tmp_path: Path) -> No
     assert not list((tmp_path / "vendor").rglob("*_test.go"))
     assert (tmp_path / "vendor" / "modules.txt").read_text().splitlines() == [
         "# github.com/x/flags v1.2.0", "## explicit", "github.com/x/flags", "# github.com/y/text v0.0.0",
-        "github.com/y/text",
+        "## go 1.17", "github.com/y/text",
     ]  # fmt: skip
 
 
-def test_what_no_package_has_is_named(tmp_path: Path) -> None:
-    root = written(tmp_path, {"a_test.go": 'package a\n\nimport "github.com/stretchr/testify/assert"\n'})
-    with pytest.raises(EnvironmentFailure, match="golang-github-stretchr-testify-dev") as failure:
-        find_modules(root, "example.com/a", tmp_path / "nothing")
+def test_a_made_manifest_requires_every_module() -> None:
+    packages = dict.fromkeys(["github.com/x/flags/v2/sub", "gopkg.in/yaml.v3", "github.com/y/text"], Path())
+    modules = DebianModules({"github.com/y/text": "v1.2.0"}, packages)
+    assert modules.require_all().splitlines() == [
+        "require github.com/x/flags v0.0.0", "require github.com/y/text v1.2.0", "require gopkg.in/yaml.v3 v3.0.0",
+    ]  # fmt: skip
+
+
+def test_what_the_machine_lacks_comes_from_the_archive(tmp_path: Path) -> None:
+    root = written(tmp_path / "project", {"a_test.go": 'package a\n\nimport "github.com/not-here/check/assert"\n'})
+    archive = archive_of(tmp_path / "archive", tmp_path / "cache")
+    with pytest.raises(EnvironmentFailure, match="golang-github-not-here-check-dev") as failure:
+        find_modules(root, REPO, "example.com/a", archive)
     assert failure.value.reason == "missing_dependency"
+    code = 'package assert\n\nimport "github.com/not-here/text"\n'
+    source = "usr/share/gocode/src/github.com/not-here"
+    needed = "golang-github-not-here-text-dev"
+    make_package(
+        tmp_path / "archive", "golang-github-not-here-check-dev", {f"{source}/check/assert/a.go": code}, needed
+    )
+    make_package(tmp_path / "archive", needed, {f"{source}/text/text.go": "package text\n"})
+    found = find_modules(root, REPO, "example.com/a", archive_of(tmp_path / "archive", tmp_path / "another"))
+    assert set(found.packages) == {"github.com/not-here/check/assert", "github.com/not-here/text"}

@@ -17,6 +17,8 @@ from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
 from excise.types import Repo, SourceSpec
 
+from .debian_archive import archive_of, make_package
+
 REPO = Repo(repo="r", base_commit="c", tree="t", language="java", source="dir:/r")
 STATUS = """Package: {name}
 Status: install ok installed
@@ -111,7 +113,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DebianPackages:
         status += STATUS.format(name=package, version="1-1", depends=depends)
         (database / "info" / f"{package}.list").write_text("".join(f"{jars}/{name}.jar\n" for name in names))
     (database / "status").write_text(status)
-    monkeypatch.setattr(debian_jars, "JARS", f"{jars}/")
+    monkeypatch.setattr(debian_jars, "JARS", f"{jars}")
     return DebianPackages(database)
 
 
@@ -133,10 +135,29 @@ def test_libraries_are_those_that_are_imported_and_none_holds_the_project(
             "import org.junit.Test;", "import org.junit.Test;\nimport static org.mock.Mock.made;",
         )
     )  # fmt: skip
-    libraries = find_libraries(layout, machine)
+    libraries = find_libraries(layout, machine, REPO, archive_of(tmp_path / "archive", tmp_path / "cache"))
     assert [jar.name for jar in libraries.jars] == sorted(["base", "words", *JUNIT])
     assert libraries.left_out == {"src/test/java/a/Box1Test.java": "org.mock.Mock"}
     assert "left out, since they hold the project's own types: box-1.0, shaded" in libraries.evidence
+
+
+def test_libraries_that_the_manifest_names_come_from_the_archive(tmp_path: Path, machine: DebianPackages) -> None:
+    folder = project(tmp_path, "import org.new.Thing;", "import org.junit.Test;\nimport org.mock.Mock;")
+    written(folder, {"pom.xml": "<project><dependencies><dependency><artifactId>new</artifactId></dependency>"})
+    (tmp_path / "jars").mkdir()
+    for name, type_name in (("new", "org.new.Thing"), ("part", "org.part.Part")):
+        jar(tmp_path / "jars", name, type_name)
+    archive, place = tmp_path / "archive", str(debian_jars.JARS).strip("/")
+    archive.mkdir()
+    data = {name: (tmp_path / "jars" / f"{name}.jar").read_bytes() for name in ("new", "part")}
+    make_package(archive, "libnew-java", {f"{place}/new.jar": data["new"]}, depends="libpart-java, libbase-java")
+    make_package(archive, "libpart-java", {f"{place}/part.jar": data["part"]})
+    make_package(archive, "libbase-java", {})
+    found = find_libraries(read_layout(folder), machine, REPO, archive_of(archive, tmp_path / "cache"))
+    assert {jar.name: jar.version for jar in found.jars if jar.name not in JUNIT} == {
+        "new": "1:2.0-1", "part": "1:2.0-1",
+    }  # fmt: skip
+    assert list(found.left_out.values()) == ["org.mock.Mock"]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +170,9 @@ def test_libraries_are_those_that_are_imported_and_none_holds_the_project(
 def test_what_is_missing_is_named(
     tmp_path: Path, machine: DebianPackages, main: str, test: str, reason: str, message: str
 ) -> None:
+    archive = archive_of(tmp_path / "archive", tmp_path / "cache")
     with pytest.raises(EnvironmentFailure, match=message) as failure:
-        find_libraries(read_layout(project(tmp_path, main, test)), machine)
+        find_libraries(read_layout(project(tmp_path, main, test)), machine, REPO, archive)
     assert failure.value.reason == reason
 
 
@@ -162,13 +184,13 @@ def test_a_machine_without_the_packages_is_told_which(tmp_path: Path) -> None:
     assert failure.value.reason == "toolchain_unavailable"
     layout = read_layout(project(tmp_path, "", "import org.junit.Test;"))
     with pytest.raises(EnvironmentFailure, match="junit5 junit4"):
-        find_libraries(layout, empty)
+        find_libraries(layout, empty, REPO, archive_of(tmp_path / "archive", tmp_path))
 
 
 def test_newer_versions_of_the_language_are_refused(tmp_path: Path) -> None:
     files = {"pom.xml": "<maven.compiler.release>21</maven.compiler.release>", "src/main/java/a/Box.java": CLASS}
     with pytest.raises(EnvironmentFailure, match="Java 21"):
-        TOOLCHAIN.plan(written(tmp_path, files), REPO, SourceSpec(spec="r"), "")
+        TOOLCHAIN.plan(written(tmp_path, files), REPO, SourceSpec(spec="r"), "", tmp_path / "cache")
 
 
 def test_the_agent_has_the_entry_that_virtual_machines_look_for(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.rust.debian_crates import available_crates, copy_crates, locked_crates
+from excise.envs.rust.debian_crates import REGISTRY, available_crates, copy_crates, locked_crates, registries_for
 from excise.envs.rust.manifests import holds, read_manifest, written
 from excise.envs.rust.toolchain import TOOLCHAIN, installed_version
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.errors import EnvironmentFailure
 from excise.types import Repo, SourceSpec
+
+from .debian_archive import archive_of, make_package
 
 LENGTHS = Path(__file__).parents[1] / "repos" / "lengths"
 REPO = Repo(repo="r", base_commit="c", tree="t", language="rust", source="dir:/r")
@@ -123,12 +125,12 @@ def test_conditions_of_targets_are_those_of_this_system(condition: str, answer: 
     assert holds(condition) == answer
 
 
-def test_a_recipe_names_the_compiler_and_what_is_left_out() -> None:
-    recipe = TOOLCHAIN.plan(LENGTHS, REPO, SourceSpec(spec="r"), "")
+def test_a_recipe_names_the_compiler_and_what_is_left_out(tmp_path: Path) -> None:
+    recipe = TOOLCHAIN.plan(LENGTHS, REPO, SourceSpec(spec="r"), "", tmp_path)
     assert recipe.requirements == (f"rustc=={installed_version()}",)
     assert (recipe.packages, recipe.system_packages) == (("lengths",), ("cargo", "rustc"))
     with pytest.raises(EnvironmentFailure) as failure:
-        TOOLCHAIN.plan(LENGTHS, REPO, SourceSpec(spec="r", requirements=("x",)), "")
+        TOOLCHAIN.plan(LENGTHS, REPO, SourceSpec(spec="r", requirements=("x",)), "", tmp_path)
     assert failure.value.reason == "bad_option"
 
 
@@ -136,7 +138,7 @@ def test_a_recipe_names_the_compiler_and_what_is_left_out() -> None:
 def test_a_crate_that_needs_a_newer_compiler_is_refused(tmp_path: Path, line: str) -> None:
     written_tree(tmp_path, {"Cargo.toml": f'[package]\nname = "a"\n{line}\n', "src/lib.rs": ""})
     with pytest.raises(EnvironmentFailure, match="needs Rust 1") as failure:
-        TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "")
+        TOOLCHAIN.plan(tmp_path, REPO, SourceSpec(spec="r"), "", tmp_path / "cache")
     assert failure.value.reason == "toolchain_unavailable"
 
 
@@ -147,6 +149,33 @@ def test_a_machine_without_rust_is_told_which_packages_it_needs(tmp_path: Path) 
     with pytest.raises(EnvironmentFailure, match="cargo rustc") as failure:
         installed_version(DebianPackages(tmp_path))
     assert failure.value.reason == "toolchain_unavailable"
+
+
+def test_crates_of_the_archive_are_those_of_the_wanted_version_and_features(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    crate = "usr/share/cargo/registry"
+    for name, folder, depends in (
+        ("librust-not-here-0.3-dev", "not_here-0.3.1", ""), ("librust-not-here-dev", "not_here-0.5.0", ""),
+        ("librust-not-here-0.3+extra-dev", "", "librust-not-here-0.3-dev, librust-other-dev"),
+        ("librust-other-dev", "other-1.0.0", ""), ("librust-unwanted-dev", "unwanted-1.0.0", ""),
+    ):  # fmt: skip
+        make_package(archive, name, {f"{crate}/{folder}/Cargo.toml": ""} if folder else {}, depends)
+    needed = {"renamed": {"package": "not_here", "version": "0.3", "features": ["extra"]}}
+    found = registries_for(needed, REPO, archive_of(archive, tmp_path / "cache"))
+    assert found[0] == REGISTRY
+    assert available_crates(found[1:]) == {"not_here", "other"}
+    assert {path.name for each in found[1:] if each.is_dir() for path in each.iterdir()} == {
+        "not_here-0.3.1", "not_here-0.5.0", "other-1.0.0",
+    }  # fmt: skip
+
+
+def test_only_what_tests_need_may_be_of_any_version(tmp_path: Path) -> None:
+    manifest = '[package]\nname = "a"\n[dependencies]\nb = "0.3"\n[dev-dependencies]\nc = "0.6"\n'
+    written_tree(tmp_path, {"Cargo.toml": manifest, "src/lib.rs": "use c::d;"})
+    found = read_manifest(tmp_path, ["b", "c"])
+    assert found.described() == {"b": {"version": "0.3"}, "c": {"version": "0.6"}}
+    assert found.with_any_for_tests().described() == {"b": {"version": "0.3"}, "c": {"version": "*"}}
 
 
 def test_locked_crates_are_copied_without_their_tests(tmp_path: Path) -> None:
@@ -161,12 +190,12 @@ def test_locked_crates_are_copied_without_their_tests(tmp_path: Path) -> None:
         '[[package]]\nname = "own"\nversion = "1.0.0"\n\n'
         '[[package]]\nname = "a-b"\nversion = "1.2.3"\nsource = "registry+https://example.com"\n'
     )
-    assert available_crates(registry) == {"a-b", "bare"}
+    assert available_crates([registry, tmp_path / "none"]) == {"a-b", "bare"}
     assert locked_crates(lock) == [("a-b", "1.2.3")]
-    hashes = copy_crates([("a-b", "1.2.3")], tmp_path / "env", registry)
+    hashes = copy_crates([("a-b", "1.2.3")], tmp_path / "env", [tmp_path / "none", registry])
     assert list(hashes) == ["a-b==1.2.3"]
     files = sorted(p.relative_to(tmp_path / "env").as_posix() for p in (tmp_path / "env").rglob("*") if p.is_file())
     assert files == ["a-b-1.2.3/.cargo-checksum.json", "a-b-1.2.3/src/lib.rs"]
     for missing in (("bare", "1.0.0"), ("other", "1.0.0")):
         with pytest.raises(EnvironmentFailure):
-            copy_crates([missing], tmp_path / "env", registry)
+            copy_crates([missing], tmp_path / "env", [tmp_path / "none", registry])
