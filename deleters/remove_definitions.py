@@ -14,6 +14,7 @@ from typing import Any, Generic
 from excise.deleters.compiled_edits import BuildError, C, CompiledEdits, chosen_symbols, text_of
 from excise.deleters.compiled_mentions import without_mentions
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
+from excise.deleters.edits.blank_lines import evened
 from excise.deleters.edits.removed_lines import removals
 from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.patches.git_patches import apply_patch, touched
@@ -61,8 +62,9 @@ class RemoveDeleter(Generic[C]):
         parts = self._parts(own, plan.stubs)
         plan.stubs = [each for each in plan.stubs if parts[each.key]]
         stubs = [each.key for each in plan.stubs]
+        sources = without_mentions(self._edits, own, plan.gone, self._changed(own, plan))
         files = EditedFiles(
-            changed={**without_mentions(self._edits, own, plan.gone, self._changed(own, plan)), **tests},
+            changed=evened({**sources, **tests}, frozenset(own.modules)),
             removed=[*told, *stubs],
             hidden=hidden,
             text=[*_texts(own, gone), *(part for found in parts.values() for part in found)],

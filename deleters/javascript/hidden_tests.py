@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from excise.deleters.deletion_record import Changed, hiding, patch_of
+from excise.deleters.edits.blank_lines import without_odd
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.unused_code import without_unused
@@ -53,7 +54,7 @@ def _hide_in_file(source: bytes, file: TestFileBlocks, tests: frozenset[str]) ->
     after = apply_edits(source, removals(source, list(spans), []))
     if parse_tree(after).root_node.has_error:
         return None, frozenset()
-    return without_unused(source, after), frozenset(gone)
+    return without_odd(source, without_unused(source, after)), frozenset(gone)
 
 
 def _choose(blocks: Collection[TestBlock], tests: frozenset[str], spans: dict[Range, TestBlock]) -> None:

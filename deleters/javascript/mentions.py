@@ -16,7 +16,7 @@ from excise.extractors.javascript.analysis.codebase import MANIFEST, JavaScriptC
 from excise.extractors.javascript.analysis.grammar import parse_tree
 from excise.types import Symbol, SymbolKind
 
-_OF_THE_LANGUAGE = frozenset(
+OF_THE_LANGUAGE = frozenset(
     (
         "add", "append", "apply", "assign", "bind", "call", "catch", "charAt", "charCodeAt", "clear", "close",
         "codePointAt", "concat", "constructor", "copyWithin", "create", "debug", "default", "defineProperty",
@@ -83,7 +83,7 @@ def _lost_name(symbol: Symbol, objects: frozenset[str]) -> LostName:
         name=name,
         owners=frozenset(owners[-1:]) or objects,
         is_member=symbol.kind is SymbolKind.METHOD,
-        is_common=name in _OF_THE_LANGUAGE,
+        is_common=name in OF_THE_LANGUAGE,
     )
 
 

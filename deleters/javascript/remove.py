@@ -9,15 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
+from excise.deleters.edits.blank_lines import evened
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.hidden_tests import hide_tests
-from excise.deleters.javascript.mentions import without_mentions
+from excise.deleters.javascript.mentions import qualified_name, without_mentions
 from excise.deleters.javascript.selection import require_javascript, source_text, symbols_to_delete
 from excise.deleters.javascript.stand_ins import require_parses, stand_ins
 from excise.deleters.javascript.type_declarations import TypeNames, names_in_types, without_declarations
 from excise.deleters.javascript.type_tests import type_tests_without
 from excise.deleters.javascript.unused_code import without_unused
+from excise.deleters.javascript.uses_left import calls_left
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.module_links import Entity
@@ -47,7 +49,7 @@ class Remove:
         hiding, hidden = hide_tests(javascript, hide or frozenset(feature.tests))
         type_tests = type_tests_without(javascript, removal.names_in_types(sources))
         files = EditedFiles(
-            changed={**sources, **type_tests, **hiding},
+            changed=evened({**sources, **type_tests, **hiding}, frozenset(javascript.modules)),
             removed=removal.gone,
             hidden=hidden,
             text=[(s.symbol_id, source_text(javascript, s)) for s in removal.texts()],
@@ -180,6 +182,10 @@ class _Removal:
                 if self.codebase.targets(path, reference) & gone:
                     text = module.source[reference.start : reference.end].decode("utf-8", "replace")
                     raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason=USED_ELSEWHERE)
+        names = {qualified_name(symbol)[-1] for symbol in self.outer}
+        names |= {export.name for _, export in self._exports()} - {DEFAULT, WHOLE}
+        for path, text in calls_left(self.codebase, names, self._is_in_removed):
+            raise DeletionRefused(f"{path} has {text}, which may mean what is removed", reason=USED_ELSEWHERE)
 
     def _is_in_removed(self, path: str, offset: int) -> bool:
         return any(s.path == path and s.start <= offset < s.end for s in self.outer)

@@ -135,8 +135,10 @@ def install_lock(lock: Sequence[str], hashes: Mapping[str, str], folder: Path, c
         {"name": manifest["name"], "version": "0.0.0", "lockfileVersion": 3, "requires": True,
          "packages": {"": manifest, **entries}},
     )  # fmt: skip
-    command = ["ci", *_OPTIONS, "--prefer-offline"]
-    code, output, errors = npm(command, cwd=folder, cache=cache, timeout_s=timeout_s)
+    command = ["ci", *_OPTIONS]
+    code, output, errors = npm([*command, "--prefer-offline"], cwd=folder, cache=cache, timeout_s=timeout_s)
+    if code != 0 and _NO_VERSION.search(errors):  # the cache has an older list of the package's versions
+        code, output, errors = npm(command, cwd=folder, cache=cache, timeout_s=timeout_s)
     if code != 0:
         raise EnvironmentFailure(f"npm cannot install the lock: {(errors or output)[-600:]}", reason="unreproducible")
     modules = folder / "node_modules"

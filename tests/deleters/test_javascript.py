@@ -259,3 +259,42 @@ def test_documents_of_a_function_with_a_common_name_go_where_the_package_or_noth
         "# P\n\n`path.resolve()` is another. `shut()` closes.\n\n## More\n\nMore.\n\n"
         "### Shut\n\n```js\nconst uri = require('p')\nuri.shut(Promise.resolve(1))\n```\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("user", "is_refused"),
+    [
+        ("module.exports = (box) => box.refill(1)", True),
+        ("module.exports = (box) => box?.refill?.(1)", True),
+        ("module.exports = (box) => box.refill", False),
+        ("module.exports = (box) => `box.refill(${box})`", True),
+        ("module.exports = (box) => 'refill(' + box + ')'", True),
+        ("module.exports = (box) => `prefill(${box})`", False),
+        ("const jug = require('jug')\nmodule.exports = () => jug.refill(1)", False),
+        ("module.exports = (box) => box.add(1)", False),
+    ],
+    ids=["object", "optional", "no call", "template", "text", "other word", "external", "of the language"],
+)
+def test_a_method_that_an_unknown_object_may_have_is_not_removed(user: str, is_refused: bool) -> None:
+    box = "class Box {\n  refill (n) {\n    return n\n  }\n\n  add (n) {\n    return n\n  }\n}\nmodule.exports = Box\n"
+    other = (
+        "class Other {\n  refill (n) {\n    return 2\n  }\n\n"
+        "  twice () {\n    return this.refill(1)\n  }\n}\nmodule.exports = Other\n"
+    )
+    files = {"lib/box.js": box, "lib/other.js": other, "lib/user.js": f"{user}\n"}
+    symbol = "lib/box.js::Box.add" if ".add(" in user else "lib/box.js::Box.refill"
+    if is_refused:
+        with pytest.raises(DeletionRefused, match=r"lib/user\.js has .*refill") as refusal:
+            delete(symbol, "remove", **files)
+        assert refusal.value.reason == "used_elsewhere"
+    else:
+        assert "return n" in str(delete(symbol, "remove", **files)[1]["lib/box.js"])
+
+
+def test_a_part_of_an_exported_object_that_its_reader_calls_is_not_removed() -> None:
+    files = {
+        "lib/plan.js": "function Store () {\n  return 1\n}\n\nmodule.exports = { name: 'a', storage: Store }\n",
+        "lib/user.js": "module.exports = (plans, n) => plans[n].storage()\n",
+    }
+    with pytest.raises(DeletionRefused, match=r"plans\[n\]\.storage"):
+        delete("lib/plan.js::Store", "remove", **files)

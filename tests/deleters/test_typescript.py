@@ -51,7 +51,7 @@ def changed_by(patch: str) -> dict[str, str]:
 def test_a_removed_function_goes_with_its_overloads_types_imports_and_declarations() -> None:
     _, changed = delete("src/index.ts::over", "remove", TESTS[0])
     assert changed["src/index.ts"] == (
-        "import type { B } from './types'\n\ntype Kept = B\n\n\nexport const kept = (k: Kept): Kept => k\n"
+        "import type { B } from './types'\n\ntype Kept = B\n\nexport const kept = (k: Kept): Kept => k\n"
     )
     assert changed["index.d.ts"] == "declare const k: 1;\nexport { k };\n"
     assert changed["test/all.test.ts"] == (
