@@ -6,6 +6,7 @@ type stays as it is. What syntax does not show, such as a method that an interfa
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -14,6 +15,9 @@ from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.errors import DeletionRefused
 from excise.extractors.compiled_codebase import Assignment, CompiledCodebase, Definition, DefinitionKind
 from excise.types import Symbol, SymbolKind, joined
+
+_MAKER = re.compile(r"[Nn]ew(?![a-z])")
+"""Names of functions that make what they are named after."""
 
 
 class RemovalPlan:
@@ -39,6 +43,20 @@ class RemovalPlan:
         if not any(each.kind is DefinitionKind.FUNCTION for each in self.gone):
             what = self.stubs[0].key if self.stubs else next(iter(sorted(wanted)), "it")
             raise DeletionRefused(f"{what}: code that stays needs it", reason=USED_ELSEWHERE)
+        self._require_makers(gone)
+
+    def _require_makers(self, gone: frozenset[str]) -> None:
+        """Raise :class:`DeletionRefused` if a type stays that nothing makes or uses any more but its own methods."""
+        left = [each for each in self._sources.values() if each.key not in gone]
+        makers = [d for d in self.gone if d.kind is DefinitionKind.FUNCTION and not (d.holder or d.about)]
+        for maker in (d for d in makers if any(map(_MAKER.match, d.names))):
+            scope = self._codebase.scope_of(maker.path)
+            for made in (d for d in left if d.kind is DefinitionKind.TYPE and d.names & maker.head):
+                own = (made.path, made.qualname)
+                others = (d for d in left if not d.names & made.names and not d.about & made.names)
+                is_used = any(d.uses & made.names and (d.path, d.holder) != own for d in others)
+                if self._codebase.scope_of(made.path) == scope and not is_used:
+                    raise DeletionRefused(f"nothing makes {made.key} without {maker.key}", reason=USED_ELSEWHERE)
 
     def _index(self, keys_of: Any) -> dict[tuple[str, str], list[Definition]]:
         found: dict[tuple[str, str], list[Definition]] = defaultdict(list)

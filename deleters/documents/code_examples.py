@@ -7,6 +7,7 @@ brackets or strings are not closed stays as it is.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -37,6 +38,15 @@ _BOUND = (
     re.compile(r"^\s*import\s+(\w+)\s+from\b"),
 )
 """What gives values to names."""
+_ASSIGNED = re.compile(r"^\s*((?:\w+\s*,\s*){0,5}\w+)\s*=(?![=>])")
+_DEFINED = re.compile(r"\s*(?:export\s+)?(?:pub\s+)?(?:type|struct|class|enum|interface|trait)\s+(\w+)")
+"""The definition of a type."""
+_OF_RUST = re.compile(r"\blet\s|::|!\(")
+_LOOP = re.compile(r"\s*(?:for|while)\b")
+_GO_PACKAGE = re.compile(r'\s*"(?:[^"\n]*/)?(\w+)(?:\.v\d+)?"\s*')
+"""A line of Go's imports, with the name of the package."""
+_MAX_ROUNDS = 10
+"""How often statements are looked for whose values only statements used that went in the round before."""
 _OF_ERRORS = frozenset({"_", "err", "ok", "error", "e", "mut"})
 """Names that examples give to one value after the other."""
 _CHECKS_ERROR = re.compile(r"\s*if (?:(err) != nil|!(ok))\s*\{")
@@ -100,6 +110,7 @@ def without_uses(lines: Sequence[str], gone: GoneUses) -> list[str] | None:
     kept = example.left() if example is not None else []
     if example is None or not example.has_lost:
         return None
+    kept = _without_unread(kept, example.needed)
     if example.only_prepares(kept):
         return []
     while kept and not kept[-1].strip():
@@ -114,7 +125,7 @@ class _Example:
         self._code = code
         self._use = gone.pattern()
         self._bound: set[str] = set()
-        self._needed: set[str] = set()
+        self.needed: set[str] = set()
         """Names in statements that are gone."""
         self._read: set[str] = set()
         """Names in statements that stay, but for those to which these give values."""
@@ -135,8 +146,10 @@ class _Example:
         own = code.code[statement.code : statement.stop]
         if _IMPORTS.match("\n".join(own)) or not any(map(_NAME.search, own)):  # a literal is a result
             return True
+        if _is_import_block(own) or (_is_block(own) and not any(line.strip() for line in own[1:-1])):
+            return True
         given = _names_given(own[:1]) - _OF_ERRORS
-        return bool(given) and all(name in self._needed and name not in self._read for name in given)
+        return bool(given) and all(name in self.needed and name not in self._read for name in given)
 
     def _left_of(self, first: int, stop: int) -> list[str]:
         """The lines of a block that stay."""
@@ -157,10 +170,11 @@ class _Example:
     def _left(self, statement: _Statement, *, is_after_lost: bool) -> list[str]:
         lines = self._code.lines
         code = self._code.code[statement.code : statement.stop]
-        given = _names_given(code[:1])
+        given = _names_given(code[:1]) | _names_assigned(code[:1])
         using = [number for number, line in enumerate(code) if self._is_use(line, given)]
         check = _CHECKS_ERROR.match(code[0]) if is_after_lost else None
         if check is not None and (check[1] or check[2]) in self._last_given:
+            self.needed |= _words(code)
             return []
         if not using:
             self._bound -= given
@@ -169,9 +183,10 @@ class _Example:
         self.has_lost = True
         if left := self._list_left(statement) or self._block_left(statement, using):
             return [*lines[statement.start : statement.code], *left, *lines[statement.stop : statement.end]]
+        given |= _names_assigned(code[:1], from_themselves=True) | _names_filled(code)
         self._last_given = given
         self._bound |= given - _OF_ERRORS
-        self._needed |= _words(code)
+        self.needed |= _words(code)
         return []
 
     def _is_use(self, line: str, given: Collection[str]) -> bool:
@@ -190,6 +205,7 @@ class _Example:
         if not code[statement.code].rstrip().endswith("{") or uses[0] == heads[0] or uses[-1] == heads[-1]:
             return []
         kept: list[str] = []
+        bound = set(self._bound)
         holds_code = False
         for first, last in pairwise(heads):
             if first in uses:
@@ -200,6 +216,8 @@ class _Example:
             left = masked(inner)
             holds_code |= left is None or any(map(left.is_code, range(len(inner))))
             kept += [lines[first], *inner]
+        if _LOOP.match(code[heads[0]]) and (self._bound - bound).intersection(_NAME.findall(code[heads[0]])):
+            return []  # what it waits for comes no more
         return [*kept, lines[heads[-1]]] if holds_code else []
 
     def _heads(self, statement: _Statement) -> list[int]:
@@ -291,6 +309,73 @@ def _names_given(code: Iterable[str]) -> set[str]:
     """The names to which lines give values."""
     matches = (match for line in code for pattern in _BOUND for match in pattern.finditer(line))
     return {name for match in matches for name in re.findall(r"[A-Za-z_]\w*", match[1])}
+
+
+def _names_assigned(code: Iterable[str], *, from_themselves: bool = False) -> set[str]:
+    """The names, known before, to which lines give values: ``a, b = …``; without ``from_themselves``, those whose new
+    value does not depend on the old one."""
+    matches = ((match, line[match.end() :]) for line in code if (match := _ASSIGNED.match(line)))
+    return {
+        name
+        for match, value in matches
+        for name in _NAME.findall(match[1])
+        if from_themselves or name not in _NAME.findall(value)
+    }
+
+
+def _names_filled(code: Sequence[str]) -> set[str]:
+    """The names whose values a statement may change through a pointer."""
+    pointer = r"&mut\s+(\w+)" if any(_OF_RUST.search(line) for line in code) else r"(?<!&)&\s*(?:mut\s+)?(\w+)"
+    return {name for line in code for name in re.findall(pointer, line)}
+
+
+def _is_block(code: Sequence[str]) -> bool:
+    """Whether a statement is a block of others, not one that gives a value to a name."""
+    return len(code) > 1 and code[0].rstrip().endswith("{") and not (_names_given(code[:1]) | _names_assigned(code[:1]))
+
+
+def _is_import_block(code: Sequence[str]) -> bool:
+    """Whether a statement is Go's list of imports."""
+    return code[0].strip() == "import ("
+
+
+def _without_unread(lines: list[str], needed: Collection[str]) -> list[str]:
+    """The lines without statements that give values to names ``needed`` by lost statements alone, and without imports
+    of Go that only these used."""
+    for _ in range(_MAX_ROUNDS):
+        code = masked(lines)
+        if code is None:
+            break
+        counts = Counter(word for line in code.code for word in re.findall(r"[A-Za-z_]\w*", line))
+        gone: set[int] = set()
+        for each in _inner_statements(code, 0, len(lines)):
+            own = code.code[each.code : each.stop]
+            if _is_import_block(own):
+                for number in range(each.code + 1, each.stop - 1):
+                    package = _GO_PACKAGE.fullmatch(lines[number])
+                    if package and package[1] in needed and not counts[package[1]]:
+                        gone.add(number)
+                continue
+            defined = _DEFINED.match(own[0])
+            given = ({defined[1]} if defined else _names_given(own[:1]) | _names_assigned(own[:1])) - _OF_ERRORS
+            inside = Counter(word for line in own for word in re.findall(r"[A-Za-z_]\w*", line))
+            if given and given <= set(needed) and all(counts[name] == inside[name] for name in given):
+                gone.update(range(each.start, each.end))
+                needed = {*needed, *inside}
+        if not gone:
+            break
+        lines = [line for number, line in enumerate(lines) if number not in gone]
+    return lines
+
+
+def _inner_statements(code: MaskedCode, first: int, end: int) -> Iterator[_Statement]:
+    """The statements of a block, and those of the blocks in it in place of these."""
+    for each in _statements(code, first, end):
+        own = code.code[each.code : each.stop]
+        if _is_block(own) and not _DEFINED.match(own[0]):
+            yield from _inner_statements(code, each.code + 1, each.stop - 1)
+        else:
+            yield each
 
 
 def _statements(code: MaskedCode, first: int, end: int) -> Iterator[_Statement]:

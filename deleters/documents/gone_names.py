@@ -13,7 +13,8 @@ _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
 _OWNER = r"(?:[\w.]+\.|(?:\w{1,80}::){1,5}|\w{1,80}#)?"
 """What may stand before a name: its module, class or type."""
-_SEPARATOR = r"(?:\.|::|#)"
+SEPARATOR = r"(?:\.|::|#)"
+"""What joins the name of a member to that of its owner, as documents write it."""
 _CALL = r"(?:\([^()`\n]{0,100}\))?"
 _ROLE = r"(?::\w+(?::\w+)?:)?"
 _ITEM = r"^\s*(?:[-*+•]\s+|\.\.\s+\w+::\s*)"
@@ -54,6 +55,8 @@ class GoneNames:
                 rf"(?<![\w$.])(?:{any_of(plain)})\(\)",
             ]
             parts.append(_behind_owner(map(with_owner, self.dotted)))
+            types = [name for name in plain if name[0].isupper()]
+            parts += [rf"\[`?{_OWNER}(?:{any_of(types)}){_CALL}`?\]"] if types else []
         if self.bare:
             parts.append(rf"`(?:{any_of(self.bare)})\([^()`\n]{{0,100}}\)`")
         if self.methods:
@@ -81,7 +84,7 @@ class GoneCode:
 
 def _behind_owner(dotted: Iterable[str]) -> str:
     """The pattern of names behind those of their owners, however a language joins these."""
-    joined = any_of(dotted).replace(r"\.", _SEPARATOR)
+    joined = any_of(dotted).replace(r"\.", SEPARATOR)
     return rf"(?<![\w$./-]){_OWNER}(?:{joined})(?![\w$/-])"
 
 

@@ -23,12 +23,17 @@ MIN_WIDTH = 50
 SLACK = 12
 """Characters by which a line of running text may be shorter than it could be."""
 _ENDED = re.compile(r"[.!?][\"'`)*]*$")
-_ITEM = r"(?::[\w:+-]{1,30}:)?(?:``[^`\n]{1,100}``|`[^`\n]{1,100}`)"
+_LINK = r"\[`?[\w.:]{1,80}(?:\(\))?`?\](?:\([^()\s]{1,200}\))?"
+"""A name as a link: in comments of Go and Rust, and in Markdown."""
+_ITEM = rf"(?:(?::[\w:+-]{{1,30}}:)?(?:``[^`\n]{{1,100}}``|`[^`\n]{{1,100}}`)|{_LINK})"
 _LIST = re.compile(rf"{_ITEM}(?:, {_ITEM}){{1,30}}(?P<comma>,?) (?P<word>and|or) {_ITEM}")
 """Three or more names in a sentence."""
 _NOTED = rf"{_ITEM}(?: \([^()\n]{{1,100}}\))?"
 _OPEN_LIST = re.compile(rf"{_NOTED}(?:, {_NOTED}){{2,30}}(?=[.;:]|$)")
 """The same without a word before the last one; what is in parentheses belongs to the name before it."""
+_NAME = r"[\w.$]{1,80}(?:\(\))?"
+_IN_PARENTHESES = re.compile(rf"\((?P<first>{_NAME}(?:, {_NAME}){{1,30}}),? (?:(?P<word>and|or) )?(?P<last>{_NAME})\)")
+"""Three or more plain names in parentheses."""
 _PAIR = re.compile(
     rf"(?:(?i:both|either) )?(?P<first>{_ITEM}) (?:and|or) (?P<second>{_ITEM})(?! (?:are|were|have|do|both)\b)"
 )
@@ -245,6 +250,14 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
         left = [each for each in items if not pattern.search(each)]
         return ", ".join(left) if len(left) >= MIN_ITEMS else found[0]
 
+    def shortened_parentheses(found: re.Match[str]) -> str:
+        items = [*found["first"].split(", "), found["last"]]
+        *first, last = [each for each in items if not pattern.search(each)] or [""]
+        if len(first) + 1 in {0, 1, len(items)}:
+            return found[0]
+        return f"({', '.join(first)}{' ' + found['word'] if found['word'] else ','} {last})"
+
+    sentence = _IN_PARENTHESES.sub(shortened_parentheses, sentence)
     listed = _OPEN_LIST.sub(shortened_open_list, _LIST.sub(shortened_list, sentence))
     changed = _PAIR.sub(shortened_pair, listed)
     return "" if pattern.search(changed) else changed

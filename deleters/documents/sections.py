@@ -17,7 +17,7 @@ from excise.deleters.documents.document_text import (
     utf8_text,
     without_mentions,
 )
-from excise.deleters.documents.gone_names import GoneCode, any_of, with_owner
+from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, with_owner
 
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
@@ -64,7 +64,7 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
         *names.mentioned.names,
         *names.mentioned.bare,
         *names.mentioned.called,
-        *(each.rpartition(".")[2] for each in names.dotted),
+        *(each.rpartition(".")[2] for each in (*names.dotted, *names.mentioned.qualified)),
         *names.commands.words(),
     }
     about = [f"(?i:{_ABOUT_COMMANDS.pattern})"] if names.commands.is_last else []
@@ -274,11 +274,13 @@ def _first_label(lines: list[str]) -> int:
 def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
     """What finds a heading that is nothing but a name of what is gone, and perhaps what that is."""
     own, commands = any_of(names.mentioned.names), any_of(names.commands.words())
-    marked = rf"[`*]{{1,2}}(?:[\w.]{{1,100}}\.)?(?:{own})(?:\([^()]{{0,100}}\))?[`*]{{1,2}}"
-    dotted = any_of(with_owner(each) for each in names.dotted if "." in each)
+    owner = rf"(?:[\w.]{{1,100}}{SEPARATOR})?"
+    marked = rf"[`*]{{1,2}}{owner}(?:{own})(?:\([^()]{{0,100}}\))?[`*]{{1,2}}"
+    owned = (with_owner(each) for each in (*names.dotted, *names.mentioned.qualified) if "." in each)
+    dotted = any_of(owned).replace(r"\.", SEPARATOR)
     parts = [
         rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
-        rf"(?:{marked}|(?:[\w.]{{1,100}}\.)?(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
+        rf"(?:{marked}|{owner}(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
         rf"(?:{own})\s+{_KIND}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
     ]

@@ -74,6 +74,50 @@ def test_nothing_is_left_of_an_example_of_it() -> None:
     assert left_of("const x = foo\n  .bar()\n  .duplicate();\nx.go();") == ""
 
 
+def test_values_that_lost_statements_gave_are_not_read_and_their_loops_go() -> None:
+    left = left_of(
+        """
+        text, size := "a b", 0
+        state := -1
+        for len(text) > 0 {
+        \tword, text, state = Lookup(text, state)
+        \tsize = size + 1
+        }
+        fmt.Println(size, state)
+        other()
+        """
+    )
+    assert left == "other()"
+    assert left_of("let n = 1\nn = Lookup(n)\nn = n + 1\nn = 2\nuse(n)\n") == "let n = 1\nn = 2\nuse(n)"
+    assert left_of("while (more) {\n  Lookup(more)\n  step()\n}\n") == "while (more) {\n  step()\n}"
+
+
+def test_nothing_is_left_of_a_program_that_only_prepares_for_it() -> None:
+    program = """
+        package main
+
+        import (
+        \t"log"
+        \t"example.com/x/doc"
+        \t"fmt"
+        )
+
+        func main() {
+        \tcmd := &Command{
+        \t\tUse: "test",
+        \t}
+        \terr := Lookup(doc.Kind, cmd)
+        \tif err != nil {
+        \t\tlog.Fatal(err)
+        \t}%s
+        }
+        """
+    assert left_of(program % "") == ""
+    assert left_of(program % "\n        \tfmt.Println(1)") == (
+        'package main\n\nimport (\n\t"fmt"\n)\n\nfunc main() {\n\tfmt.Println(1)\n}'
+    )
+
+
 def test_what_only_looks_like_it_stays() -> None:
     assert left_of('say("Lookup dump")  // dump\nother.open()\nx = duplicates.duplicated()') is None
     assert left_of("Box.open(1)\nother.open(2)") == "other.open(2)"

@@ -291,3 +291,26 @@ def test_variables_that_only_get_a_value_go_with_what_read_them(tmp_path: Path) 
         b"// Open opens.\nfunc Open(s string) bool { return open.MatchString(s) }\n"
     )
     assert said_by_go(tmp_path, {"go.mod": files["go.mod"].encode(), "box.go": after}) == ""
+
+
+@pytest.mark.parametrize(
+    ("other", "is_left"),
+    [
+        ("func Copy(b *Box) *Box { return &Box{b.n} }", True),
+        ("func (b *Box) Copy() *Box { return &Box{b.n} }", False),
+        ("type Crate struct{ box Box }", True),
+        ("", False),
+    ],
+    ids=["another maker", "its own method", "a part", "nothing"],
+)
+def test_the_last_function_that_makes_a_type_stays(other: str, is_left: bool) -> None:
+    text = (
+        "package box\n\n// Box is one.\ntype Box struct{ n int }\n\nfunc NewBox(n int) *Box { return &Box{n} }\n\n"
+        f"func (b *Box) Count() int {{ return b.n }}\n\nfunc Newest() Box {{ return *NewBox(1) }}\n\n{other}\n"
+    )
+    box = GoCodebase.from_texts({"box.go": text}, import_paths=["example.com/box"])
+    if is_left:
+        assert removed(box, "box.go::NewBox", "box.go::Newest").removed == ("box.go::NewBox", "box.go::Newest")
+    else:
+        with pytest.raises(DeletionRefused, match=r"nothing makes box\.go::Box without box\.go::NewBox"):
+            removed(box, "box.go::NewBox", "box.go::Newest")

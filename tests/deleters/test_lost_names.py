@@ -183,3 +183,47 @@ def test_names_that_are_ordinary_words_go_from_examples_and_benchmarks_only() ->
     assert left["benches/all.rs"] is not None
     assert b"bench_distance" not in left["benches/all.rs"]
     assert b"bench_hamming" in left["benches/all.rs"]
+
+
+def test_names_that_others_have_go_behind_those_of_their_owners() -> None:
+    files = {
+        "box.go": (
+            "package box\n\n// Crate is one. The other methods (Load, Keep, Dump) are not safe.\ntype Crate struct{}\n"
+            "\nfunc (c Crate) Dump() {}\n\n// Dump prints.\nfunc Dump(b []byte, c *Crate) {}\n"
+        ),
+        "README.md": (
+            "# box\n\nIt is small.\n\nOr use Dump:\n\n```go\ntype Config struct {\n    N int\n}\n\nconfig := Config{}\n"
+            "box.Dump(data, &config)\nfmt.Println(config.N)\n```\n\nOr use a query.\n\n"
+            "## box.Dump()\n\nPrints.\n\n## Dump\n\nOf crates.\n"
+        ),
+    }
+    left = left_of("go", files, "box.go::Dump")
+    assert left["README.md"] == "# box\n\nIt is small.\n\nOr use a query.\n\n## Dump\n\nOf crates.\n"
+    assert "methods (Load, Keep, Dump) are" in left["box.go"], "the method stays"
+    script = {
+        "package.json": '{"name": "box"}',
+        "box.js": (
+            "function Box () {}\nBox.prototype.end = function () {}\nBox.prototype.destroy = function () {}\n"
+            "module.exports = Box\n"
+        ),
+        "use.js": "module.exports = (s) => s.on('destroy')\n",
+        "README.md": (
+            "# box\n\nText.\n\n### Box#end()\n\nEnds.\n\n### Box#destroy()\n\nDestroys.\n\n### Box#close\n\nAn event.\n"
+        ),
+    }
+    left = left_of("javascript", script, "box.js::Box.destroy")
+    assert left["README.md"] == "# box\n\nText.\n\n### Box#end()\n\nEnds.\n\n### Box#close\n\nAn event.\n"
+
+
+def test_links_and_lists_of_names_lose_one() -> None:
+    files = {
+        "box.go": (
+            "package box\n\n// Load reads. See [Step], [Load], or [Keep]. The functions (Load, Keep, StepOn) are fast."
+            "\n// Boxes are small. This is like [Step].\nfunc Load() {}\n\n// Keep keeps.\nfunc Keep() {}\n\n"
+            "// Step goes.\nfunc Step() {}\n\n// StepOn goes on.\nfunc StepOn() { Step() }\n"
+        )
+    }
+    assert left_of("go", files, "box.go::Step", "box.go::StepOn")["box.go"] == (
+        "package box\n\n// Load reads. See [Load] or [Keep]. The functions (Load, Keep) are fast. Boxes are small.\n"
+        "func Load() {}\n\n// Keep keeps.\nfunc Keep() {}\n"
+    )
