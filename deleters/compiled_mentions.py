@@ -60,8 +60,9 @@ def _names(codebase: CompiledCodebase[Any], definition: Definition, gone: frozen
         if each.holder == definition.holder and each.about == definition.about and each.key not in gone
     ]
     holder = unnumbered(definition.holder.rpartition(".")[2])
+    own_type = unnumbered(definition.qualname.rpartition(".")[0].rpartition(".")[2])
     is_member = bool(definition.holder or definition.about)
-    owners = {holder, *definition.about} if is_member else codebase.qualifiers_of(definition.path)
+    owners = {holder, own_type, *definition.about} if is_member else codebase.qualifiers_of(definition.path)
     for name in sorted(definition.names):
         if not any(name in each.names for each in beside):
             yield LostName(

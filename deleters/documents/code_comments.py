@@ -12,6 +12,7 @@ from tree_sitter import Node
 from excise.deleters.documents.document_text import without_mentions
 from excise.deleters.documents.gone_names import GoneCode
 from excise.deleters.documents.running_text import shortened, with_shorter_lists
+from excise.deleters.documents.sections import words_of
 from excise.deleters.edits.byte_edits import Edit
 
 _LINE = re.compile(r"(?P<mark>//!|///?(?!/)|#(?!#))[ ]?")
@@ -57,11 +58,12 @@ def comment_edits(
 
     Documentation, and what has several paragraphs, keeps its first sentence: it says what the code that stays does.
     """
-    pattern = code.mentioned.pattern()
+    pattern, words = code.mentioned.pattern(), words_of(code)
     for nodes in _blocks(source, comments):
         start, end = nodes[0].start_byte, nodes[-1].end_byte
         text = source[start:end].decode(errors="replace").rstrip("\r\n")
-        if not pattern.search(text) or _DIRECTIVE.search(text) or "\ufffd" in text:
+        has_example = "```" in text and words.search(text.encode()) is not None
+        if not (has_example or pattern.search(text)) or _DIRECTIVE.search(text) or "\ufffd" in text:
             continue
         end = start + len(text.encode())
         line_end = source.find(b"\n", end)

@@ -123,7 +123,7 @@ class _Example:
 
     def __init__(self, code: MaskedCode, gone: GoneUses) -> None:
         self._code = code
-        self._use = gone.pattern()
+        self._use = gone._replace(owned={*gone.owned, *_behind_objects(code, gone.owned)}).pattern()
         self._bound: set[str] = set()
         self.needed: set[str] = set()
         """Names in statements that are gone."""
@@ -278,6 +278,16 @@ class _Example:
         return sorted(cuts)
 
 
+def _behind_objects(code: MaskedCode, owned: Iterable[str]) -> Iterator[str]:
+    """Names behind the objects that an example makes of their owners: ``b = Box(1)``, ``b := store.NewBox()``."""
+    text = "\n".join(code.code)
+    for dotted in owned:
+        owner, _, name = dotted.rpartition(".")
+        if owner and re.search(rf"\.{re.escape(name)}\b", text):
+            made = rf"\b(\w+)\s*(?::\s?[\w<>]{{1,60}}\s*)?:?=\s*[^=;\n]{{0,60}}?\b(?:New)?{re.escape(owner)}\b"
+            yield from (f"{each}.{name}" for each in re.findall(made, text))
+
+
 def _closing(code: str, opening: int) -> int:
     """Where the bracket is that closes another one."""
     depth = 0
@@ -302,7 +312,11 @@ def _elements(code: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _words(code: Iterable[str]) -> set[str]:
-    return {word for line in code for word in re.findall(r"[A-Za-z_]\w*", line)}
+    return set(_every_word(code))
+
+
+def _every_word(code: Iterable[str]) -> Iterator[str]:
+    return (word for line in code for word in re.findall(r"[A-Za-z_]\w*", line))
 
 
 def _names_given(code: Iterable[str]) -> set[str]:
@@ -346,20 +360,22 @@ def _without_unread(lines: list[str], needed: Collection[str]) -> list[str]:
         code = masked(lines)
         if code is None:
             break
-        counts = Counter(word for line in code.code for word in re.findall(r"[A-Za-z_]\w*", line))
+        counts = Counter(_every_word(code.code))
+        givers: list[tuple[_Statement, set[str], Counter[str]]] = []
+        in_givers: Counter[str] = Counter()
         gone: set[int] = set()
         for each in _inner_statements(code, 0, len(lines)):
             own = code.code[each.code : each.stop]
             if _is_import_block(own):
-                for number in range(each.code + 1, each.stop - 1):
-                    package = _GO_PACKAGE.fullmatch(lines[number])
-                    if package and package[1] in needed and not counts[package[1]]:
-                        gone.add(number)
+                packages = {n: _GO_PACKAGE.fullmatch(lines[n]) for n in range(each.code + 1, each.stop - 1)}
+                gone.update(n for n, found in packages.items() if found and found[1] in needed and not counts[found[1]])
                 continue
             defined = _DEFINED.match(own[0])
             given = ({defined[1]} if defined else _names_given(own[:1]) | _names_assigned(own[:1])) - _OF_ERRORS
-            inside = Counter(word for line in own for word in re.findall(r"[A-Za-z_]\w*", line))
-            if given and given <= set(needed) and all(counts[name] == inside[name] for name in given):
+            givers.append((each, given, Counter(_every_word(own))))
+            in_givers.update({name: givers[-1][2][name] for name in given})
+        for each, given, inside in givers:
+            if given and given <= set(needed) and all(counts[name] == in_givers[name] for name in given):
                 gone.update(range(each.start, each.end))
                 needed = {*needed, *inside}
         if not gone:

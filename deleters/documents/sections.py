@@ -21,7 +21,7 @@ from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, wi
 
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
-_FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):")
+_FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):|(?:<br\s?/?>)+$")
 """What a page has around its content."""
 _LABEL = re.compile(r"\.\. _[^:]+:\s*$|<a (?:name|id)=[\"'][^\"'<>]*[\"']>\s*</a>\s*$")
 """What references lead to: the heading below it."""

@@ -40,6 +40,8 @@ _DIRECTIVE = re.compile(
     r"\W*|(?:noqa|nosec|nolint|eslint|istanbul|c8)\b.*|(?:type|pragma|pylint|fmt|isort|mypy|ruff|pyright):.*"
 )
 """What comments say to tools, or rulers."""
+_STATEMENT = re.compile(r"[)\w\]'\"];$|[;{]\s*\}?$|^\}")
+"""The end of a line of code that is commented out, in a language with braces."""
 _ADDRESS = re.compile(r"\b[a-z]+://\S+")
 _STRING_BELOW = (
     r"""[ \t]*(?:\#[^\n]*)?\n[ \t]*[rRuU]?"""
@@ -183,7 +185,7 @@ def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     base = overridden(codebase, symbol) if found is None and not own else None
     owner = found.owner if found is not None else base.qualname if base is not None else ""
     is_telling = owner not in {"", name} and name not in vars(object)
-    return "", f"Implements or overrides `{owner}`." if is_telling and not own else own
+    return (f"Implements or overrides `{owner}`.", "") if is_telling and not own else ("", own)
 
 
 def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
@@ -251,7 +253,8 @@ def body_comments(codebase: Codebase, symbol: Symbol) -> str:
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
         texts = [line.strip().lstrip("#/").removeprefix(":").strip() for line in group] if is_comment else []
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
-        if said and not _PLAN.match(said[0]) and not any(map(is_code, said)) and _has_words(" ".join(said), "", 3):
+        is_plain = not any(is_code(text) or _STATEMENT.search(text) for text in said)
+        if said and not _PLAN.match(said[0]) and is_plain and _has_words(" ".join(said), "", 3):
             paragraphs.append("\n".join(said))
         if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:
             break

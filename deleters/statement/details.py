@@ -52,6 +52,8 @@ _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 """A docstring among code, or another text in triple quotes."""
 HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*[a-zA-Z(]")
 """A line of details in which something stands for what is filled in."""
+SENTINEL = re.compile(r"(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)")
+"""The name of an error that is a value, as in Go."""
 _ORDER = re.compile(r"\b(?:sort|order|ascend|descend|alphabetic)", re.IGNORECASE)
 """A word on the order of things."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
@@ -347,7 +349,12 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
 
 def _raises(exception: str) -> str:
     """How the detail of an exception or a warning begins; for ``X for Y``, with the exception that it handles."""
+    taker, _, given = exception.partition(" of ")
+    if given:
+        return f"- Calls `{taker}` with an `{given}`" if given[0] in "AEIOU" else f"- Calls `{taker}` with a `{given}`"
     raised, _, handled = exception.partition(" for ")
+    if SENTINEL.fullmatch(raised):
+        return f"- Returns the error `{raised}`"
     verb = "Warns with" if raised.endswith("Warning") else "Raises"
     return f"- {verb} `{raised}`" + (f" for `{handled}`" if handled else "")
 

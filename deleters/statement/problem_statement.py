@@ -208,7 +208,9 @@ def _missing(
         lines += dict.fromkeys([*entries, *assignments(names[path], codebase.modules[path], visibility, words.fence)])
     written = (line for each in details.values() for line in each if not line.startswith(("- Sorts", "- Writes")))
     if any(map(HAS_PLACEHOLDER.search, written)):
-        lines.append(f"\nIn texts and messages, `{FILLED_IN}`, `{{name}}` and `%s` stand for what is filled in.")
+        lines.append(
+            f"\nIn texts and messages, `{FILLED_IN}`, `{{name}}`, `${{name}}` and `%s` stand for what is filled in."
+        )
     return "\n".join(lines)
 
 
@@ -246,7 +248,7 @@ def _head(symbol: Symbol, visibility: Visibility, module: Module, words: Stateme
 def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase) -> str:
     """The docstring, or the comment or the words of what it overrides in its place."""
     lead, docstring = description(codebase, symbol)
-    if not docstring or visibility is Visibility.SIGNATURE:
+    if not (lead or docstring) or visibility is Visibility.SIGNATURE:
         return ""
     if visibility is Visibility.BEHAVIOUR:
         docstring = without_parameters(docstring, [symbol])

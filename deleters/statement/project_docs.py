@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
@@ -32,6 +32,8 @@ MIN_CODE_LINE = 12
 MIN_LINE_WORDS = 3
 """Number of words of the longest line from which on removed lines of a document are text, and no list of names."""
 _PROMPT = re.compile(r"\s*>>> ")
+_COMMENT = re.compile(r"\s*(?:///?|//!|/\*[*!]?|\*/|\*(?=\s|$)|#(?!\[))[ \t]?")
+"""The mark of a line of a comment."""
 _CALL = re.compile(r"\w\(")
 """A call: a line with one is an example, however short."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -143,8 +145,8 @@ def quotes(
 def removed_text(
     documents: Collection[str], codebase: Codebase, removed: Collection[str], patch: str
 ) -> dict[str, str]:
-    """Path to the text that a patch takes out of each document, without directives for docstrings; and to the examples
-    that it takes out of docstrings of what is not ``removed``.
+    """Path to the text that a patch takes out of each document, without directives for docstrings; and to what it takes
+    out of docstrings and comments of code that is not ``removed``.
 
     Of lines that were broken anew, the sentences that stay are left out.
     """
@@ -152,8 +154,7 @@ def removed_text(
     for part in parse_patch(patch):
         changes = list(changes_of(part))
         if part.path not in documents:
-            lines = _docstring_lines(codebase, part.path, removed)
-            changes = [each for each in changes if each.first in lines and any(map(_PROMPT.match, each.before))]
+            changes = list(_changed_words(codebase, part.path, removed, changes))
         texts = list(map(_lost_text, changes))
         text = _REFERENCE.sub("", "\n\n".join(filter(None, texts))).strip("\n")
         if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):
@@ -165,6 +166,47 @@ def is_quoted(quote: Quote, gone: str) -> bool:
     """Whether text that is gone from a document has a quote of it, or the quote has a paragraph of that text."""
     parts = [_flat(part) for part in gone.split("\n\n")]
     return quote.text in _flat(gone) or any(part and part in quote.text for part in parts)
+
+
+def _changed_words(
+    codebase: Codebase, path: str, removed: Collection[str], changes: Iterable[Change]
+) -> Iterator[Change]:
+    """The changes of docstrings and comments in a source, outside of what is removed; those of comments without their
+    marks."""
+    docstrings, gone = _docstring_lines(codebase, path, removed), _lines_of(codebase, path, removed)
+    for change in changes if path in codebase.modules and not codebase.is_test(path) else ():
+        if change.first in docstrings:
+            yield change
+        elif change.first not in gone and all(map(_COMMENT.match, [*change.before, *change.after])):
+            lines = codebase.modules[path].source.decode(errors="replace").splitlines()
+            above, below = _around(lines, change.first, change.first + len(change.before))
+            before, after = ([*above, *map(_unmarked, each), *below] for each in (change.before, change.after))
+            yield change._replace(before=before, after=after if change.after else [*above, *below], below=[])
+
+
+def _around(lines: Sequence[str], first: int, end: int) -> tuple[list[str], list[str]]:
+    """The texts of the comment lines above and below others that belong to the same paragraph."""
+    above = list(takewhile(str.strip, map(_unmarked, reversed(lines[:first]))))
+    return above[::-1], list(takewhile(str.strip, map(_unmarked, lines[end:])))
+
+
+def _unmarked(line: str) -> str:
+    """The text of a line of a comment; empty for other lines."""
+    mark = _COMMENT.match(line)
+    return line[mark.end() :].removesuffix("*/").rstrip() if mark is not None else ""
+
+
+def _lines_of(codebase: Codebase, path: str, removed: Collection[str]) -> set[int]:
+    """Numbers, from 0, of the lines of what is removed from a file, with the comments directly above."""
+    module = codebase.modules.get(path)
+    lines: set[int] = set()
+    if module is not None:
+        texts = module.source.decode(errors="replace").splitlines()
+        for symbol in (each for each in module.symbols if each.symbol_id in removed):
+            first, last = (module.source.count(b"\n", 0, place) for place in (symbol.start, symbol.end))
+            above = takewhile(_COMMENT.match, reversed(texts[:first]))
+            lines.update(range(first - len(list(above)), last + 1))
+    return lines
 
 
 def _docstring_lines(codebase: Codebase, path: str, removed: Collection[str]) -> set[int]:

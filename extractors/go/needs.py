@@ -1,4 +1,4 @@
-"""The details that hidden tests need besides names and signatures: texts that removed code writes, and tests expect."""
+"""Details that hidden tests need besides names and signatures: texts and errors of removed code that tests expect."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from excise.extractors.go.analysis.grammar import descendants, parse_tree, text
 from excise.types import Need, NeedKind, Symbol, TestId
 
 _VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
+_SENTINEL = re.compile(r"(?<![\w.])(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)\b")
 _ERRORS = frozenset({"New", "Errorf", "Error", "Wrap", "Wrapf"})
 _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal"})
 
@@ -24,7 +25,27 @@ def find_needs(codebase: GoCodebase, removed: Sequence[str], tests: Sequence[str
     symbols = codebase.symbols()
     functions = [symbols[s] for s in removed if s in symbols and symbols[s].is_callable]
     written = [text for function in functions for text in _texts_of(codebase, function)]
-    return expected_texts(written, {test: tuple(_literals_of_test(codebase, test)) for test in tests}, _VERB)
+    texts = expected_texts(written, {test: tuple(_literals_of_test(codebase, test)) for test in tests}, _VERB)
+    return (*texts, *_errors(codebase, functions, tests))
+
+
+def _errors(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str]) -> Iterator[Need]:
+    """Errors that are values, ``io.EOF`` or ``ErrClosed``, which both removed functions and tests name."""
+    named = {test: set(_SENTINEL.findall(_code_of_test(codebase, test))) for test in tests}
+    for function in functions:
+        code = codebase.modules[function.path].source[function.code_start : function.end].decode("utf-8", "replace")
+        for name in sorted(set(_SENTINEL.findall(code))):
+            if using := sorted(test for test, names in named.items() if name in names):
+                yield Need(kind=NeedKind.EXCEPTION, word=name, owner=function.symbol_id, tests=tuple(using))
+
+
+def _code_of_test(codebase: GoCodebase, test: str) -> str:
+    """The source of a test function; empty if there is none."""
+    parts = TestId.parse(test)
+    module = codebase.modules.get(parts.path)
+    own = next((d for d in module.definitions if d.qualname == parts.names[0]), None) if module is not None else None
+    found = module.source[own.start : own.end] if module is not None and own is not None else b""
+    return found.decode("utf-8", "replace")
 
 
 def _texts_of(codebase: GoCodebase, symbol: Symbol) -> Iterator[WrittenText]:

@@ -62,7 +62,7 @@ def _shared(
     """Errors that the code of one symbol throws, and properties that it shares with tests, but for ``common`` names."""
     own, thrown = words_in(nodes, source), _thrown(nodes, source)
     made = own.made.difference(common)
-    known = made | own.read.difference(common)
+    known = made | own.read.difference(common, _read_of_this(nodes, source))
     wanted: dict[tuple[NeedKind, str], set[str]] = defaultdict(set)
     for test, words in expected.items():
         attributes = made & words.read
@@ -179,16 +179,27 @@ def _is_type(node: Node, source: bytes) -> bool:
 
 
 def _error_around(node: Node, source: bytes) -> str:
-    """Name of the error that is made around a node; empty if there is none."""
+    """Name of the error that is made around a node; empty if there is none.
+
+    For one that is given to a function, not thrown, the name begins with that of the function: ``emit of Error``.
+    """
     around = node.parent
     while around is not None and around.type != "statement_block":
         if around.type in {"new_expression", "call_expression"}:
             made = _field(around, "constructor") or _field(around, "function")
             name = text(made, source).rpartition(".")[2] if made is not None else ""
             if _ERROR.search(name):
-                return name
+                return f"{taker} of {name}" if (taker := _taker(around, source)) else name
         around = around.parent
     return ""
+
+
+def _taker(error: Node, source: bytes) -> str:
+    """Name of the function that an error is given to; empty if there is none."""
+    call = error.parent.parent if error.parent is not None and error.parent.type == "arguments" else None
+    function = _field(call, "function") if call is not None and call.type == "call_expression" else None
+    name = text(function, source).rpartition(".")[2] if function is not None else ""
+    return name if name.isidentifier() else ""
 
 
 def _thrown(nodes: Sequence[Node], source: bytes) -> set[str]:
@@ -196,6 +207,17 @@ def _thrown(nodes: Sequence[Node], source: bytes) -> set[str]:
     made = (_field(node, "constructor") for node in nodes if node.type == "new_expression")
     names = {text(each, source).rpartition(".")[2] for each in made if each is not None}
     return {name for name in names if _ERROR.search(name)} - {"Error"}
+
+
+def _read_of_this(nodes: Sequence[Node], source: bytes) -> set[str]:
+    """Names of the properties that code reads of ``this`` alone."""
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for node in nodes:
+        member = node.parent if node.type == "property_identifier" else None
+        if member is not None and member.type == "member_expression":
+            of_what = _field(member, "object")
+            found[of_what is not None and of_what.type == "this"].add(text(node, source))
+    return found[True] - found[False]
 
 
 def _plain_parts(pattern: str) -> Iterator[str]:

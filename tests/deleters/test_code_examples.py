@@ -89,7 +89,24 @@ def test_values_that_lost_statements_gave_are_not_read_and_their_loops_go() -> N
     )
     assert left == "other()"
     assert left_of("let n = 1\nn = Lookup(n)\nn = n + 1\nn = 2\nuse(n)\n") == "let n = 1\nn = 2\nuse(n)"
+    assert left_of("let n = 1\nlet n = make()\nuse(Lookup(n))\nother()\n") == "other()"
     assert left_of("while (more) {\n  Lookup(more)\n  step()\n}\n") == "while (more) {\n  step()\n}"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "let b = Box::load(1)?;",
+        "b := store.NewBox(1)",
+        "const b = new Box(1)",
+        "Box b = new Box()",
+        "let b: Box<u8> = Box::make()",
+    ],
+)
+def test_objects_that_an_example_makes_have_lost_what_their_types_have(made: str) -> None:
+    assert left_of(f"{made}\nc := other()\nuse(b.open(1))\nc.open(2)\nb.shut()\n") == (
+        f"{made}\nc := other()\nc.open(2)\nb.shut()"
+    )
 
 
 def test_nothing_is_left_of_a_program_that_only_prepares_for_it() -> None:

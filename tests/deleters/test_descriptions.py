@@ -156,4 +156,4 @@ def test_placeholders_describe_nothing(docstring: str, shown: str, share: float)
 def test_the_method_of_python_that_one_overrides_is_named(base: str, name: str, expected: str) -> None:
     source = f"class Rows({base}):\n    def {name}(self, *args):\n        return self.rows[args]\n"
     codebase = PythonCodebase.from_texts({"m.py": source})
-    assert description(codebase, codebase.symbols()[f"m.py::Rows.{name}"]) == ("", expected)
+    assert description(codebase, codebase.symbols()[f"m.py::Rows.{name}"]) == (expected, "")

@@ -326,7 +326,7 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
     assert "def __init__(self)\n```\n(in `Heap`)\n\n- Attributes: `total`." in text
     assert "- Raises `ArithmeticError`; the message contains `'too low'`.\n" in text
     assert "\n- Raises `LookupError`; the message contains `'the heap is empty: %s'`." in text
-    assert "`…`, `{name}` and `%s` stand for what is filled in" in text
+    assert "`…`, `{name}`, `${name}` and `%s` stand for what is filled in" in text
     assert "- Keys that it reads or makes in dictionaries, as far as tests name them: `'item'`." in text
     assert "cost" not in text
     assert {need.label: str(need.given) for need in found.needs} == {
@@ -490,11 +490,15 @@ def test_code_gives_a_detail_only_where_it_points_to_it(
 
 
 def test_exit_codes_are_told_with_their_exceptions() -> None:
-    words = ("SystemExit(2)", "SystemExit(-1) for KeyboardInterrupt", "UserWarning")
+    words = ("SystemExit(2)", "SystemExit(-1) for KeyboardInterrupt", "UserWarning", "io.EOF", "ErrShut")
     needs = [Need(kind=NeedKind.EXCEPTION, word=word, owner=HALVE, tests=HALVE_TESTS) for word in words]
     codebase = PythonCodebase.from_texts(FILES)
     lines = lines_by_symbol(locate(needs, "", "", codebase), [codebase.symbols()[HALVE]], codebase)
     told = "\n".join(lines[HALVE])
-    assert [each.given for each in locate(needs, told, "", codebase)] == [GivenBy.STATEMENT] * 3
+    assert [each.given for each in locate(needs, told, "", codebase)] == [GivenBy.STATEMENT] * 5
     exits = ["- Raises `SystemExit(-1)` for `KeyboardInterrupt`.", "- Raises `SystemExit(2)`."]
-    assert lines == {HALVE: [*exits, "- Warns with `UserWarning`."]}
+    errors = ["- Returns the error `ErrShut`.", "- Returns the error `io.EOF`."]
+    assert sorted(lines[HALVE]) == sorted([*exits, "- Warns with `UserWarning`.", *errors])
+    given = Need(kind=NeedKind.MESSAGE, word="is shut", owner=HALVE, tests=HALVE_TESTS, exception="emit of Error")
+    lines = lines_by_symbol(locate([given], "", "", codebase), [codebase.symbols()[HALVE]], codebase)
+    assert lines == {HALVE: ["- Calls `emit` with an `Error`; the message contains `'is shut'`."]}

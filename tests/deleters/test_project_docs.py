@@ -18,6 +18,7 @@ from excise.deleters.statement.project_docs import (
     removed_text,
     rendered,
 )
+from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
 SOURCES = {
@@ -230,3 +231,23 @@ def test_what_is_gone_begins_with_its_heading_and_keeps_its_fences() -> None:
     patch = unified({"README.md": longer.encode()}, {"README.md": kept.encode()})
     told = removed_text(["README.md"], PythonCodebase.from_texts({}), [], patch)
     assert told["README.md"].endswith("```python\ngone_by(1)\n```")
+
+
+def test_what_comments_and_docstrings_of_code_that_stays_lose_is_told() -> None:
+    files = {
+        "a.go": "package a\n\n// Str tells it.\n//\n// It is quick. If Next was not called, nothing\n// is told.\n"
+        "func Str() {}\n\n// Next goes.\nfunc Next() {\n\tx := 1\n\t// It is a step.\n\tuse(x)\n}\n",
+        "a.py": 'class Box:\n    """A box.\n\n    What is open can be shut with shut().\n    """\n\n'
+        "    def shut(self):\n        # Shut it now.\n        return 1\n",
+    }
+    after = {
+        "a.go": "package a\n\n// Str tells it.\n//\n// It is quick.\nfunc Str() {}\n\n"
+        "func Next() {\n\tx := 1\n\tuse(x)\n}\n",
+        "a.py": 'class Box:\n    """A box."""\n\n    def shut(self):\n        return 1\n',
+    }
+    before = {path: text.encode() for path, text in files.items()}
+    patch = unified(before, {path: text.encode() for path, text in after.items()})
+    go = GoCodebase.from_texts({"a.go": files["a.go"]}, import_paths=["example.com/a"])
+    python = PythonCodebase.from_texts({"a.py": files["a.py"]})
+    assert removed_text([], go, ["a.go::Next"], patch) == {"a.go": "If Next was not called, nothing is told."}
+    assert removed_text([], python, ["a.py::Box.shut"], patch) == {"a.py": "What is open can be shut with shut()."}

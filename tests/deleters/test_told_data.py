@@ -65,7 +65,7 @@ def test_a_removed_class_is_told_with_its_data_and_what_its_base_class_calls() -
     assert "```python\nkind = 0x02\n```\n(in `Ping`)\n> The byte that tells its type." in text
     assert "```python\nflags = (1, 2)\n```\n(in `Ping`)\n> Those that it may have." in text
     assert "the name `Ping.order`\n" in text
-    assert "(in `Ping`)\n> Implements or overrides `Frame._body`.\n\n- Texts that it reads or writes: " in text
+    assert "(in `Ping`)\nImplements or overrides `Frame._body`.\n\n- Texts that it reads or writes: " in text
     assert "`'left=1, right=2, both=3'`" in text
     assert "_seen" not in text
     assert "_helper" not in text

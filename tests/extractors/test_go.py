@@ -183,3 +183,18 @@ def test_texts_that_tests_expect_are_details() -> None:
         (NeedKind.MESSAGE, " is negative", "a.go::F", ("a_test.go::TestF",), "a: %d is negative", False),
         (NeedKind.TEXT, "the answer", "a.go::G", ("a_test.go::TestG",), "", True),
     ]
+
+
+def test_errors_that_are_values_are_details_where_both_name_them() -> None:
+    files = {
+        "a.go": "package a\n\nfunc F() error {\n\tif done() {\n\t\treturn io.ErrUnexpectedEOF\n\t}\n"
+        "\treturn ErrShut\n}\n\nfunc G() error { return x.io.EOF }\n",
+        "a_test.go": "package a\n\nfunc TestF(t *testing.T) { check(F() == io.ErrUnexpectedEOF, io.EOF, MyErrShut) }\n"
+        "\nfunc TestG(t *testing.T) { check(G(), ErrShut) }\n",
+    }
+    codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
+    needs = find_needs(codebase, ["a.go::F", "a.go::G"], ["a_test.go::TestF", "a_test.go::TestG", "b_test.go::TestH"])
+    assert [(n.kind, n.word, n.owner, n.tests) for n in needs] == [
+        (NeedKind.EXCEPTION, "ErrShut", "a.go::F", ("a_test.go::TestG",)),
+        (NeedKind.EXCEPTION, "io.ErrUnexpectedEOF", "a.go::F", ("a_test.go::TestF",)),
+    ]

@@ -196,8 +196,8 @@ def test_conventions_describe_and_other_names_do_not(codebase: Codebase, describ
     chosen = [codebase.symbols()[symbol] for symbol in sorted(described | silent)]
     assert {symbol.symbol_id for symbol in undescribed(codebase, chosen, ())} == silent
     for symbol in described:  # that it is one is all that is told
-        lead, text = description(codebase, codebase.symbols()[symbol])
+        text, quoted = description(codebase, codebase.symbols()[symbol])
         name = codebase.symbols()[symbol].name
-        assert not lead
+        assert not quoted
         assert text in {"", f"Implements or overrides `{text.partition('`')[2].partition('`')[0]}`."}
         assert not text or name in text

@@ -120,3 +120,21 @@ describe('outer', () => {
         "beforeEach(() => { used.a = 2 })",
         "it('works', () => { expect(used.a).toBe(2) })",
     ]
+
+
+def test_errors_that_are_given_to_functions_are_not_thrown_and_own_properties_are_no_keys() -> None:
+    source = (
+        "exports.close = function (cb) {\n  if (this.fd) cb(new TypeError('closed by hand'))\n"
+        "  this.emit('error', new Error('stream is closed'))\n  this.used = opts.mode + this.mode\n}\n"
+    )
+    test = (
+        "const { close } = require('./a')\ntest('closes', (t) => {\n  close({ fd: 1, mode: 2 })\n"
+        "  t.match(x, /closed by hand/)\n  t.equal(y, 'stream is closed')\n})\n"
+    )
+    codebase = JavaScriptCodebase.from_texts({"a.js": source, "a.test.js": test})
+    needs = find_needs(codebase, ["a.js::close"], ["a.test.js::closes"])
+    assert [(each.kind, each.word, each.exception) for each in needs] == [
+        ("message", "closed by hand", "cb of TypeError"),
+        ("message", "stream is closed", "emit of Error"),
+        ("key", "mode", ""),
+    ]
