@@ -36,8 +36,9 @@ from excise.deleters.statement.descriptions import (
 )
 from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, place_of, related_code
 from excise.deleters.statement.how_checked import how_checked
+from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.offered_names import also_importable
-from excise.deleters.statement.project_docs import Quote, is_quoted, quotes, removed_text, rendered
+from excise.deleters.statement.project_docs import Quote, is_quoted, quotes, rendered
 from excise.deleters.statement.spelling import kind_and_name, signature_or_path, unnumbered, without_parameters
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members

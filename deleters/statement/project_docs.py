@@ -13,10 +13,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, takewhile
 from pathlib import Path
 
-from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
 from excise.deleters.statement.spelling import unnumbered
 from excise.protocols import Codebase
 from excise.types import Symbol
@@ -29,14 +27,6 @@ MIN_WORDS = 5
 """Minimum number of words of a paragraph; text with fewer is a heading, a list of names or code."""
 MIN_CODE_LINE = 12
 """Minimum length of a line of deleted code that no paragraph may contain; shorter lines also occur in prose."""
-MIN_LINE_WORDS = 3
-"""Number of words of the longest line from which on removed lines of a document are text, and no list of names."""
-_PROMPT = re.compile(r"\s*>>> ")
-_COMMENT = re.compile(r"\s*(?:///?|//!|/\*[*!]?|\*/|\*(?=\s|$)|#(?!\[))[ \t]?")
-"""The mark of a line of a comment."""
-_CALL = re.compile(r"\w\(")
-"""A call: a line with one is an example, however short."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 MAX_FILE = 1 << 20
 """Maximum size of a document in bytes."""
 _FOLDERS = frozenset({"doc", "docs", "documentation", "docstrings", "docsrc"})
@@ -56,12 +46,8 @@ _PROSE = frozenset(
 )  # fmt: skip
 """Directives of reStructuredText with prose; others are not read."""
 _DIRECTIVE = re.compile(r"\.\.\s+([\w-]+)::\s*(.*)")
-_REFERENCE = re.compile(r"(?m)^[ \t]*(?:\.\.[ \t]+auto\w+::|:::)[^\n]*(?:\n[ \t]+:[^\n]*)*\n?")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|(?:\d+|#)[.)])\s+")
 _RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
-_CLOSING = re.compile(r"\s*(?:`{3,}|~{3,})?\s*$")
-"""A blank line, or a fence that closes a block."""
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _EXAMPLE = re.compile(r"(?:>>>|\.\.\.(?:\s|$)|In \[|\$ |% )")
 _CODE = re.compile(r"`[^`]+`|[\w.]+\([^()]*\)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -127,7 +113,7 @@ def quotes(
     """
     names = _NameMatcher(codebase, symbols)
     code = _code_lines(deleted, symbols)
-    known = [_flat(symbol.docstring) for symbol in symbols if symbol.docstring]
+    known = [one_line(symbol.docstring) for symbol in symbols if symbol.docstring]
     found: dict[str, Quote] = {}
     titled: set[str] = set()
     for path, text in documents.items():
@@ -142,123 +128,10 @@ def quotes(
     return _chosen(list(found.values()), titled)
 
 
-def removed_text(
-    documents: Collection[str], codebase: Codebase, removed: Collection[str], patch: str
-) -> dict[str, str]:
-    """Path to the text that a patch takes out of each document, without directives for docstrings; and to what it takes
-    out of docstrings and comments of code that is not ``removed``.
-
-    Of lines that were broken anew, the sentences that stay are left out.
-    """
-    found: dict[str, str] = {}
-    for part in parse_patch(patch):
-        changes = list(changes_of(part))
-        if part.path not in documents:
-            changes = list(_changed_words(codebase, part.path, removed, changes))
-        texts = list(map(_lost_text, changes))
-        text = _REFERENCE.sub("", "\n\n".join(filter(None, texts))).strip("\n")
-        if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):
-            found[part.path] = re.sub(r"\n{3,}", "\n\n", text)
-    return found
-
-
 def is_quoted(quote: Quote, gone: str) -> bool:
     """Whether text that is gone from a document has a quote of it, or the quote has a paragraph of that text."""
-    parts = [_flat(part) for part in gone.split("\n\n")]
-    return quote.text in _flat(gone) or any(part and part in quote.text for part in parts)
-
-
-def _changed_words(
-    codebase: Codebase, path: str, removed: Collection[str], changes: Iterable[Change]
-) -> Iterator[Change]:
-    """The changes of docstrings and comments in a source, outside of what is removed; those of comments without their
-    marks."""
-    docstrings, gone = _docstring_lines(codebase, path, removed), _lines_of(codebase, path, removed)
-    for change in changes if path in codebase.modules and not codebase.is_test(path) else ():
-        if change.first in docstrings:
-            yield change
-        elif change.first not in gone and all(map(_COMMENT.match, [*change.before, *change.after])):
-            lines = codebase.modules[path].source.decode(errors="replace").splitlines()
-            above, below = _around(lines, change.first, change.first + len(change.before))
-            before, after = ([*above, *map(_unmarked, each), *below] for each in (change.before, change.after))
-            yield change._replace(before=before, after=after if change.after else [*above, *below], below=[])
-
-
-def _around(lines: Sequence[str], first: int, end: int) -> tuple[list[str], list[str]]:
-    """The texts of the comment lines above and below others that belong to the same paragraph."""
-    above = list(takewhile(str.strip, map(_unmarked, reversed(lines[:first]))))
-    return above[::-1], list(takewhile(str.strip, map(_unmarked, lines[end:])))
-
-
-def _unmarked(line: str) -> str:
-    """The text of a line of a comment; empty for other lines."""
-    mark = _COMMENT.match(line)
-    return line[mark.end() :].removesuffix("*/").rstrip() if mark is not None else ""
-
-
-def _lines_of(codebase: Codebase, path: str, removed: Collection[str]) -> set[int]:
-    """Numbers, from 0, of the lines of what is removed from a file, with the comments directly above."""
-    module = codebase.modules.get(path)
-    lines: set[int] = set()
-    if module is not None:
-        texts = module.source.decode(errors="replace").splitlines()
-        for symbol in (each for each in module.symbols if each.symbol_id in removed):
-            first, last = (module.source.count(b"\n", 0, place) for place in (symbol.start, symbol.end))
-            above = takewhile(_COMMENT.match, reversed(texts[:first]))
-            lines.update(range(first - len(list(above)), last + 1))
-    return lines
-
-
-def _docstring_lines(codebase: Codebase, path: str, removed: Collection[str]) -> set[int]:
-    """Numbers, from 0, of the lines of the docstrings that stay in a file."""
-    module = codebase.modules.get(path)
-    if module is None or codebase.is_test(path):
-        return set()
-    gone = [s for s in module.symbols if s.symbol_id in removed]
-    left = (s for s in module.symbols if not any(each.start <= s.start and s.end <= each.end for each in gone))
-    lines: set[int] = set()
-    for symbol in left:
-        first, last = (module.source.count(b"\n", 0, place) for place in (symbol.body_start, symbol.code_start))
-        lines.update(range(first, last))
-    return lines
-
-
-def _lost_text(change: Change) -> str:
-    """What is gone of lines that others took the place of; of code, without its indentation."""
-    before, after = textwrap.dedent("\n".join(_from_its_beginning(change))).split("\n"), change.after
-    if not after:
-        return "\n".join(before).strip("\n")
-    left, width = _flat(" ".join(after)), max(1, *map(len, before))
-    found = []
-    for is_example, group in groupby(_with_examples(before), lambda pair: pair[1]):
-        own = [line for line, _ in group]
-        if is_example:
-            code = [line for line in own if _flat(line) not in left and not _FENCE.match(line)]
-            fences = [line for line in own[:1] if _FENCE.match(line)]
-            found.append("\n".join([*fences, *code, *(_FENCE.findall(line)[0] for line in fences)] if code else []))
-        else:
-            gone = " ".join(each for each in _SENTENCE_END.split(_flat(" ".join(own))) if each not in left)
-            found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
-    return "\n\n".join(filter(None, found))
-
-
-def _from_its_beginning(change: Change) -> list[str]:
-    """The lines that are gone; of equal blank lines and fences above and below them, the one below: what is gone begins
-    with a heading or with text."""
-    lines, below = list(change.before), list(change.below)
-    while not change.after and lines and below and lines[0] == below[0] and _CLOSING.match(lines[0]):
-        lines = [*lines[1:], below.pop(0)]
-    return lines
-
-
-def _with_examples(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """The lines, and whether each is of an example: code, or what it prints up to a blank line."""
-    is_session = is_fenced = False
-    for line in lines:
-        is_session = line.startswith((">>>", "...")) or (is_session and bool(line.strip()))
-        is_fence = _FENCE.match(line) is not None
-        yield line, is_session or is_fence or is_fenced or line.startswith(("    ", "\t"))
-        is_fenced ^= is_fence
+    parts = [one_line(part) for part in gone.split("\n\n")]
+    return quote.text in one_line(gone) or any(part and part in quote.text for part in parts)
 
 
 def _chosen(found: list[Quote], first: Collection[str]) -> list[Quote]:
@@ -286,13 +159,14 @@ def rendered(chosen: Sequence[Quote]) -> str:
     return "\n\n".join(lines)
 
 
-def _flat(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text on one line."""
     return " ".join(text.split())
 
 
 def _code_lines(deleted: Iterable[str], symbols: Sequence[Symbol]) -> set[str]:
-    prose = {_flat(line) for symbol in symbols for line in symbol.docstring.splitlines()}
-    lines = {_flat(line) for text in deleted for line in text.splitlines()}
+    prose = {one_line(line) for symbol in symbols for line in symbol.docstring.splitlines()}
+    lines = {one_line(line) for text in deleted for line in text.splitlines()}
     return {line for line in lines - prose if len(line) >= MIN_CODE_LINE}
 
 
@@ -368,7 +242,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
     below: Counter[str] = Counter()
     for title, block in _blocks(text):
         first = _ITEM.sub("", block[0], count=1)
-        flat = _flat(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
+        flat = one_line(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
         words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", _TAG.sub("", flat)))
         is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence whose beginning is code
         code = ">>>" in flat or any(is_code(line.strip()) for line in block)

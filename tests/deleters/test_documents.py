@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.problem_statement import write_statement
-from excise.deleters.statement.project_docs import removed_text
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
 from .planned_deletions import REPO, delete_symbol

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from excise.deleters.patches.git_patches import unified
+from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.project_docs import (
     MAX_CHARS,
     MAX_PARAGRAPHS,
@@ -15,7 +16,6 @@ from excise.deleters.statement.project_docs import (
     paragraphs,
     quotes,
     read_documents,
-    removed_text,
     rendered,
 )
 from excise.extractors.go.analysis.codebase import GoCodebase

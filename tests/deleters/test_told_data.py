@@ -203,3 +203,10 @@ def test_results_are_told_unless_the_docstring_does(kind: NeedKind, word: str, d
     assert (line in text) if line else ("Returns" not in text)
     (found,) = locate([replace(need, given=None)], text, "", codebase)
     assert found.given is GivenBy.STATEMENT, "what the statement tells is found in it"
+
+
+def test_an_error_that_is_passed_on_is_not_raised() -> None:
+    codebase = PythonCodebase.from_texts({"m.py": "def shut():\n    emit(Error('it is shut'))\n"})
+    need = Need(kind=NeedKind.MESSAGE, word="is shut", owner="m.py::shut", tests=(), exception="emit of Error")
+    lines = lines_by_symbol(locate([need], "", "", codebase), [codebase.symbols()["m.py::shut"]], codebase)
+    assert lines == {"m.py::shut": ["- Calls `emit` with an `Error`; the message contains `'is shut'`."]}
