@@ -119,7 +119,7 @@ func TestA(t *testing.T) {
 	}
 }
 
-func TestHelper(t *testing.T) { check(t, f()) }
+func TestHelper(t *testing.T) { setUp(t); t.Run("x", f) }
 
 func ExampleF() {
 	// Output: 3
@@ -131,6 +131,33 @@ func ExampleF() {
     assert "if got > 3 {\n\t\treturn\n\t}\n" in text
     assert "// Output: other 3" in text
     assert mirrored(source, ["TestHelper"]) is None
+
+
+@pytest.mark.parametrize(
+    ("check", "is_one"),
+    [
+        ("assert.Equal(t, f(), 1)", True),
+        ("require.NoError(t, f())", True),
+        ("checkText(t, f(), 1)", True),
+        ("mustEqual(f(), 1, t)", True),
+        ("c := qt.New(t)\n\tc.Assert(f(), qt.Equals, 1)", True),
+        ("is := is.New(t)\n\tis.Equal(f(), 1)", True),
+        ("g := NewWithT(t)\n\tg.Expect(f()).To(Equal(1))", True),
+        ("a := assert.New(t)\n\ta.NotNil(f())", True),
+        ("qt.New(t).Run(`x`, func(c *qt.C) { c.Check(f(), qt.IsNil) })", True),
+        ("prepare(t)", False),
+        ("t.Logf(`checked`)", False),
+        ("box.Check(f())", False),
+        ("checkText(f(), 1)", False),
+    ],
+)
+def test_checks_of_libraries_and_helpers_are_followed_by_a_failure(check: str, is_one: bool) -> None:
+    source = f"package a\n\nfunc TestA(t *testing.T) {{\n\t{check}\n}}\n"
+    found = mirrored(source.encode(), ["TestA"])
+    assert (found is not None) == is_one
+    if found is not None:
+        assert found.count(b"; t.Fail()") == 1
+        assert found.replace(b"; t.Fail()", b"") == source.encode()
 
 
 def test_canaries_are_of_the_package_beside_them() -> None:
