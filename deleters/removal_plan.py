@@ -16,6 +16,8 @@ from excise.errors import DeletionRefused
 from excise.extractors.compiled_codebase import Assignment, CompiledCodebase, Definition, DefinitionKind
 from excise.types import Symbol, SymbolKind, joined
 
+_TEMPLATE = re.compile(rb"\{\{[^{}\n]{1,400}\}\}")
+"""What a template fills in."""
 _MAKER = re.compile(r"[Nn]ew(?![a-z])")
 """Names of functions that make what they are named after."""
 
@@ -34,7 +36,7 @@ class RemovalPlan:
         self._by_about = self._index(lambda d: [(codebase.scope_of(d.path), name) for name in d.about])
         self._by_group = self._index(lambda d: [(codebase.scope_of(d.path), d.group)] if d.group else [])
         wanted = self._wanted(chosen)
-        self._kept = set(kept)
+        self._kept = set(kept) | self._in_templates(wanted)
         gone = self._settled(wanted, self._kept)
         self.gone = [each for each in self._sources.values() if each.key in gone]
         """What is taken out."""
@@ -44,6 +46,14 @@ class RemovalPlan:
             what = self.stubs[0].key if self.stubs else next(iter(sorted(wanted)), "it")
             raise DeletionRefused(f"{what}: code that stays needs it", reason=USED_ELSEWHERE)
         self._require_makers(gone)
+
+    def _in_templates(self, wanted: Iterable[str]) -> set[str]:
+        """Keys of the wanted methods that a template in a text of the sources calls: ``{{ .Name }}``."""
+        methods = [each for each in map(self._sources.__getitem__, wanted) if each.about or each.holder]
+        modules = self._codebase.modules.values() if methods else ()
+        templates = [found for module in modules for found in _TEMPLATE.findall(module.source)]
+        names = {name.decode() for template in templates for name in re.findall(rb"\.([A-Z]\w*)", template)}
+        return {each.key for each in methods if each.names & names}
 
     def _require_makers(self, gone: frozenset[str]) -> None:
         """Raise :class:`DeletionRefused` if a type stays that nothing makes or uses any more but its own methods."""

@@ -29,7 +29,7 @@ _CONTINUES = re.compile(r"(?:[=+*?:,|&<(\[]|=>|\breturn)\s*$")
 """The end of a line whose statement goes on with the next."""
 _CHAINED = re.compile(r"\s*(?:\??\.\w|&&|\|\||\+\s|\?\s|:\s)")
 """The beginning of a line that goes on with the statement above."""
-_ATTRIBUTE = re.compile(r"\s*(?:#!?\[.*\]|@[\w.]+(?:\(.*\))?)\s*$")
+_ATTRIBUTE = re.compile(r"\s*(?:# )?(?:#!?\[.*\]|@[\w.]+(?:\(.*\))?)\s*$")
 """A line that belongs to the definition below it."""
 _BOUND = (
     re.compile(r"\b(?:const|let|var)\s+(?:mut\s+)?(\w+|[\[{(][^=]{1,200}[\]})])\s*(?::[^=]{1,100})?="),
@@ -42,6 +42,8 @@ _ASSIGNED = re.compile(r"^\s*((?:\w+\s*,\s*){0,5}\w+)\s*=(?![=>])")
 _DEFINED = re.compile(r"\s*(?:export\s+)?(?:pub\s+)?(?:type|struct|class|enum|interface|trait)\s+(\w+)")
 """The definition of a type."""
 _OF_RUST = re.compile(r"\blet\s|::|!\(")
+_HIDDEN = re.compile(r"\s*#(?:\s|$)")
+"""A line that Rust's documentation does not show."""
 _LOOP = re.compile(r"\s*(?:for|while)\b")
 _GO_PACKAGE = re.compile(r'\s*"(?:[^"\n]*/)?(\w+)(?:\.v\d+)?"\s*')
 """A line of Go's imports, with the name of the package."""
@@ -145,6 +147,8 @@ class _Example:
     def _prepares(self, code: MaskedCode, statement: _Statement) -> bool:
         own = code.code[statement.code : statement.stop]
         if _IMPORTS.match("\n".join(own)) or not any(map(_NAME.search, own)):  # a literal is a result
+            return True
+        if all(map(_HIDDEN.match, own)):
             return True
         if _is_import_block(own) or (_is_block(own) and not any(line.strip() for line in own[1:-1])):
             return True

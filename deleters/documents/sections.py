@@ -144,7 +144,7 @@ def _without_sections(text: str, names: GoneCode) -> str:
         has_inner = number + 1 < len(sections) and depths[sections[number + 1].level] > depths[section.level]
         is_whole = number > 1 and not has_inner and is_about(section.lines, names)
         left = [] if is_whole else without_mentions(section.lines, names)
-        section.has_lost = left != section.lines and not any(line.strip() for line in left)
+        section.has_lost = left != section.lines and not says_something(left)
         section.lines = left
     title = sections[1] if len(sections) > 1 and not any(map(str.strip, sections[0].lines)) else None
     kept = {id(section) for section in (*not_emptied(sections), title)}

@@ -29,10 +29,13 @@ MIN_CODE_LINE = 12
 """Minimum length of a line of deleted code that no paragraph may contain; shorter lines also occur in prose."""
 MAX_FILE = 1 << 20
 """Maximum size of a document in bytes."""
-_FOLDERS = frozenset({"doc", "docs", "documentation", "docstrings", "docsrc"})
+_FOLDERS = frozenset(
+    {"doc", "docs", "documentation", "docstrings", "docsrc", "guide", "guides", "manual", "site", "website"}
+)
 """Names of folders of documents, at the top or in a package: links at the top may lead there."""
 _OF_TESTS = frozenset({"test", "tests", "testing"})
-_SUFFIXES = (".md", ".rst", ".txt")
+_MARKUP = (".md", ".markdown", ".rst", ".adoc", ".asciidoc")
+_SUFFIXES = (*_MARKUP, ".txt")
 _HISTORY = re.compile(
     r"chang|histor|news|release|^versions?\b|what_?s_?new|migrat|upgrad|licen[cs]e|authors|contribut|roadmap",
     re.IGNORECASE,
@@ -80,12 +83,14 @@ def read_documents(root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is a README, or a text below a folder of documents, and not about versions or people."""
+    """Whether a file is a README or another manual at the top, or a text below a folder of documents, and not about
+    versions or people."""
     *folders, name = path.split("/")
     if any(_HISTORY.search(part) for part in (*folders, name)):
         return False
-    if not folders and name.lower().startswith("readme"):
-        return Path(name).suffix.lower() in {"", *_SUFFIXES}
+    if not folders:
+        is_readme = name.lower().startswith("readme")
+        return Path(name).suffix.lower() in ({"", *_SUFFIXES} if is_readme else _MARKUP)
     parts = {folder.lower() for folder in folders}
     return not parts.isdisjoint(_FOLDERS) and parts.isdisjoint(_OF_TESTS) and name.lower().endswith(_SUFFIXES)
 

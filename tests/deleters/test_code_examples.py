@@ -135,6 +135,13 @@ def test_nothing_is_left_of_a_program_that_only_prepares_for_it() -> None:
     )
 
 
+def test_hidden_lines_alone_are_no_example() -> None:
+    assert left_of("# #[cfg(a)]\n# fn main() {\n#[cfg(b)]\nlet x = Lookup(1);\n# }\n#\n") == ""
+    assert left_of("# use a::b;\n#[cfg(b)]\nlet x = Lookup(1);\n#[cfg(c)]\nlet y = other();\n") == (
+        "# use a::b;\n#[cfg(c)]\nlet y = other();"
+    )
+
+
 def test_what_only_looks_like_it_stays() -> None:
     assert left_of('say("Lookup dump")  // dump\nother.open()\nx = duplicates.duplicated()') is None
     assert left_of("Box.open(1)\nother.open(2)") == "other.open(2)"

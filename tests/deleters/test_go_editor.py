@@ -314,3 +314,14 @@ def test_the_last_function_that_makes_a_type_stays(other: str, is_left: bool) ->
     else:
         with pytest.raises(DeletionRefused, match=r"nothing makes box\.go::Box without box\.go::NewBox"):
             removed(box, "box.go::NewBox", "box.go::Newest")
+
+
+def test_a_method_that_a_template_calls_stays() -> None:
+    text = (
+        "package box\n\ntype Box struct{ n int }\n\nfunc (b Box) Padding() int { return b.n }\n\n"
+        "func (b Box) Other() int { return 2 }\n\nconst usage = `{{rpad .Name .Padding}} .Other`\n"
+    )
+    box = GoCodebase.from_texts({"box.go": text}, import_paths=["example.com/box"])
+    assert removed(box, "box.go::Box.Other").removed == ("box.go::Box.Other",)
+    with pytest.raises(DeletionRefused, match=r"Box\.Padding: code that stays needs it"):
+        removed(box, "box.go::Box.Padding")

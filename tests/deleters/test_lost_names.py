@@ -227,3 +227,14 @@ def test_links_and_lists_of_names_lose_one() -> None:
         "package box\n\n// Load reads. See [Load] or [Keep]. The functions (Load, Keep) are fast. Boxes are small.\n"
         "func Load() {}\n\n// Keep keeps.\nfunc Keep() {}\n"
     )
+
+
+def test_a_heading_with_nothing_but_a_line_break_below_goes() -> None:
+    files = {
+        "box.go": "package box\n\nfunc DumpAll() {}\n\nfunc Keep() {}\n",
+        "README.md": "# box\n\nText.\n\n## Example\n\n```go\nbox.DumpAll()\n```\n\n<br>\n\n## Use\n\nIt is free.\n",
+        "user_guide.md": "# Guide\n\nIt is small. `DumpAll` prints all.\n",
+    }
+    left = left_of("go", files, "box.go::DumpAll")
+    assert left["README.md"] == "# box\n\nText.\n\n## Use\n\nIt is free.\n"
+    assert left["user_guide.md"] == "# Guide\n\nIt is small.\n"

@@ -188,11 +188,11 @@ def test_rendering_names_each_document_once() -> None:
 
 
 def test_which_files_are_documentation(tmp_path: Path) -> None:
-    kept = ["README.rst", "readme", "docs/a.md", "docs/deep/b.rst", "doc/c.txt"]
+    kept = ["README.rst", "readme", "docs/a.md", "docs/deep/b.rst", "doc/c.txt", "notes.md"]
     left = [
         "CHANGELOG.md", "docs/changelog.md", "docs/changes/1.rst", "docs/news/2.md", "docs/whats_new.rst",
-        "HISTORY.rst", "docs/release_notes.md", "docs/versions.rst", "docs/conf.py", "src/README.md", "notes.md",
-        "docs/x.ipynb",
+        "HISTORY.rst", "docs/release_notes.md", "docs/versions.rst", "docs/conf.py", "src/README.md",
+        "docs/x.ipynb", "notes.txt",
     ]  # fmt: skip
     for path in [*kept, *left]:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def test_which_files_are_documentation(tmp_path: Path) -> None:
     (tmp_path / "docs" / "huge.md").write_bytes(b"x" * (2 << 20))
     paths = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if not path.is_dir()]
     read = read_documents(tmp_path, paths)
-    assert list(read) == ["README.rst", "readme", "doc/c.txt", "docs/a.md", "docs/deep/b.rst"]
+    assert list(read) == ["README.rst", "notes.md", "readme", "doc/c.txt", "docs/a.md", "docs/deep/b.rst"]
     assert set(read.values()) == {"text \ufffd"}
 
 

@@ -23,7 +23,7 @@ SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 MANIFEST = "package.json"
 DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 """Suffixes of type declarations."""
-DOCUMENTS = (".md", ".rst", ".txt")
+DOCUMENTS = (".md", ".markdown", ".rst", ".adoc", ".txt")
 """Suffixes of documents."""
 MAX_DOCUMENT = 1 << 20
 """Number of bytes of a document above which it is not read."""
