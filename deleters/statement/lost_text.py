@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 
 from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
@@ -25,23 +25,44 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 
 
 def removed_text(
-    documents: Collection[str], codebase: Codebase, removed: Collection[str], patch: str
+    documents: Mapping[str, str], codebase: Codebase, removed: Collection[str], patch: str
 ) -> dict[str, str]:
     """Path to the text that a patch takes out of each document, without directives for docstrings; and to what it takes
     out of docstrings and comments of code that is not ``removed``.
 
-    Of lines that were broken anew, the sentences that stay are left out.
+    ``documents`` maps paths to texts before the patch. Of lines that were broken anew, the sentences that stay are left
+    out; lines of a fenced example are fenced.
     """
     found: dict[str, str] = {}
     for part in parse_patch(patch):
-        changes = list(changes_of(part))
-        if part.path not in documents:
-            changes = list(_changed_words(codebase, part.path, removed, changes))
+        changes: Iterable[Change] = changes_of(part)
+        if part.path in documents:
+            changes = _fenced(changes, documents[part.path].splitlines())
+        else:
+            changes = _changed_words(codebase, part.path, removed, changes)
         texts = list(map(_lost_text, changes))
         text = _REFERENCE.sub("", "\n\n".join(filter(None, texts))).strip("\n")
         if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):
             found[part.path] = re.sub(r"\n{3,}", "\n\n", text)
     return found
+
+
+def _fenced(changes: Iterable[Change], lines: Sequence[str]) -> Iterator[Change]:
+    """The changes of a document with these lines; those within a fenced example with its fences around them."""
+    opening, opened = "", []
+    for line in lines:
+        opened.append(opening)
+        if _FENCE.match(line):
+            opening = "" if opening else line
+    for change in changes:
+        fence = opened[change.first] if change.first < len(opened) else ""
+        if not fence or any(map(_FENCE.match, [*change.before, *change.after])):
+            yield change
+            continue
+        before, after = (
+            [fence, *own, _FENCE.findall(fence)[0]] if own else [] for own in (change.before, change.after)
+        )
+        yield change._replace(before=before, after=after, below=[])
 
 
 def _changed_words(

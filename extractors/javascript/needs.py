@@ -23,6 +23,8 @@ _FILLED_IN = re.compile(r"\$\{[^}]*\}|%[sdifjoO]")
 """What templates and ``util.format`` fill in."""
 _STRINGS = frozenset({"string", "template_string"})
 _MEMBERS = frozenset({"pair", "method_definition", "field_definition", "public_field_definition"})
+_OF_DEFINITIONS = frozenset({"constructor", "exports", "length", "prototype"})
+"""Names of the language that definitions assign: others that code assigns are properties of its own."""
 _ERROR = re.compile(r"(?:Error|Exception)$")
 _META = re.compile(r"\\[bBdDsSwW]|\\(.)|[.^$*+?()\[\]{}|]+")
 """What of a regular expression stands for other texts, and escaped characters."""
@@ -61,7 +63,8 @@ def _shared(
 ) -> Iterator[Need]:
     """Errors that the code of one symbol throws, and properties that it shares with tests, but for ``common`` names."""
     own, thrown = words_in(nodes, source), _thrown(nodes, source)
-    made = own.made.difference(common)
+    assigned = {text(node, source) for node in nodes if node.type == "property_identifier" and _is_assigned(node)}
+    made = own.made.difference(common) | (assigned & STANDARD_NAMES - _OF_DEFINITIONS)
     known = made | own.read.difference(common, _read_of_this(nodes, source))
     wanted: dict[tuple[NeedKind, str], set[str]] = defaultdict(set)
     for test, words in expected.items():

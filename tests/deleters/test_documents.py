@@ -217,7 +217,7 @@ def test_sentences_that_stay_are_not_told_as_gone() -> None:
     files = {"pkg/__init__.py": "", "pkg/m.py": OTHER, "README.md": text}
     deletion = delete(files, "pkg/m.py::gone_by")
     codebase = PythonCodebase.from_texts(files)
-    told = removed_text(["README.md"], codebase, deletion.removed, deletion.source_patch)
+    told = removed_text({"README.md": files["README.md"]}, codebase, deletion.removed, deletion.source_patch)
     assert told == {"README.md": "See gone_by() for more than that."}
 
 
@@ -225,13 +225,13 @@ def test_examples_that_docstrings_lose_are_told() -> None:
     user = 'def other():\n    """First. See gone_by() too.\n\n    >>> gone_by(1)\n    1\n    """\n    return 1\n'
     files = {"pkg/__init__.py": "", "pkg/m.py": GONE + user}
     deletion = delete(files, "pkg/m.py::gone_by")
-    told = removed_text([], PythonCodebase.from_texts(files), deletion.removed, deletion.source_patch)
+    told = removed_text({}, PythonCodebase.from_texts(files), deletion.removed, deletion.source_patch)
     assert told == {"pkg/m.py": "See gone_by() too.\n\n>>> gone_by(1)\n1"}
 
 
 def test_blank_lines_that_other_text_takes_the_place_of_are_no_text() -> None:
     patch = "diff --git a/a.md b/a.md\n--- a/a.md\n+++ b/a.md\n@@ -1,3 +1,2 @@\n One.\n-\n-\n+Two.\n"
-    assert removed_text(["a.md"], PythonCodebase.from_texts({}), [], patch) == {}
+    assert removed_text({"a.md": "One.\n\n\n"}, PythonCodebase.from_texts({}), [], patch) == {}
 
 
 def test_what_is_gone_from_documents_is_in_the_statement() -> None:

@@ -167,7 +167,7 @@ def test_paragraphs_below_a_heading_with_the_name_are_preferred_to_others_and_to
 def test_examples_among_what_a_document_lost_keep_their_lines() -> None:
     before = "They help. Four are there::\n\n    >>> from m import a\n    >>> a()\n\nFast.\n"
     patch = unified({"README": before.encode()}, {"README": b"They help.\nFast.\n"})
-    lost = removed_text({"README"}, CODEBASE, (), patch)["README"]
+    lost = removed_text({"README": before}, CODEBASE, (), patch)["README"]
     assert lost == "Four are there::\n\n    >>> from m import a\n    >>> a()"
 
 
@@ -224,12 +224,12 @@ def test_what_is_gone_begins_with_its_heading_and_keeps_its_fences() -> None:
     before = "# A\n\n```python\nx = 1\n```\n\n## By\n\nText by one two.\n\n```python\ngone_by(1)\n```\n\n## C\n"
     after = "# A\n\n```python\nx = 1\n```\n\n## C\n"
     patch = unified({"README.md": before.encode()}, {"README.md": after.encode()})
-    told = removed_text(["README.md"], PythonCodebase.from_texts({}), [], patch)
+    told = removed_text({"README.md": before}, PythonCodebase.from_texts({}), [], patch)
     assert told == {"README.md": "## By\n\nText by one two.\n\n```python\ngone_by(1)\n```"}
     longer = before.replace("## By", "Some of it stays. Some by one two goes.\n\n## By")
     kept = after.replace("## C", "Some of it stays.\n\n## C")
     patch = unified({"README.md": longer.encode()}, {"README.md": kept.encode()})
-    told = removed_text(["README.md"], PythonCodebase.from_texts({}), [], patch)
+    told = removed_text({"README.md": longer}, PythonCodebase.from_texts({}), [], patch)
     assert told["README.md"].endswith("```python\ngone_by(1)\n```")
 
 
@@ -249,5 +249,13 @@ def test_what_comments_and_docstrings_of_code_that_stays_lose_is_told() -> None:
     patch = unified(before, {path: text.encode() for path, text in after.items()})
     go = GoCodebase.from_texts({"a.go": files["a.go"]}, import_paths=["example.com/a"])
     python = PythonCodebase.from_texts({"a.py": files["a.py"]})
-    assert removed_text([], go, ["a.go::Next"], patch) == {"a.go": "If Next was not called, nothing is told."}
-    assert removed_text([], python, ["a.py::Box.shut"], patch) == {"a.py": "What is open can be shut with shut()."}
+    assert removed_text({}, go, ["a.go::Next"], patch) == {"a.go": "If Next was not called, nothing is told."}
+    assert removed_text({}, python, ["a.py::Box.shut"], patch) == {"a.py": "What is open can be shut with shut()."}
+
+
+def test_lines_of_an_example_that_stays_are_fenced() -> None:
+    before = "# A\n\nText.\n\n```go\na := f()\nb := gone(a)\nuse(a)\nsay(gone(b))\n```\n\nMore.\n"
+    after = before.replace("b := gone(a)\n", "").replace("say(gone(b))", "say(1)")
+    patch = unified({"README.md": before.encode()}, {"README.md": after.encode()})
+    told = removed_text({"README.md": before}, PythonCodebase.from_texts({}), [], patch)
+    assert told == {"README.md": "```go\nb := gone(a)\n```\n\n```go\nsay(gone(b))\n```"}

@@ -62,6 +62,7 @@ def test_texts_errors_and_properties() -> None:
 def test_each_detail_belongs_to_the_innermost_removed_code() -> None:
     assert found("", ".constructor", ".pay", ".bank").keys() - found(".pay").keys() == {
         "attribute total",
+        "attribute size",
         "text Bank of Ghent",
     }
 
@@ -138,3 +139,13 @@ def test_errors_that_are_given_to_functions_are_not_thrown_and_own_properties_ar
         ("message", "stream is closed", "emit of Error"),
         ("key", "mode", ""),
     ]
+
+
+def test_names_of_the_language_that_code_assigns_are_its_properties() -> None:
+    source = (
+        "exports.make = () => {\n  const f = () => /a/.flags\n  f.source = 'a'\n  f.prototype = {}\n  return f\n}\n"
+    )
+    test = "const { make } = require('./a')\ntest('made', (t) => t.equal(make().source + x.flags + x.prototype, 1))\n"
+    codebase = JavaScriptCodebase.from_texts({"a.js": source, "a.test.js": test})
+    needs = find_needs(codebase, ["a.js::make"], ["a.test.js::made"])
+    assert [(each.kind, each.word) for each in needs] == [("attribute", "source")]
