@@ -16,7 +16,14 @@ from excise.deleters.documents.code_examples import LANGUAGES as BRACED
 from excise.deleters.documents.code_examples import looks_like_code, without_uses
 from excise.deleters.documents.gone_names import GoneCode, item_pattern
 from excise.deleters.documents.python_examples import LostInExamples, is_python, without_statements
-from excise.deleters.documents.running_text import SENTENCE_END, block_without, blocks, indent_of, without_introduction
+from excise.deleters.documents.running_text import (
+    SENTENCE_END,
+    block_without,
+    blocks,
+    indent_of,
+    without_back_references,
+    without_introduction,
+)
 
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -147,6 +154,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         _drop_output(lines, chunks, left, number)
     for number in emptied:
         _drop_introduction(chunks, left, number)
+        _drop_consequence(chunks, left, number)
     for number in reversed(range(len(chunks))):
         _drop_directive(lines, chunks, left, number)
     found = list(_without_double_blanks(chunks, left))
@@ -189,6 +197,13 @@ def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]], example:
     introduces_more = after < len(chunks) and chunks[after].kind is _Kind.CODE
     if before >= 0 and chunks[before].kind is _Kind.PROSE and left[before] and not introduces_more:
         left[before] = without_introduction(left[before])
+
+
+def _drop_consequence(chunks: Sequence[_Chunk], left: list[list[str]], example: int) -> None:
+    """Take what the text below an example that is gone says of it out of what is left."""
+    below = next((n for n in range(example + 1, len(chunks)) if chunks[n].kind is not _Kind.BLANK and left[n]), 0)
+    if below and chunks[below].kind is _Kind.PROSE:
+        left[below] = without_back_references(left[below])
 
 
 def _drop_output(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], example: int) -> None:

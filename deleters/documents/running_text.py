@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from itertools import dropwhile
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
 """What is between two sentences of running text."""
@@ -47,6 +48,12 @@ _REFERRING = re.compile(
     r"(?! (?:package|project|library|module|document|page|section|guide|tutorial|release|version))"
 )
 """The beginning of a sentence that is about what another one says."""
+_BACK = re.compile(
+    r"(?:That|This|It) (?:will|would|prints?|outputs?|gives?|yields?|produces?|creates?|generates?|results? in"
+    r"|displays?|shows?)\b|(?:The|This) (?:above |preceding |previous )?"
+    r"(?:program|example|code|snippet|script|command)\b|The above\b|Running (?:this|it|that)\b|In this example\b"
+)
+"""The beginning of a sentence that says what the example above it does."""
 _ANNOUNCING = re.compile(r"(?!\s*(?:\.\.\s|[-*+•]\s)).*\w[`*)\"']*::$")
 """The last line of running text that announces a literal block."""
 _EXAMPLE = re.compile(r"\s*>>> ")
@@ -167,6 +174,15 @@ def without_introduction(lines: list[str]) -> list[str]:
         return lines
     *kept, _ = SENTENCE_END.split(" ".join(line.strip() for line in group))
     return [*lines[: len(lines) - len(group)], *_filled(kept, group, max(map(len, lines)))]
+
+
+def without_back_references(lines: list[str]) -> list[str]:
+    """A paragraph below an example that is gone, without the sentences at its beginning that say what that does."""
+    sentences = SENTENCE_END.split(" ".join(map(str.strip, lines)))
+    left = list(dropwhile(_BACK.match, sentences))
+    if len(left) == len(sentences) or any(map(_SPECIAL.match, lines)):
+        return lines
+    return _filled(left, lines, max(map(len, lines))) if left else []
 
 
 def _filled(sentences: Sequence[str], lines: Sequence[str], width: int) -> list[str]:

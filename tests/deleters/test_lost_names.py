@@ -238,3 +238,18 @@ def test_a_heading_with_nothing_but_a_line_break_below_goes() -> None:
     left = left_of("go", files, "box.go::DumpAll")
     assert left["README.md"] == "# box\n\nText.\n\n## Use\n\nIt is free.\n"
     assert left["user_guide.md"] == "# Guide\n\nIt is small.\n"
+
+
+def test_what_text_below_an_example_says_of_it_goes_with_it() -> None:
+    files = {
+        "box.go": "package box\n\nfunc DumpAll() {}\n\nfunc Keep() {}\n",
+        "README.md": (
+            "# box\n\nText.\n\n## More\n\nIt is small.\n\n```go\nbox.DumpAll()\n```\n\nThat will get you a file."
+            " This program\ncan even do more. Boxes are free.\n\n```go\nbox.Keep()\n```\n\nThis will keep them.\n\n"
+            "```go\nx := box.DumpAll()\n```\n\nThis prints all.\n\nThis is the end.\n"
+        ),
+    }
+    assert left_of("go", files, "box.go::DumpAll")["README.md"] == (
+        "# box\n\nText.\n\n## More\n\nIt is small.\n\nBoxes are free.\n\n```go\nbox.Keep()\n```\n\nThis will keep them."
+        "\n\nThis is the end.\n"
+    )
