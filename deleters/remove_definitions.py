@@ -64,7 +64,7 @@ class RemoveDeleter(Generic[C]):
         stubs = [each.key for each in plan.stubs]
         sources = without_mentions(self._edits, own, plan.gone, self._changed(own, plan))
         files = EditedFiles(
-            changed=evened({**sources, **tests}, frozenset(own.modules)),
+            changed=evened({**sources, **tests}, own.modules),
             removed=[*told, *stubs],
             hidden=hidden,
             text=[*_texts(own, gone), *(part for found in parts.values() for part in found)],

@@ -31,7 +31,7 @@ _BROKEN = "held broken packages"
 _BUILD_DEPENDS = re.compile(r"^Build-Depends(?:-Indep|-Arch)?: (.*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class UnpackedPackage:
     """One package in the cache."""
 

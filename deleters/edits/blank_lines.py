@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from excise.deleters.deletion_record import Changed
@@ -19,11 +19,11 @@ class _Run(NamedTuple):
     below: bytes
 
 
-def evened(changed: Changed, codebase_paths: frozenset[str]) -> Changed:
+def evened(changed: Changed, code: Container[str]) -> Changed:
     """The changed files, those of code with no more blank lines between two lines that a removal brought together than
     one of the two had on that side, or one."""
     return {
-        path: (before, after if path not in codebase_paths or after is None else without_odd(before, after))
+        path: (before, after if path not in code or after is None else without_odd(before, after))
         for path, (before, after) in changed.items()
     }
 

@@ -49,7 +49,7 @@ class Remove:
         hiding, hidden = hide_tests(javascript, hide or frozenset(feature.tests))
         type_tests = type_tests_without(javascript, removal.names_in_types(sources))
         files = EditedFiles(
-            changed=evened({**sources, **type_tests, **hiding}, frozenset(javascript.modules)),
+            changed={**evened({**sources, **type_tests}, javascript.modules), **hiding},
             removed=removal.gone,
             hidden=hidden,
             text=[(s.symbol_id, source_text(javascript, s)) for s in removal.texts()],

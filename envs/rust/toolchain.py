@@ -243,7 +243,8 @@ def _ways(
     any version of what only tests need, as Debian's own packages do it."""
     yield manifest, registries
     more = registries_for(manifest.described(), repo, archive)
-    yield manifest, more
+    if more != registries:
+        yield manifest, more
     yield manifest.with_any_for_tests(), more
 
 
