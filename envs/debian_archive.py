@@ -53,14 +53,15 @@ class DebianArchive:
         self._problem = ""
 
     def unpacked(self, names: Iterable[str], kind: re.Pattern[str]) -> list[UnpackedPackage]:
-        """Packages, and what they need and this machine lacks, as far as their names match ``kind``; sorted.
+        """Packages whose names match ``kind``, and those such that they need and this machine lacks; sorted.
 
         Names that the archive does not know are left out; the list is empty if apt cannot answer (:meth:`failure`).
         """
         try:
-            offered = self._offered(sorted({name for name in names if _NAME.fullmatch(name)}))
-            wanted = [(name, version) for name, version, _ in offered if kind.fullmatch(name)]
-            if sum(size for name, _, size in offered if kind.fullmatch(name)) > MAX_BYTES:
+            asked = {name for name in names if _NAME.fullmatch(name) and kind.fullmatch(name)}
+            offered = [each for each in self._offered(sorted(asked)) if kind.fullmatch(each[0])]
+            wanted = [(name, version) for name, version, _ in offered]
+            if sum(size for _, _, size in offered) > MAX_BYTES:
                 logger.warning("too many packages", extra={"packages": [name for name, _ in wanted]})
                 return []
             return self._unpack(wanted)

@@ -93,7 +93,7 @@ def find_libraries(layout: ProjectLayout, packages: DebianPackages, repo: Repo, 
     found = libraries_in(packages, layout)
     if found.missing or found.left_out:
         names = {f"lib{artifact}-java" for artifact in layout.artifacts} | archive.build_dependencies(repo.source)
-        asked = {name for name in names if _KIND.fullmatch(name) and not _OF_BUILDS.search(name)}
+        asked = {name for name in names if not _OF_BUILDS.search(name)}
         if unpacked := {each.name: each.root for each in archive.unpacked(asked, _KIND)}:
             found = libraries_in(packages.and_unpacked(unpacked), layout)
     if found.missing:
