@@ -22,6 +22,8 @@ from excise.system.folders import make_folder_once, temporary_folder_beside
 logger = logging.getLogger(__name__)
 MAX_BYTES = 300 << 20
 """Size in bytes of what is downloaded for one project, above which nothing is."""
+MAX_NAMES = 2000
+"""Number of names that are asked for at most: no project needs more, and a command line ends somewhere."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _OFFERED = re.compile(r"^'\S+' ([a-z0-9][a-z0-9+.-]+)_(\S+)_\S+\.deb (\d+)", re.MULTILINE)
 """A line of ``--print-uris``: name, version and size of a package."""
@@ -59,7 +61,7 @@ class DebianArchive:
         """
         try:
             asked = {name for name in names if _NAME.fullmatch(name) and kind.fullmatch(name)}
-            offered = [each for each in self._offered(sorted(asked)) if kind.fullmatch(each[0])]
+            offered = [each for each in self._offered(sorted(asked)[:MAX_NAMES]) if kind.fullmatch(each[0])]
             wanted = [(name, version) for name, version, _ in offered]
             if sum(size for _, _, size in offered) > MAX_BYTES:
                 logger.warning("too many packages", extra={"packages": [name for name, _ in wanted]})

@@ -61,6 +61,12 @@ def test_unpacked_packages_are_taken_from_the_cache(archive: DebianArchive, tmp_
     assert archive.unpacked(["libwords-dev"], KIND) == first
 
 
+def test_a_project_with_a_hundred_thousand_names_breaks_nothing(archive: DebianArchive) -> None:
+    names = [f"lib{number:06}-{'x' * 40}-dev" for number in range(100_000)]
+    assert archive.unpacked(names, KIND) == []
+    assert archive.failure("It lacks x.").reason == "missing_dependency"
+
+
 def test_too_much_is_not_downloaded(archive: DebianArchive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(debian_archive, "MAX_BYTES", 100)
     assert archive.unpacked(["libwords-dev"], KIND) == []
