@@ -14,6 +14,7 @@ from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.test_mentions import Mentions
 from excise.errors import DeletionRefused
 from excise.extractors.compiled_codebase import CompiledCodebase, CompiledModule, Definition
+from excise.extractors.field_uses import FieldGrammar
 from excise.protocols import EMPTY, Codebase
 from excise.types import Feature, Symbol, SymbolKind
 
@@ -55,6 +56,8 @@ class CompiledEdits(Generic[C]):
     """Whether ``//`` above a definition is its documentation."""
     build_errors: Callable[[str], Iterable[BuildError]]
     """What a compiler's output says."""
+    fields: FieldGrammar | None = None
+    """How the language writes fields of types; without one, types that stay keep all of theirs."""
 
     def own(self, codebase: object) -> C:
         """The codebase as one of this language. Raises :class:`DeletionRefused` for others."""
@@ -81,6 +84,19 @@ class CompiledEdits(Generic[C]):
             elif after != module.source:
                 changed[path] = (module.source, after)
         return changed
+
+    def edited_again(self, codebase: C, changed: Changed, edits: Mapping[str, Sequence[Edit]]) -> Changed:
+        """Changed files, and others, after edits that take fields out of what they are then."""
+        found = dict(changed)
+        for path, chosen in edits.items():
+            module = codebase.modules[path]
+            before, now = changed.get(path, (module.source, module.source))
+            edited = apply_edits(now or b"", chosen)
+            after = self.tidied(module, self.fields.evened(now or b"", edited) if self.fields else edited)
+            if self.parse_file(path, after).has_error and not module.has_error:
+                raise DeletionRefused(f"{path}: would no longer parse", reason="syntax_error")
+            found[path] = before, after
+        return found
 
     def bodies(self, codebase: C, functions: Iterable[Symbol], kind: str) -> dict[str, list[Edit]]:
         """Path to the edits that give functions bodies of a kind; those that the language itself calls keep theirs."""

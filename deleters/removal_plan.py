@@ -35,7 +35,8 @@ class RemovalPlan:
         self._by_holder = self._index(lambda d: [(d.path, d.holder)] if d.holder else [])
         self._by_about = self._index(lambda d: [(codebase.scope_of(d.path), name) for name in d.about])
         self._by_group = self._index(lambda d: [(codebase.scope_of(d.path), d.group)] if d.group else [])
-        wanted = self._wanted(chosen)
+        self.wanted = wanted = self._wanted(chosen)
+        """Keys of what is to go."""
         self._kept = set(kept) | self._in_templates(wanted)
         gone = self._settled(wanted, self._kept)
         self.gone = [each for each in self._sources.values() if each.key in gone]

@@ -20,6 +20,7 @@ from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.removal_plan import RemovalPlan
 from excise.deleters.test_mentions import mentions_of
+from excise.deleters.unused_fields import FieldsLeft, GonePart, Sources, fields_left
 from excise.errors import DeletionRefused
 from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind
 from excise.protocols import Codebase
@@ -33,10 +34,18 @@ class RemoveDeleter(Generic[C]):
     version = 1
 
     def __init__(
-        self, edits: CompiledEdits[C], kept: frozenset[str] = frozenset(), hidden: frozenset[str] = frozenset()
+        self,
+        edits: CompiledEdits[C],
+        kept: frozenset[str] = frozenset(),
+        hidden: frozenset[str] = frozenset(),
+        *,
+        keeps_fields: bool = False,
     ) -> None:
-        """``kept`` are definitions that have to stay, ``hidden`` such of tests that have to go: as a compiler says."""
-        self._edits, self._kept, self._hidden = edits, kept, hidden
+        """``kept`` are definitions that have to stay, ``hidden`` such of tests that have to go: as a compiler says.
+
+        With ``keeps_fields``, types lose no fields.
+        """
+        self._edits, self._kept, self._hidden, self._keeps_fields = edits, kept, hidden, keeps_fields
 
     def delete(
         self,
@@ -62,13 +71,19 @@ class RemoveDeleter(Generic[C]):
         parts = self._parts(own, plan.stubs)
         plan.stubs = [each for each in plan.stubs if parts[each.key]]
         stubs = [each.key for each in plan.stubs]
-        sources = without_mentions(self._edits, own, plan.gone, self._changed(own, plan))
+        edited = self._changed(own, plan)
+        fields = self._fields_left(own, plan, {**edited, **tests})
+        if stubs_wanted := fields.stubs & plan.wanted - self._kept:
+            kept = self._kept | stubs_wanted
+            return RemoveDeleter(self._edits, kept, self._hidden).delete(codebase, feature, only=only, hide=hide)
+        sources = without_mentions(self._edits, own, plan.gone, self._edits.edited_again(own, edited, fields.edits))
         files = EditedFiles(
             changed=evened({**sources, **tests}, own.modules),
             removed=[*told, *stubs],
             hidden=hidden,
             text=[*_texts(own, gone), *(part for found in parts.values() for part in found)],
             stubs_of=[key for key in (*told, *stubs) if key in symbols],
+            uses=fields.texts,
         )
         return build_deletion(
             own,
@@ -95,9 +110,11 @@ class RemoveDeleter(Generic[C]):
             else:
                 missed = _missed(error, gone, shipped)
                 kept |= missed | _asked_for(own, error, [each for each in gone[0] if each.key in missed], gone[0])
-        if kept == self._kept and hidden == self._hidden:
+        is_same = kept == self._kept and hidden == self._hidden
+        if is_same and (self._keeps_fields or not deletion.uses):
             raise DeletionRefused("what is left does not compile", reason=USED_ELSEWHERE)
-        return RemoveDeleter(self._edits, frozenset(kept), frozenset(hidden))
+        keeps_fields = self._keeps_fields or is_same
+        return RemoveDeleter(self._edits, frozenset(kept), frozenset(hidden), keeps_fields=keeps_fields)
 
     # ------------------------------------------------------------------------------------ edits
     def _changed(self, codebase: C, plan: RemovalPlan) -> Changed:
@@ -114,6 +131,23 @@ class RemoveDeleter(Generic[C]):
             for path, found in more.items():
                 edits[path] = [*edits.get(path, ()), *found]
         return self._edits.edited(codebase, edits)
+
+    def _fields_left(self, codebase: C, plan: RemovalPlan, changed: Changed) -> FieldsLeft:
+        """What becomes of the fields of types that stay; ``changed`` are all files that are edited."""
+        grammar = self._edits.fields
+        if grammar is None or self._keeps_fields:
+            return FieldsLeft()
+        after = {path: changed.get(path, (b"", module.source))[1] for path, module in codebase.modules.items()}
+        sources = Sources(
+            before={path: module.source for path, module in codebase.modules.items()},
+            after={path: data for path, data in after.items() if data is not None and not codebase.is_vendored(path)},
+            is_test=codebase.is_test,
+            scope_of=(lambda path: path) if grammar.is_private_to_file else codebase.scope_of,
+            words_elsewhere=lambda: codebase.others.words,
+        )
+        parts = ((each.kind, GonePart(each.key, each.path, each.start, each.end)) for each in plan.gone)
+        gone = [part for kind, part in parts if kind is DefinitionKind.FUNCTION]
+        return fields_left(grammar, sources, gone, [GonePart(d.key, d.path, d.start, d.end) for d in plan.stubs])
 
     def _names_in_tests(self, codebase: C, changed: Changed) -> dict[str, frozenset[str]]:
         """Parts of the project to the names in tests, of which some are changed."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from excise.deleters.deletion_record import PARTLY_KEPT
+from excise.deleters.deletion_record import PARTLY_KEPT, PARTS_ALONE
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
@@ -169,7 +169,8 @@ def _described(
         )
     untold |= set(split.untold)
     split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold & set(split.dependent_tests))))
-    undescribed = enough if few else {name_in_file(s) for s in statement.undescribed} & enough
+    is_part = split.deletion.deleter in PARTS_ALONE  # words describe the function, and not what of it is gone
+    undescribed = enough if few or is_part else {name_in_file(s) for s in statement.undescribed} & enough
     plain = {name_in_file(s) for s in statement.without_example} - undescribed
     chosen = {}
     for name, shown in examples.items():

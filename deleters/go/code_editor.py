@@ -7,11 +7,14 @@ from collections.abc import Iterable
 
 from excise.deleters.compiled_editor import CompiledEditor
 from excise.deleters.compiled_edits import BuildError, CompiledEdits
+from excise.deleters.go.alignment import realigned
 from excise.deleters.go.bodies import body
 from excise.deleters.go.hide_tests import hide
 from excise.deleters.go.statement_words import GoWords
 from excise.deleters.go.tidy import goes_whole, tidied
+from excise.extractors.field_uses import FieldGrammar
 from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.go.analysis.fields import fields, uses
 from excise.extractors.go.analysis.grammar import parse_tree
 from excise.extractors.go.analysis.parsed_file import parse_file
 
@@ -36,6 +39,7 @@ EDITOR = CompiledEditor(
         mentions=lambda *_: {},  # what code names, Go uses
         goes_whole=goes_whole,
         build_errors=build_errors,
+        fields=FieldGrammar(fields=fields, uses=uses, evened=realigned),
     ),
     GoWords(),
 )

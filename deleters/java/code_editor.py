@@ -11,7 +11,9 @@ from excise.deleters.java.bodies import body
 from excise.deleters.java.hide_tests import hide
 from excise.deleters.java.statement_words import JavaWords
 from excise.deleters.java.tidy import mentions, tidied
+from excise.extractors.field_uses import FieldGrammar
 from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.java.analysis.fields import fields, uses
 from excise.extractors.java.analysis.grammar import parse_tree
 from excise.extractors.java.analysis.parsed_file import parse_file
 
@@ -40,6 +42,7 @@ EDITOR = CompiledEditor(
         mentions=mentions,
         goes_whole=lambda codebase, path: True,  # noqa: ARG005
         build_errors=build_errors,
+        fields=FieldGrammar(fields=fields, uses=uses, is_private_to_file=True, keeps_one=False),
     ),
     JavaWords(),
 )

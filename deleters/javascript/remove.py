@@ -20,12 +20,17 @@ from excise.deleters.javascript.type_declarations import TypeNames, names_in_typ
 from excise.deleters.javascript.type_tests import type_tests_without
 from excise.deleters.javascript.unused_code import without_unused
 from excise.deleters.javascript.uses_left import calls_left
+from excise.deleters.unused_fields import GonePart, Sources, fields_left
 from excise.errors import DeletionRefused
+from excise.extractors.field_uses import FieldGrammar
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.fields import fields, uses
 from excise.extractors.javascript.analysis.module_links import Entity
 from excise.extractors.javascript.analysis.parsed_file import DEFAULT, WHOLE, Export
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, is_inside, joined
+
+_FIELDS = FieldGrammar(fields=fields, uses=uses, keeps_one=False)
 
 
 class Remove:
@@ -45,8 +50,8 @@ class Remove:
         """See :class:`excise.protocols.Deleter`."""
         javascript = require_javascript(codebase)
         removal = _Removal(javascript, symbols_to_delete(javascript, feature, only))
-        sources = removal.run()
         hiding, hidden = hide_tests(javascript, hide or frozenset(feature.tests))
+        sources = removal.run(hiding)
         type_tests = type_tests_without(javascript, removal.names_in_types(sources))
         files = EditedFiles(
             changed={**evened({**sources, **type_tests}, javascript.modules), **hiding},
@@ -55,6 +60,7 @@ class Remove:
             text=[(s.symbol_id, source_text(javascript, s)) for s in removal.texts()],
             stubs_of=removal.gone,
             registrations=removal.registrations,
+            uses=removal.fields_gone,
         )
         return build_deletion(
             javascript,
@@ -76,6 +82,8 @@ class _Removal:
         self.gone = tuple(dict.fromkeys(ids))
         self.outer = [symbols[i] for i in self.gone if not self._is_in_another(symbols[i])]
         self.registrations: list[tuple[str, str]] = []
+        self.fields_gone: list[tuple[str, str]] = []
+        """(path, text) of the fields that go."""
 
     def _is_in_another(self, symbol: Symbol) -> bool:
         """Whether the bytes of a symbol are in those of another that goes."""
@@ -89,8 +97,8 @@ class _Removal:
         """The symbols whose source texts are deleted, each once."""
         return self.outer
 
-    def run(self) -> Changed:
-        """The changed files. Raises :class:`DeletionRefused`."""
+    def run(self, tests: Changed) -> Changed:
+        """The changed sources; ``tests`` are the tests that change. Raises :class:`DeletionRefused`."""
         self._require_unused()
         statements: dict[str, set[Range]] = {}
         elements: dict[str, set[Range]] = {}
@@ -114,9 +122,37 @@ class _Removal:
             after = apply_edits(before, edits)
             require_parses(path, after)
             changed[path] = (before, without_unused(before, after))
+        changed = self._without_fields(changed, tests)
         types = without_declarations(self.codebase, self.names_in_types(changed))
         symbols = self.codebase.symbols()
         return without_mentions(self.codebase, [symbols[i] for i in self.gone], {**changed, **types})
+
+    def _without_fields(self, changed: Changed, tests: Changed) -> dict[str, tuple[bytes, bytes | None]]:
+        """The changed sources, without the fields of objects that nothing reads any more.
+
+        Raises :class:`DeletionRefused` if one that is set or read has lost its sense.
+        """
+        modules = self.codebase.modules
+        now = {path: after for path, (_, after) in {**changed, **tests}.items()}
+        after = {path: now.get(path, module.source) for path, module in modules.items()}
+        sources = Sources(
+            before={path: module.source for path, module in modules.items()},
+            after={path: data for path, data in after.items() if data and not self.codebase.is_vendored(path)},
+            is_test=self.codebase.is_test,
+            scope_of=lambda _: "",
+            words_elsewhere=lambda: self.codebase.words_elsewhere,
+        )
+        gone = [GonePart(s.symbol_id, s.path, s.start, s.end) for s in self.outer]
+        left = fields_left(_FIELDS, sources, gone, [])
+        if left.stubs:
+            raise DeletionRefused(f"{min(left.stubs)}: a field has no sense without it", reason=USED_ELSEWHERE)
+        self.fields_gone += left.texts
+        found = dict(changed)
+        for path, edits in left.edits.items():
+            edited = apply_edits(sources.after[path], edits)
+            require_parses(path, edited)
+            found[path] = (modules[path].source, without_unused(modules[path].source, edited))
+        return found
 
     def names_in_types(self, changed: Changed) -> TypeNames:
         """The names of what goes, as declarations of types have them; ``changed`` are the files that change."""

@@ -11,7 +11,9 @@ from excise.deleters.rust.bodies import body
 from excise.deleters.rust.hide_tests import hide
 from excise.deleters.rust.statement_words import RustWords
 from excise.deleters.rust.tidy import goes_whole, mentions, tidied
+from excise.extractors.field_uses import FieldGrammar
 from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.extractors.rust.analysis.fields import fields, uses
 from excise.extractors.rust.analysis.grammar import parse_tree
 from excise.extractors.rust.analysis.parsed_file import parse_file
 
@@ -39,6 +41,7 @@ EDITOR = CompiledEditor(
         mentions=mentions,
         goes_whole=goes_whole,
         build_errors=build_errors,
+        fields=FieldGrammar(fields=fields, uses=uses),
     ),
     RustWords(),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import re
 import textwrap
@@ -173,19 +174,26 @@ def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
     comments in its body; or empty."""
     docstring = _without_placeholders(symbol.docstring)
     own = docstring or comment_of(codebase.modules[symbol.path], symbol)
+    inside = body_comments(codebase, symbol)
     if _has_words(own, symbol.name):
-        return "" if docstring else _BY_COMMENT, own
+        return "" if docstring else _BY_COMMENT, _with_comments(own, inside)
     found = inherited(codebase, symbol) if not own else None
     if found is not None and found.text:
-        return f"As `{found.owner}` says:", _without_placeholders(found.text)
-    inside = body_comments(codebase, symbol)
+        return f"As `{found.owner}` says:", _with_comments(_without_placeholders(found.text), inside)
     if inside:
-        return ("", f"{own}\n\nComments in its code:\n\n{inside}") if own else ("Comments in its code:", inside)
+        return ("", _with_comments(own, inside)) if own else ("Comments in its code:", inside)
     name = symbol.name.partition("#")[0]
     base = overridden(codebase, symbol) if found is None and not own else None
     owner = found.owner if found is not None else base.qualname if base is not None else ""
     is_telling = owner not in {"", name} and name not in vars(object)
     return (f"Implements or overrides `{owner}`.", "") if is_telling and not own else ("", own)
+
+
+def _with_comments(text: str, comments: str) -> str:
+    """A description, and below it the comments in the code that it does not hold itself."""
+    flat = " ".join(text.split())
+    more = "\n\n".join(each for each in comments.split("\n\n") if " ".join(each.split()) not in flat)
+    return f"{text}\n\nComments in its code:\n\n{more}" if more else text
 
 
 def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
@@ -202,8 +210,16 @@ def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
             continue
         method = codebase.symbols().get(f"{base.symbol_id}.{name}")
         if method is not None and _has_words(method.docstring, name):
-            return Inherited(owner=method.qualname, text=method.docstring)
+            is_of_it = _parameters_described(method) <= set(re.findall(r"\w+", symbol.signature))
+            return Inherited(owner=method.qualname, text=method.docstring) if is_of_it else None
     return None
+
+
+def _parameters_described(method: Symbol) -> set[str]:
+    """The parameters of a method of which its docstring has an entry: ``name:``, ``name (int):``, ``:param name:``."""
+    names = re.findall(r"[(,]\s*\*{0,2}(\w+)", method.signature)
+    entry = r"(?m)(?:[:@]param\s+(?:\w+\s+)?|^\s*[-*]?\s*){}\s*[:(]"
+    return {name for name in names if re.search(entry.format(name), method.docstring) and name not in vars(builtins)}
 
 
 def overridden(codebase: Codebase, symbol: Symbol) -> Symbol | None:

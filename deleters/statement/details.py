@@ -54,6 +54,8 @@ HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*
 """A line of details in which something stands for what is filled in."""
 SENTINEL = re.compile(r"(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)")
 """The name of an error that is a value, as in Go."""
+_KEYWORD = re.compile(r"\W*\w+=\W*")
+"""A text that looks like a keyword argument."""
 _ORDER = re.compile(r"\b(?:sort|order|ascend|descend|alphabetic)", re.IGNORECASE)
 """A word on the order of things."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
@@ -165,7 +167,8 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
         return re.search(rf"(?<![\w.]){re.escape(word)}(?![\w]|\.\d)", text) is not None
     if need.kind is NeedKind.REPLACED:
         return ".".join(word.split(".")[-2:]) in text
-    return repr(word) in text or _has_text(word, text, is_code=is_code)
+    looks_like_keyword = _KEYWORD.fullmatch(word) is not None  # a call that the statement shows may have it
+    return repr(word) in text or (not looks_like_keyword and _has_text(word, text, is_code=is_code))
 
 
 def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:

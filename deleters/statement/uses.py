@@ -106,9 +106,9 @@ def _is_part(entry: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 def used(deletion: Deletion) -> str:
-    """The section with uses in functions that stay, whose branches are gone."""
+    """The section with uses in functions that stay, whose branches are gone, and with fields of types that stay."""
     return _by_file(
-        "## Where it was used\n\nThese functions are still there; what they did with it is gone as well.",
+        "## Where it was used\n\nThis code is still there; what it did with the removed code, or held for it, is gone.",
         [(path, text) for path, text in deletion.uses if "```" not in text],
     )
 

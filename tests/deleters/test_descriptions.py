@@ -157,3 +157,36 @@ def test_the_method_of_python_that_one_overrides_is_named(base: str, name: str, 
     source = f"class Rows({base}):\n    def {name}(self, *args):\n        return self.rows[args]\n"
     codebase = PythonCodebase.from_texts({"m.py": source})
     assert description(codebase, codebase.symbols()[f"m.py::Rows.{name}"]) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    ("docstring", "expected"),
+    [
+        ("Turns it once, to the left.", "Turns it once, to the left.\n\nComments in its code:\n\nNever a second time."),
+        ("Turns it. Never a second time.", "Turns it. Never a second time."),
+    ],
+)
+def test_comments_say_more_than_the_docstring(docstring: str, expected: str) -> None:
+    source = f'def turn(x):\n    """{docstring}"""\n    y = x\n    # Never a second time.\n    return y\n'
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    assert description(codebase, codebase.symbols()["m.py::turn"]) == ("", expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("Args:\n            val: The value that is paid.", ("As `Base.pay` says:", "Pays a value in coins.")),
+        ("Args:\n            coins (int): How many at most.", ("Implements or overrides `Base.pay`.", "")),
+        (":param coins: How many at most.", ("Implements or overrides `Base.pay`.", "")),
+        ("It takes few coins.", ("As `Base.pay` says:", "Pays a value in coins.")),
+    ],
+)
+def test_a_description_of_other_parameters_is_not_inherited(words: str, expected: tuple[str, str]) -> None:
+    source = (
+        "class Base:\n    def pay(self, val, coins=1):\n"
+        f'        """Pays a value in coins.\n\n        {words}\n        """\n\n\n'
+        "class Own(Base):\n    def pay(self, val, old=False):\n        return val\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = description(codebase, codebase.symbols()["m.py::Own.pay"])
+    assert (found[0], found[1].partition("\n")[0]) == expected

@@ -106,6 +106,22 @@ def test_a_need_is_what_the_test_mentions_and_the_code_supplies(test: str, expec
     assert set(labels(test)) == expected
 
 
+@pytest.mark.parametrize(
+    ("written", "wanted", "expected"),
+    [
+        ("centavo/s", "two centavos", {"text centavo/s"}),
+        ("peso/s grande/s", "two pesos grandes", {"text peso/s grande/s"}),
+        ("peso/s grande/s", "two pesos", set()),
+        ("coin", "two coins", set()),
+        ("penny", "two pennyworths", set()),
+        ("crown", "two crowns", {"text crown"}),
+    ],
+)
+def test_a_text_is_needed_in_another_form_of_its_words(written: str, wanted: str, expected: set[str]) -> None:
+    source = f"def pay(x):\n    y = x\n    z = y\n    return say(z, '{written}')\n"
+    assert set(labels(f"def test_a():\n    assert bank.pay(2) == '{wanted}'\n", source, ("bank.py::pay",))) == expected
+
+
 def test_a_part_of_a_text_comes_with_the_whole() -> None:
     source = (
         "def f(x, y):\n    a = x + 1\n    b = y + 1\n    if a:\n        raise KeyError('no %s in %r' % (a, b))\n"

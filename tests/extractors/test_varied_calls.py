@@ -47,6 +47,15 @@ def test_receivers_and_objects_are_left_as_they_are() -> None:
         assert new["args"][2] == other
 
 
+def test_a_method_without_arguments_is_varied_by_what_made_its_object() -> None:
+    made = ["made", "m:Bag", [["i", "3"]], [], [["add", [["s", "cup"]], []]]]
+    found = [json.loads(text) for text in varied([call("Bag.show", made, kind="method")])]
+    receivers = [each["args"][0] for each in found]
+    assert all(node[:2] == ["made", "m:Bag"] and node[4][0][0] == "add" for node in receivers)
+    assert {node[2][0][1] for node in receivers} - {"3"}
+    assert {node[4][0][1][0][1] for node in receivers} - {"cup"}
+
+
 def test_an_attribute_named_as_the_mark_of_a_text_is_none() -> None:
     value = ["obj", "m:Size", None, [["s", ["i", "5"]]]]
     assert len(varied([call("grow", value, ["i", "3"])])) > 5

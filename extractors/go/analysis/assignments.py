@@ -65,10 +65,11 @@ def _is_plain(assignment: Node, source: bytes) -> bool:
     """Whether an assignment stands in a block, and its value calls nothing that may change something else."""
     if assignment.parent is None or assignment.parent.type not in {"block", "statement_list"}:
         return False
-    return all(_changes_nothing(node, source) for node in descendants(assignment))
+    return all(changes_nothing(node, source) for node in descendants(assignment))
 
 
-def _changes_nothing(node: Node, source: bytes) -> bool:
+def changes_nothing(node: Node, source: bytes) -> bool:
+    """Whether a node is no call, or one of a function that changes nothing."""
     if node.type == "unary_expression":
         return not text(node, source).startswith("<-")
     if node.type != "call_expression":

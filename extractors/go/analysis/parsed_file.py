@@ -277,7 +277,8 @@ def _whole_lines(node: Node, source: bytes) -> tuple[int, int]:
     end = source.find(b"\n", node.end_byte)
     end = len(source) if end < 0 else end
     rest = source[node.end_byte : end].strip()
-    return (start, min(len(source), end + 1)) if not rest or rest.startswith(b"//") else (start, node.end_byte)
+    is_comment = rest.startswith(b"//") or (rest.startswith(b"/*") and rest.find(b"*/") == len(rest) - 2)
+    return (start, min(len(source), end + 1)) if not rest or is_comment else (start, node.end_byte)
 
 
 def _references(root: Node, source: bytes, symbols: list[Symbol]) -> Iterator[Reference]:

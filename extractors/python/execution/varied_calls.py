@@ -86,12 +86,22 @@ def _variations(recorded: Sequence[dict[str, Any]], rng: random.Random) -> Itera
 
 
 def _places(call: dict[str, Any]) -> list[tuple[list[Any], int, str]]:
-    """(list, index, name) of each argument with plain data; the receiver of a method is left as it is."""
+    """(list, index, name) of each argument with plain data; of a method without one, of what its object is made by."""
     first = 1 if call["kind"] in {"method", "property"} else 0
-    args = call["args"]
-    found = [(args, n, str(n)) for n in range(first, len(args)) if _is_plain(args[n])]
-    found += [(pair, 1, pair[0]) for pair in call["kwargs"] if _is_plain(pair[1])]
+    found = list(_plain_arguments(call["args"], call["kwargs"], first=first))
+    made = call["args"][0] if first and call["args"] else []
+    if not found and made[:1] == ["made"]:
+        found += _plain_arguments(made[2], made[3], role="made ")
+        for method, args, kwargs in made[4]:
+            found += _plain_arguments(args, kwargs, role=f"{method} ")
     return found
+
+
+def _plain_arguments(
+    args: list[Any], kwargs: list[Any], *, first: int = 0, role: str = ""
+) -> Iterator[tuple[list[Any], int, str]]:
+    yield from ((args, n, f"{role}{n}") for n in range(first, len(args)) if _is_plain(args[n]))
+    yield from ((pair, 1, f"{role}{pair[0]}") for pair in kwargs if _is_plain(pair[1]))
 
 
 def _is_plain(node: Node) -> bool:

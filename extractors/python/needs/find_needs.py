@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ MIN_SHOWN_LOC = 3
 """Lines of a function up to which a text with its placeholders would be its code."""
 MIN_PART = 4
 """Minimum length of a test's text that is only a part of a text of the removed code."""
+MAX_ENDING = 3
+"""Number of letters by which another form of a word may be longer."""
 MIN_PARTS = 2
 """Number of texts of the removed code in a text of a test from which on the latter is told whole."""
 MAX_WHOLE = 3
@@ -347,7 +349,8 @@ def _common_words(piece: Piece, used: Uses) -> set[str]:
         return {own} & used.texts
     if len(own) >= MIN_TEXT or not own.isascii():
         pattern = re.compile(_bounded(own))
-        if any(own in text and pattern.search(text) for text in used.texts):
+        has_forms = _has_forms_of(own)
+        if any((own in text and pattern.search(text)) or has_forms(text) for text in used.texts):
             found.add(own)
     for text in (used.texts - used.keys) | {text for text in used.texts if " " in text.strip()} | used.patterns:
         inner = text.strip()
@@ -357,6 +360,15 @@ def _common_words(piece: Piece, used: Uses) -> set[str]:
     if piece.role is Role.MESSAGE and not found and any(_matches(each, own) for each in used.expressions):
         found.add(own)
     return found
+
+
+def _has_forms_of(own: str) -> Callable[[str], bool]:
+    """Tells of a text whether it has another form of a word, or of all words with their endings apart (``coin/s``)."""
+    stems = re.findall(rf"([^\W\d_]{{{MIN_PART},}})/[^\W\d_]{{1,{MAX_ENDING}}}(?!\w)", own)
+    if not stems and len(own) > MIN_PART and own.isalpha() and own.islower():
+        stems = [own]
+    patterns = [re.compile(rf"(?<!\w){re.escape(stem)}[^\W\d_]{{1,{MAX_ENDING}}}(?!\w)") for stem in stems]
+    return lambda text: bool(patterns) and all(pattern.search(text) for pattern in patterns)
 
 
 def _matches(expression: str, text: str) -> bool:

@@ -190,7 +190,8 @@ class Deletion:
     registrations: tuple[tuple[str, str], ...] = ()
     """(path, text) of each call, entry of a table and entry point that was removed with the code that it registers."""
     uses: tuple[tuple[str, str], ...] = ()
-    """(path, text) of each use of the code in a function that stays, which was removed with its branch."""
+    """(path, text) of each use of the code in a function that stays, which was removed with its branch, and of each
+    field of a type that stays which nothing reads without the code."""
     uses_left: tuple[tuple[str, str], ...] = ()
     """(path, function and name) of each use of the code in a function that stays, which was left as it is: the name is
     bound nowhere."""

@@ -1,0 +1,154 @@
+"""Fields of types, and what code does with them, in a form that languages share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache, wraps
+from typing import NamedTuple, TypeVar
+
+from tree_sitter import Node
+
+T = TypeVar("T")
+NodeText = Callable[[Node], str]
+"""The source text of a node."""
+
+
+class UseKind(StrEnum):
+    """What a use does with a field."""
+
+    READ = "read"
+    """It may take the value; also all that syntax does not tell."""
+    EMPTY = "empty"
+    """It gives the field a value without content: nothing, zero, an empty list or table."""
+    SET = "set"
+    """It gives the field another value, or adds to the value."""
+
+
+FILLING: Mapping[str, UseKind] = {
+    **dict.fromkeys(
+        ("add", "addAll", "addFirst", "addLast", "append", "entry", "extend", "insert", "offer", "push", "push_back",
+         "push_front", "push_str", "put", "putAll", "putIfAbsent", "set", "unshift"),
+        UseKind.SET,
+    ),
+    **dict.fromkeys(("clear", "truncate"), UseKind.EMPTY),
+}  # fmt: skip
+"""Methods that add to a container or empty it, to what they do, where their result is not used."""
+
+
+class Field(NamedTuple):
+    """A declared field."""
+
+    name: str
+    """Its name."""
+    holder: str
+    """Plain name of its type."""
+    start: int
+    """First byte of its lines, with the comments above it."""
+    end: int
+    """One past the last byte of them."""
+    is_private: bool
+    """Whether no code outside the project can name it."""
+    can_go: bool
+    """Whether the type may lose it: nothing but its name refers to it, and it is not the only one."""
+    is_set: bool = False
+    """Whether its declaration gives it a value with content."""
+
+
+class FieldUse(NamedTuple):
+    """A use of a name that may be that of a field."""
+
+    name: str
+    """The name."""
+    holder: str
+    """Plain name of the type whose field it is; empty where syntax does not tell."""
+    start: int
+    """First byte of the name."""
+    kind: UseKind
+    """What it does."""
+    span: tuple[int, int] | None = None
+    """The bytes of the statement or element that mean nothing without the field; ``None`` if something would be lost
+    with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldGrammar:
+    """How a language writes fields and their uses."""
+
+    fields: Callable[[bytes], Iterable[Field]]
+    """The fields that a file declares."""
+    uses: Callable[[bytes], Iterable[FieldUse]]
+    """The uses in a file of names that may be those of fields."""
+    is_private_to_file: bool = False
+    """Whether no other file can name a private field."""
+    keeps_one: bool = True
+    """Whether a type without fields would look odd, so that it does not lose its last one."""
+    evened: Callable[[bytes, bytes], bytes] = lambda _before, after: after
+    """A file after fields are gone, laid out as the language's formatter does; given the file before as well."""
+
+
+def remembered(find: Callable[[bytes], Iterable[T]]) -> Callable[[bytes], tuple[T, ...]]:
+    """A function of files that remembers what it found in the last ones: candidates have most of them in common."""
+    return lru_cache(maxsize=1024)(wraps(find)(lambda source: tuple(find(source))))
+
+
+def uses_locals_up(function: Node, part: Node, is_variable: Callable[[Node], bool], text: NodeText) -> bool:
+    """Whether a part of a function holds the only uses of a parameter or variable of the function.
+
+    ``is_variable`` tells of a leaf whether it is the name of a variable.
+    """
+    inside = Counter(text(each) for each in _leaves(part) if is_variable(each))
+    every = Counter(text(each) for each in _leaves(function) if is_variable(each))
+    bound = {text(each) for node in _bindings(function) for each in _leaves(node) if is_variable(each)}
+    return any(name in bound and every[name] - count < 2 for name, count in inside.items())
+
+
+def _bindings(function: Node) -> Iterator[Node]:
+    """The nodes in a function that name parameters and variables, by what its grammar calls them."""
+    for node in _nodes(function):
+        is_parameter = "parameter" in node.type or node.type == "lambda_expression"
+        if is_parameter or node.type in _BINDING:
+            named = [each for field in _NAME_FIELDS for each in node.children_by_field_name(field)]
+            yield from named
+            if is_parameter and not named:
+                yield from (each for each in node.named_children if not each.named_children or "pattern" in each.type)
+
+
+_NAME_FIELDS = ("name", "left", "pattern", "parameter", "parameters")
+_BINDING = frozenset(
+    {
+        "short_var_declaration", "range_clause", "var_spec", "const_spec", "variable_declarator", "let_declaration",
+        "for_expression", "enhanced_for_statement", "for_in_statement", "catch_clause", "resource",
+    }
+)  # fmt: skip
+"""Nodes that bind variables."""
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    stack = [node]
+    while stack:
+        found = stack.pop()
+        yield found
+        stack.extend(reversed(found.named_children))
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    return (each for each in _nodes(node) if not each.named_children)
+
+
+def whole_lines(node: Node, source: bytes) -> tuple[int, int]:
+    """The bytes of a node with the rest of its lines if nothing else but a comment stands on them."""
+    start, end = source.rfind(b"\n", 0, node.start_byte) + 1, source.find(b"\n", node.end_byte) + 1 or len(source)
+    rest = source[node.end_byte : end].strip()
+    is_alone = not source[start : node.start_byte].strip() and (not rest or rest.startswith(b"//"))
+    return (start, end) if is_alone else (node.start_byte, node.end_byte)
+
+
+def around(node: Node, kinds: frozenset[str]) -> Node | None:
+    """The innermost node around this one that is of one of the kinds."""
+    found = node.parent
+    while found is not None and found.type not in kinds:
+        found = found.parent
+    return found

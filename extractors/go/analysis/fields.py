@@ -1,0 +1,181 @@
+"""Fields of structs in Go, and their uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tree_sitter import Node
+
+from excise.extractors.field_uses import Field, FieldUse, UseKind, around, remembered, uses_locals_up, whole_lines
+from excise.extractors.go.analysis.assignments import changes_nothing
+from excise.extractors.go.analysis.grammar import FUNCTIONS, descendants, parse_tree, text
+from excise.extractors.go.analysis.parsed_file import is_exported, lines_with_comments, receiver_of
+
+_FUNCTIONS = FUNCTIONS | {"func_literal"}
+_ZERO = frozenset({"nil", "false", "0", '""', "``", "0.0", "iota"})
+_BLOCKS = frozenset({"block", "statement_list"})
+_CHANGES = frozenset({"assignment_statement", "inc_statement", "dec_statement"})
+
+
+@remembered
+def fields(source: bytes) -> Iterator[Field]:
+    """The fields of the structs that a file declares."""
+    for node in descendants(parse_tree(source).root_node) if b"struct" in source else ():
+        if node.type != "field_declaration_list":
+            continue
+        struct = node.parent
+        spec = struct.parent if struct is not None else None
+        is_named = spec is not None and spec.type == "type_spec"
+        name = spec.child_by_field_name("name") if is_named and spec is not None else None
+        declared = [each for each in node.named_children if each.type == "field_declaration"]
+        for each in declared:
+            names = each.children_by_field_name("name")
+            names = [one for one in names if one.is_named]
+            alone = len(names) == 1 and len(declared) > 1 and each.child_by_field_name("tag") is None
+            start, end = lines_with_comments(each, source)
+            for one in names:
+                yield Field(
+                    name=text(one, source),
+                    holder=text(name, source) if name is not None else "",
+                    start=start,
+                    end=end,
+                    is_private=not is_exported(text(one, source)),
+                    can_go=alone and name is not None,
+                )
+
+
+@remembered
+def uses(source: bytes) -> Iterator[FieldUse]:
+    """The uses of fields in a file, and of types by values in the order of their fields: uses without a name."""
+    for node in descendants(parse_tree(source).root_node):
+        if node.type == "field_identifier" and node.parent is not None:
+            if node.parent.type == "selector_expression":
+                yield _of_selector(node, source)
+            elif node.parent.type != "field_declaration":
+                yield FieldUse(text(node, source), "", node.start_byte, UseKind.READ)
+        elif node.type == "literal_value":
+            holder = _type_of(node, source)
+            for child in node.named_children:
+                if child.type == "literal_element":
+                    yield FieldUse("", holder, child.start_byte, UseKind.READ)
+                elif child.type == "keyed_element":
+                    yield from _of_element(child, holder, source)
+
+
+def _of_element(element: Node, holder: str, source: bytes) -> Iterator[FieldUse]:
+    key, value = element.child_by_field_name("key"), element.child_by_field_name("value")
+    inner = key.named_children[0] if key is not None and key.named_children else None
+    if inner is None or value is None or inner.type != "identifier":
+        return
+    start, end = whole_lines(element, source)
+    comma = source.find(b",", element.end_byte)
+    if comma >= 0 and not source[element.end_byte : comma].strip():
+        end = source.find(b"\n", comma) + 1
+        is_line = not source[source.rfind(b"\n", 0, element.start_byte) + 1 : element.start_byte].strip()
+        is_line = is_line and not source[comma + 1 : end].strip()
+        start = source.rfind(b"\n", 0, element.start_byte) + 1
+    else:
+        is_line = False
+    is_line = is_line and element.parent is not None and len(element.parent.named_children) > 1
+    can_go = is_line and not _is_lost(value, element, source)
+    kind = UseKind.EMPTY if _is_zero(value, source) else UseKind.SET
+    yield FieldUse(text(inner, source), holder, inner.start_byte, kind, (start, end) if can_go else None)
+
+
+def _of_selector(name: Node, source: bytes) -> FieldUse:
+    selector = name.parent
+    assert selector is not None
+    operand = selector.child_by_field_name("operand")
+    use = FieldUse(text(name, source), _receiver_type(operand, source), name.start_byte, UseKind.READ)
+    changed, parent = selector, selector.parent
+    is_filled = parent is not None and parent.type == "index_expression"
+    if parent is not None and is_filled and parent.child_by_field_name("operand") == selector:
+        changed, parent = parent, parent.parent
+    if parent is not None and parent.type == "expression_list":
+        if len(parent.named_children) != 1:
+            return use
+        changed, parent = parent, parent.parent
+    if parent is None or parent.type not in _CHANGES or parent.parent is None or parent.parent.type not in _BLOCKS:
+        own = _appended(selector, source)
+        return use._replace(kind=UseKind.EMPTY) if own else use
+    if parent.type == "assignment_statement" and parent.child_by_field_name("left") != changed:
+        return use
+    value = parent.child_by_field_name("right")
+    is_empty = not is_filled and value is not None and _is_zero(value, source)
+    lost = operand is None or operand.type != "identifier" or _is_lost(parent, parent, source)
+    span = None if lost or _is_alone(parent) else whole_lines(parent, source)
+    return use._replace(kind=UseKind.EMPTY if is_empty else UseKind.SET, span=span)
+
+
+def _appended(selector: Node, source: bytes) -> bool:
+    """Whether a selector is the first argument in ``x.list = append(x.list, …)``."""
+    call = around(selector, frozenset({"call_expression"}))
+    statement = around(selector, frozenset({"assignment_statement"}))
+    if call is None or statement is None:
+        return False
+    function, left = call.child_by_field_name("function"), statement.child_by_field_name("left")
+    is_append = (
+        function is not None
+        and text(function, source) == "append"
+        and call.parent == statement.child_by_field_name("right")
+    )
+    return is_append and left is not None and text(left, source) == text(selector, source)
+
+
+def _is_alone(statement: Node) -> bool:
+    """Whether a block holds nothing else."""
+    return statement.parent is None or len(statement.parent.named_children) < 2
+
+
+def _is_lost(part: Node, statement: Node, source: bytes) -> bool:
+    """Whether something else would be lost with a part of a function: an effect, or the only use of a variable."""
+    function = around(statement, _FUNCTIONS)
+    if not all(changes_nothing(each, source) and each.type != "func_literal" for each in descendants(part)):
+        return True
+    return function is not None and uses_locals_up(function, part, _is_variable, partial(text, source=source))
+
+
+def _is_variable(leaf: Node) -> bool:
+    """Whether a leaf names a variable, and no field before a colon."""
+    element = leaf.parent
+    pair = element.parent if element is not None else None
+    is_key = pair is not None and pair.type == "keyed_element" and pair.child_by_field_name("key") == element
+    return leaf.type == "identifier" and not is_key
+
+
+def _is_zero(value: Node, source: bytes) -> bool:
+    plain = text(value, source)
+    inner = value
+    while len(inner.named_children) == 1 and inner.type in {"literal_element", "expression_list", "unary_expression"}:
+        inner = inner.named_children[0]
+    if inner.type == "composite_literal":
+        body = inner.child_by_field_name("body")
+        return body is not None and not body.named_children
+    return plain in _ZERO or plain.startswith(("make(", "new("))
+
+
+def _receiver_type(operand: Node | None, source: bytes) -> str:
+    """The type of a name if it is the receiver of the method around it."""
+    method = around(operand, frozenset({"method_declaration"})) if operand is not None else None
+    if operand is None or method is None or operand.type != "identifier":
+        return ""
+    receiver = method.child_by_field_name("receiver")
+    inside = receiver.named_children if receiver is not None else []
+    names = [each.child_by_field_name("name") for each in inside]
+    is_receiver = any(name is not None and text(name, source) == text(operand, source) for name in names)
+    return receiver_of(method, source) if is_receiver else ""
+
+
+def _type_of(literal: Node, source: bytes) -> str:
+    """The plain name of the type whose values a literal makes; empty where it does not tell."""
+    depth, holder = 0, literal.parent
+    while holder is not None and holder.type != "composite_literal":
+        depth += holder.type == "literal_value"
+        holder = holder.parent
+    found = holder.child_by_field_name("type") if holder is not None else None
+    for _ in range(depth):
+        found = (found.child_by_field_name("element") or found.child_by_field_name("value")) if found else None
+    while found is not None and found.type in {"pointer_type", "generic_type"} and found.named_children:
+        found = found.child_by_field_name("type") or found.named_children[0]
+    return text(found, source) if found is not None and found.type == "type_identifier" else ""
