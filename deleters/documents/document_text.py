@@ -17,10 +17,10 @@ from excise.deleters.documents.code_examples import looks_like_code, without_use
 from excise.deleters.documents.gone_names import GoneCode, item_pattern
 from excise.deleters.documents.python_examples import LostInExamples, is_python, without_statements
 from excise.deleters.documents.running_text import (
-    SENTENCE_END,
     block_without,
     blocks,
     indent_of,
+    sentences_of,
     without_back_references,
     without_introduction,
 )
@@ -101,7 +101,7 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     if first.kind is not _Kind.PROSE or BULLET.match(lines[first.start]):
         return False
     pattern = gone.mentioned.pattern()
-    sentence = SENTENCE_END.split(" ".join(map(str.strip, texts[0])))[0]
+    sentence = sentences_of(" ".join(map(str.strip, texts[0])))[0]
     found = pattern.search(sentence)
     begins = found is not None and not re.search(r"\w", sentence[: found.start()])
     has_others = len(examples) < sum(c.kind is _Kind.CODE for c in chunks) or any(map(BULLET.match, lines))

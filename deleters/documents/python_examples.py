@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from excise.deleters.documents.code_examples import GoneUses
 from excise.deleters.documents.gone_names import GoneCode, with_owner
 from excise.deleters.documents.running_text import indent_of
 
+_LAST = "_"
+"""The name of the last result in a session."""
 MAX_PARTS = 10
 """Number of parts of a dotted name that are looked at."""
 
@@ -94,8 +96,23 @@ def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
         while first > end and lines[first - 1].lstrip().startswith("#"):
             first -= 1
         end = node.end_lineno or node.lineno
+        end += _result_below(lines[end:])
         found.append(_Statement(node, first, end))
     yield from found
+
+
+def _result_below(lines: Sequence[str]) -> int:
+    """The number of lines below a statement that are comments with its result: ``# {'a': 1}``."""
+    comments = list(takewhile(lambda line: line.lstrip().startswith("#"), lines))
+    tree = _parsed("\n".join(line.lstrip().lstrip("#") for line in comments)) if comments else None
+    value = (
+        tree.body[0].value if tree is not None and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) else None
+    )
+    return len(comments) if value is not None and all(isinstance(n, _DATA) for n in ast.walk(value)) else 0
+
+
+_DATA = (ast.Expr, ast.Constant, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
+"""The nodes of results that are literals."""
 
 
 def is_python(lines: Sequence[str]) -> bool:
@@ -171,6 +188,8 @@ class LostInExamples:
         binds = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         binds.update({node.name} if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ())
         used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        if isinstance(node, ast.Expr):
+            binds.add(_LAST)
         if not any(map(self._is_lost, ast.walk(node))):
             self.own |= binds
             self.bound -= binds

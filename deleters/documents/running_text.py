@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from itertools import dropwhile
 
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
 """What is between two sentences of running text."""
+_ABBREVIATED = re.compile(r"(?:^|[\s(])(?:resp|e\.g|i\.e|cf|vs|viz|approx|esp|incl|ca)\.$")
+"""The end of what a sentence does not end with."""
 _SPECIAL = re.compile(
     r"\s*([-*+•]\s|\d+[.)]\s|>>>|\.\.\s|:\w[\w ]*:(?!`)|[-=~^#]{3,}|\||@|#\s|```|\$\s)|.*::$"
     r"|\s*(Args|Returns|Yields|Raises|Parameters|Attributes|Notes?|Examples?|See Also|References|Usage)\s*:?$"
@@ -157,11 +159,24 @@ def shortened(lines: Sequence[str], pattern: re.Pattern[str], *, num_kept: int =
     return found
 
 
+def sentences_of(text: str) -> list[str]:
+    """The sentences of running text: none ends with an abbreviation, or in parentheses that are closed later."""
+    found: list[str] = []
+    for each in _SENTENCE_END.split(text):
+        last = found[-1] if found else ""
+        is_open = last.count("(") > last.count(")") and each.count(")") > each.count("(")
+        if last and (is_open or _ABBREVIATED.search(last)):
+            found[-1] = f"{last} {each}"
+        else:
+            found.append(each)
+    return found
+
+
 def with_shorter_lists(lines: Sequence[str], pattern: re.Pattern[str]) -> list[str]:
     """Running text without the names that are gone in its lists; all of it as it is if another mention is left."""
     if not lines or any(line.startswith("  ") for line in _relative(lines[1:])):
         return list(lines)
-    sentences = SENTENCE_END.split(" ".join(line.strip() for line in lines))
+    sentences = sentences_of(" ".join(line.strip() for line in lines))
     left = [_without_items(each, pattern) if pattern.search(each) else each for each in sentences]
     return _filled(left, lines, max(map(len, lines))) if all(left) and left != sentences else list(lines)
 
@@ -172,13 +187,13 @@ def without_introduction(lines: list[str]) -> list[str]:
     is_special = any(_SPECIAL.match(line.rstrip().rstrip(":")) for line in group) or _STRUCTURED.match(group[0])
     if not group[-1].rstrip().endswith(":") or is_special:
         return lines
-    *kept, _ = SENTENCE_END.split(" ".join(line.strip() for line in group))
+    *kept, _ = sentences_of(" ".join(line.strip() for line in group))
     return [*lines[: len(lines) - len(group)], *_filled(kept, group, max(map(len, lines)))]
 
 
 def without_back_references(lines: list[str]) -> list[str]:
     """A paragraph below an example that is gone, without the sentences at its beginning that say what that does."""
-    sentences = SENTENCE_END.split(" ".join(map(str.strip, lines)))
+    sentences = sentences_of(" ".join(map(str.strip, lines)))
     left = list(dropwhile(_BACK.match, sentences))
     if len(left) == len(sentences) or any(map(_SPECIAL.match, lines)):
         return lines
@@ -197,7 +212,7 @@ def _filled(sentences: Sequence[str], lines: Sequence[str], width: int) -> list[
 def _wrapped(lines: Sequence[str]) -> Iterator[list[str]]:
     """The lines in groups: a line to which the next one's first word could be added ends a group."""
     width = max(map(len, lines), default=0)
-    is_broken = width >= MIN_WIDTH or any(SENTENCE_END.search(line.strip()) for line in lines)
+    is_broken = width >= MIN_WIDTH or any(len(sentences_of(line.strip())) > 1 for line in lines)
     group: list[str] = []
     for line in lines:
         word = line.split(maxsplit=1)[0] if line.strip() else ""
@@ -217,7 +232,7 @@ def _sentences_left(
     Unless the group ``is_alone``, what ends like no sentence stays if it does not begin with the name.
     """
     text = " ".join(line.strip() for line in lines)
-    sentences = SENTENCE_END.split(text)
+    sentences = sentences_of(text)
     gone = [each for each in sentences[num_kept:] if pattern.search(each)]
     if not gone or any(line.startswith("  ") for line in _relative(lines)):
         return None

@@ -23,7 +23,7 @@ def merged(edits: Iterable[Edit]) -> list[Edit]:
     overlapping edits both have a replacement.
     """
     result: list[Edit] = []
-    for edit in sorted(set(edits), key=lambda e: (e.start, -e.end)):
+    for edit in sorted(set(edits), key=lambda e: (e.start, -e.end, e.replacement)):
         last = result[-1] if result else None
         if last is None or edit.start >= last.end:
             result.append(edit)

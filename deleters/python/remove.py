@@ -134,7 +134,7 @@ class Removal:
         commands = gone_commands(self.remover, gone, shortened, lost)
         names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases], commands)
         remove_mentions(self.remover, names)
-        documents = documents_without(self.remover, names)
+        documents = documents_without(self.remover, gone, names)
         stub_files, needing = stub_files_without(self.remover)
         changed = {**changed_files(self.remover), **documents, **stub_files, **shortened}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)

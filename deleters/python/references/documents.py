@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from posixpath import dirname, relpath
 
 from excise.deleters.documents.document_text import utf8_text
@@ -24,7 +25,7 @@ from excise.deleters.documents.sections import (
     words_of,
 )
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.find_gone_names import gone_names
+from excise.deleters.python.references.find_gone_names import gone_keys, gone_names, publicly_gone
 from excise.deleters.statement.project_docs import is_document
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -59,8 +60,11 @@ def gone_code(
     return GoneCode(gone_names(remover, gone), _dotted_names(remover, [*gone, *whole], aliases), commands=commands)
 
 
-def documents_without(remover: DependentRemover, names: GoneCode) -> dict[str, tuple[bytes, bytes | None]]:
+def documents_without(
+    remover: DependentRemover, gone: Collection[Symbol], names: GoneCode
+) -> dict[str, tuple[bytes, bytes | None]]:
     """Path to (content before, content after) of documents without what is gone; ``None``: no page left."""
+    names = _as_documents_mean(remover, gone, names)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     others = remover.codebase.others
     words = words_of(names)
@@ -83,6 +87,17 @@ def documents_without(remover: DependentRemover, names: GoneCode) -> dict[str, t
             if left != known:
                 changed[path] = (before, left)
     return changed
+
+
+def _as_documents_mean(remover: DependentRemover, gone: Collection[Symbol], names: GoneCode) -> GoneCode:
+    """The names with those that only private definitions still have, and those under which tables had the code."""
+    public, keys = publicly_gone(remover, gone), gone_keys(remover)
+    if not public and not keys:
+        return names
+    methods = {s.name.partition("#")[0] for s in gone if s.kind is SymbolKind.METHOD} & public
+    own = names.mentioned
+    mentioned = replace(own, names=tuple(sorted({*own.names, *public, *keys})), methods=own.methods | methods)
+    return replace(names, mentioned=mentioned)
 
 
 def is_documented(codebase: PythonCodebase, name: str) -> bool:

@@ -17,6 +17,9 @@ from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parser import parse_text
 from excise.types import Symbol, SymbolKind
 
+_KEY = re.compile(r"(?=\w*[A-Z_\d])[^\W\d]\w{3,40}")
+"""A text of a table that is no ordinary word."""
+
 
 def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
     """The names of removed definitions, and of those in them, that nothing else has."""
@@ -41,6 +44,50 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
     return GoneNames(
         tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()), tuple(sorted(qualified)), texts=texts
     )
+
+
+def publicly_gone(remover: DependentRemover, gone: Iterable[Symbol]) -> frozenset[str]:
+    """The names of public functions and classes among removed ones that only private definitions still have.
+
+    Documents that name one mean what is gone.
+    """
+    names = {symbol.name.partition("#")[0] for symbol in gone if symbol.qualname and _is_public(symbol.qualname)}
+    return frozenset(name for name in names if len(name) > 2 and _is_only_private(remover, name))
+
+
+def gone_keys(remover: DependentRemover) -> frozenset[str]:
+    """The texts under which tables had removed code, and that no other code that stays has: documents list them."""
+    found: set[str] = set()
+    for path, plan in remover.plans.items():
+        if plan.deleted or remover.codebase.is_test(path):
+            continue
+        for start, end in sorted(span for spans in plan.elements.values() for span in spans):
+            pair = plan.node_at(start, end)
+            key = pair.child_by_field_name("key") if pair.type == "pair" else None
+            text = text_of(key).strip("'\"") if key is not None and key.type == "string" else ""
+            found.update({text} if _KEY.fullmatch(text) else ())
+    return frozenset(key for key in found if not _is_text(remover, key))
+
+
+def _is_public(qualname: str) -> bool:
+    return not any(part.startswith("_") for part in qualname.split("."))
+
+
+def _is_only_private(remover: DependentRemover, name: str) -> bool:
+    """Whether members of private classes that stay have a name, and nothing else binds it: no parameter either."""
+    has_private = False
+    for after in _left_with(remover, name):
+        module = parse_text(after)
+        named = [symbol for symbol in module.symbols if symbol.name.partition("#")[0] == name]
+        bound = [f"{binding.klass}.{binding.name}" for binding in module.bindings if binding.name == name]
+        set_by = (ref for ref in module.references if ref.is_assigned and ref.chain.rpartition(".")[2] == name)
+        set_in = [ref.owner.partition(".")[0] for ref in set_by]
+        in_heads = any(re.search(rf"\b{name}\b", symbol.signature.partition("(")[2]) for symbol in module.symbols)
+        owners = [*(symbol.qualname for symbol in named), *bound, *set_in]
+        if in_heads or any(map(_is_public, owners)) or any(each.bound == name for each in module.imports):
+            return False
+        has_private |= bool(named)
+    return has_private
 
 
 def _owned_names(remover: DependentRemover) -> set[str]:

@@ -146,7 +146,11 @@ class TestHider:
         indent = plan.source[plan.source.rfind(b"\n", 0, owner.body_start) + 1 : owner.body_start]
         if own and not indent.strip():
             end = plan.source.find(b"\n", plan.source.rfind(b":", owner.start, owner.body_start))
-            plan.replacements.append(Edit(end, end, b"\n" + indent + node.names[-1].encode() + b" = None"))
+            known = next((each for each in plan.replacements if each.start == each.end == end), Edit(end, end))
+            plan.replacements = [each for each in plan.replacements if each != known]
+            lines = known.replacement.rstrip(b"\n") + b"\n" + indent + node.names[-1].encode() + b" = None"
+            is_definition = plan.source.startswith((b"def ", b"async ", b"@", b"class "), owner.body_start)
+            plan.replacements.append(Edit(end, end, lines + b"\n" if is_definition else lines))
         else:
             self.remover.remove_symbol(owner)
             self.hidden.add(prefix)

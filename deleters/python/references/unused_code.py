@@ -187,6 +187,10 @@ def used_names(source: bytes) -> frozenset[str]:
 
 
 _MADE_TYPE = re.compile(rb"=\s*(?:\w+\.)?(?:namedtuple|NamedTuple|TypedDict|NewType)\(")
+_TYPE_ALIAS = re.compile(
+    rb"[A-Z]\w*(?:\s*:\s*(?:\w+\.)?TypeAlias)?\s*=\s*(?:\w+\.)?(?:Annotated|Callable|Dict|Iterable|List|Literal|Mapping"
+    rb"|Optional|Sequence|Set|Tuple|Type|Union|dict|frozenset|list|set|tuple|type)\["
+)
 _TYPE_VARIABLE = re.compile(rb"=\s*(?:\w+\.)?(?:TypeVar|ParamSpec|TypeVarTuple)\(")
 _NAMED_TYPES = frozenset({b"TypeVar", b"NewType", b"NamedTuple", b"TypedDict"})
 """Functions whose first argument is the name that their result is bound to."""
@@ -216,7 +220,8 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
 
     Returns (id, source text) of each. A constant is a name that one statement at module level binds to data, or to what
     such a function makes of it (:data:`_MAKERS`). It must be a type variable, or private, since its name says so or
-    ``__all__`` leaves it out, or, without ``__all__``, in capitals or a type made by a call, and replaced by no test.
+    ``__all__`` leaves it out, or, without ``__all__``, in capitals, a type made by a call or the name of a type that no
+    document has, and replaced by no test.
     """
     if plan.deleted or not plan.is_changed:
         return ()
@@ -232,6 +237,8 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
             name not in exported and _TYPE_VARIABLE.search(module.source, binding.start, binding.end) is not None
         )
         is_made = _MADE_TYPE.search(module.source, binding.start, binding.end) is not None
+        is_alias = _TYPE_ALIAS.match(module.source, binding.start, binding.end) is not None
+        is_made |= is_alias and name not in uses.codebase.others.words
         if not is_private and not module.has_all and (name.isupper() or is_made):
             is_private = not any(True for _ in uses.replacements_of(plan.path, name))
         if binding.klass or not is_private or names.count(name) != 1 or name.startswith("__"):

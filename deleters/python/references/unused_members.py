@@ -184,7 +184,8 @@ def _kept_sources(remover: DependentRemover) -> Iterator[FilePlan]:
 def _drop_attributes(
     remover: DependentRemover, plan: FilePlan, words: RemainingWords, names: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
-    """Remove ``self._name = data`` where no code that stays reads it; only beside other statements."""
+    """Remove ``self._name = data`` where no code that stays reads it, ``self.name = data`` where nothing else in the
+    project has the name; only beside other statements."""
     for symbol in plan.module.symbols:
         if symbol.kind is not SymbolKind.METHOD or plan.is_removed(symbol.start, symbol.end):
             continue
@@ -218,7 +219,9 @@ def _is_dead(
     if inner.type != "assignment" or left.type != "attribute" or field(left, "object").text != b"self":
         return False
     name = (field(left, "attribute").text or b"").decode(errors="replace")
-    if not _is_private(name) or name not in names or plan.is_removed(statement.start_byte, statement.end_byte):
+    if name not in names or plan.is_removed(statement.start_byte, statement.end_byte):
+        return False
+    if not _is_private(name) and (words.is_used(name) or name in remover.codebase.others.words):
         return False
     uses_parameter = any(each.type == "identifier" and each.text in parameters for each in descendants(right))
     is_unread = not words.is_used(name) or is_write_only(remover, name)

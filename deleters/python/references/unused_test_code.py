@@ -63,7 +63,7 @@ def _unused(
             continue
         if not _was_used(remover, plan.path, symbol.name, own, _is_found_by_name(symbol)):
             continue
-        if _is_unused(remover, plan, words, symbol.name, _is_found_by_name(symbol)):
+        if _is_unused(remover, plan, words, symbol.name, _is_found_by_name(symbol), symbol.qualname):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
     for binding in plan.module.bindings:
@@ -77,7 +77,7 @@ def _unused(
             continue
         if not _was_used(remover, plan.path, binding.name, own, bool(binding.klass)):
             continue
-        if _is_unused(remover, plan, words, binding.name, bool(binding.klass)):
+        if _is_unused(remover, plan, words, binding.name, bool(binding.klass), binding.klass):
             yield binding.start, binding.end
 
 
@@ -93,10 +93,14 @@ def _was_used(remover: DependentRemover, path: str, name: str, own: Collection[s
 
 
 def _is_unused(
-    remover: DependentRemover, plan: FilePlan, words: RemainingWords, name: str, is_found_by_name: bool
+    remover: DependentRemover, plan: FilePlan, words: RemainingWords, name: str, is_found_by_name: bool, inside: str
 ) -> bool:
+    """Whether nothing uses a definition any more; ``inside``: its qualified name, or that of the class it is in."""
     if words.count_in(name, plan.path) > 1:
         return False
+    klass = inside.partition(".")[0]
+    if klass not in {"", name} and not is_reached_from_elsewhere(plan.path, klass, remover.uses, remover.plans):
+        return True  # a member of a class that no other file has
     if is_found_by_name or plan.path.rpartition("/")[2] == "conftest.py":
         return not words.is_used(name, 0, without=plan.path)
     return not is_reached_from_elsewhere(plan.path, name, remover.uses, remover.plans)

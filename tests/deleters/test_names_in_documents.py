@@ -1,0 +1,79 @@
+"""What documents mean by a name, and where their sentences and examples end."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.documents.running_text import sentences_of
+
+from .test_documents import left_of
+from .test_remove_details import after, delete
+
+RULES = (
+    "class Rules:\n    def rate(self, agent):\n        return self.own\n\n\n"
+    "class _Own:\n    def __init__(self):\n        self.known = 1\n\n"
+    "    @property\n    def rate(self):\n        return self.known\n\n\n"
+)
+README = "# Rules\n\nSafe.\n\n- `rate(agent)` is how fast.\n- `kind(agent)` is of which kind.\n"
+SHORT = "# Rules\n\nSafe.\n\n- `kind(agent)` is of which kind.\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_gone"),
+    [
+        ("", True),
+        ("def faster(rate):\n    return rate\n\n\n", False),
+        ("class Other:\n    def rate(self):\n        return 1\n\n\n", False),
+        ("class Other:\n    def __init__(self):\n        self.rate = 1\n\n\n", False),
+        ("class _Other:\n    def __init__(self):\n        self.rate = 1\n\n\n", True),
+        ("rate = 1\n\n\n", False),
+        ("from rates import rate\n\n\n", False),
+    ],
+    ids=["nothing", "parameter", "method", "attribute", "private attribute", "variable", "import"],
+)
+def test_documents_do_not_mean_what_is_private(more: str, is_gone: bool) -> None:
+    left = left_of(README, RULES + more, "README.md", "Rules.rate")
+    assert (left or README) == (SHORT if is_gone else README)
+
+
+def test_documents_lose_the_texts_under_which_tables_had_the_code() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/ve.py": "class Spoken:\n    pass\n",
+        "pkg/m.py": "from pkg import ve\n\nKINDS = {\n    'es_VE': ve.Spoken(),\n    'en_IN': 1,\n    'plain': 2,\n}\n",
+        "README.md": "# Kinds\n\n* ``en_IN`` (India)\n* ``es_VE`` (Venezuela)\n* ``plain`` (nowhere)\n",
+    }
+    left = after(files, delete(files, "pkg/ve.py::Spoken"))
+    assert left["README.md"] == "# Kinds\n\n* ``en_IN`` (India)\n* ``plain`` (nowhere)\n"
+    files["pkg/n.py"] = "def default():\n    return 'es_VE'\n"
+    assert after(files, delete(files, "pkg/ve.py::Spoken"))["README.md"] == files["README.md"]
+
+
+def test_what_takes_the_last_result_of_a_session_goes_with_it() -> None:
+    session = ">>> gone_by(1)\n'one'\n>>> parts = other(_)\n>>> parts\n1\n>>> other()\n2\n>>> _\n2\n"
+    left = left_of(f"Try:\n\n{session}\nThen:\n", path="README.rst")
+    assert left == "Try:\n\n>>> other()\n2\n>>> _\n2\n\nThen:\n"
+
+
+@pytest.mark.parametrize(
+    ("comment", "is_gone"), [("# {'a': [1, -2]}", True), ("# then the other", False), ("# None\n# left", False)]
+)
+def test_a_comment_with_the_result_of_a_statement_goes_with_it(comment: str, is_gone: bool) -> None:
+    example = "```python\nx = other()\ngone_by(x)\n{}print(x)\nprint(2)\n```\n"
+    left = left_of(f"Try:\n\n{example.format(comment + chr(10))}", path="README.md") or ""
+    assert (comment in left) is not is_gone
+    assert "print(x)\nprint(2)\n" in left
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two.", ["One.", "Two."]),
+        ("It calls one (resp. `two`) first. Then more.", ["It calls one (resp. `two`) first.", "Then more."]),
+        ("Names, e.g. `One`. More.", ["Names, e.g. `One`.", "More."]),
+        ("It is (as said. In full) right. Yes.", ["It is (as said. In full) right.", "Yes."]),
+        ("It is (never closed. Then more.", ["It is (never closed.", "Then more."]),
+    ],
+)
+def test_sentences_end_neither_behind_abbreviations_nor_in_parentheses(text: str, expected: list[str]) -> None:
+    assert sentences_of(text) == expected
