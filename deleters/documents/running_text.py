@@ -62,6 +62,8 @@ _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?=[^\s\-=~|>])")
 """The mark of an item of a list, whose text stands behind it and, further in, below."""
+_FIELD = re.compile(r"\s*:[a-z][\w *]{0,60}:\s+(?=\S)")
+"""The name of a field of a docstring, as ``:param size:``, whose text stands behind it and, further in, below."""
 _ROW = re.compile(r"\s*\|(?:\s*\|)+\s*`[^`|\n]{1,300}`_{0,2},\s*\|\s*$")
 """A further line of a cell of a table that is a list, one name or link a line; others follow it."""
 _RELATED = re.compile(r"\s*(?:See Also|See also|Related)\s*:?$")
@@ -73,6 +75,7 @@ class _Kind(Enum):
     EXAMPLE = "example"
     ITEM = "item"
     BULLET = "bullet"
+    FIELD = "field"
     SINGLE = "single"
     TEXT = "text"
 
@@ -100,6 +103,8 @@ def _kind(first: str, item: re.Pattern[str]) -> _Kind:
         return _Kind.ITEM
     if _BULLET.match(first):
         return _Kind.BULLET
+    if _FIELD.match(first):
+        return _Kind.FIELD
     return _Kind.TEXT if first.strip() and not _SPECIAL.match(first) else _Kind.SINGLE
 
 
@@ -111,7 +116,7 @@ def _joins(kind: _Kind, block: list[str], line: str, item: re.Pattern[str], numb
         return not _EXAMPLE.match(line)
     if kind is _Kind.ITEM:
         return indent_of(line) > indent_of(block[0])
-    if kind is _Kind.BULLET:
+    if kind in {_Kind.BULLET, _Kind.FIELD}:
         return indent_of(line) > indent_of(block[0]) and not _SPECIAL.match(line) and not item.match(line)
     is_special = bool(_SPECIAL.match(line)) and not _ANNOUNCING.match(line)
     if kind is _Kind.SINGLE or is_special or item.match(line):
@@ -125,10 +130,12 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
         return []
     if len(block) == 1 and _ROW.match(block[0]):
         return [] if pattern.search(block[0]) else block
-    if bullet := _BULLET.match(block[0]):
-        own = bullet[0]
+    field = _FIELD.match(block[0])
+    if mark := field or _BULLET.match(block[0]):
+        own = mark[0]
         text = shortened([" " * len(own) + block[0][len(own) :], *block[1:]], pattern)
-        return [own + text[0][len(own) :], *text[1:]] if text else []
+        nothing = block if field else []  # what is documented is there, whatever is said of it
+        return [own + text[0][len(own) :], *text[1:]] if text else nothing
     if not _RELATED.match(block[0]):
         return shortened(block, pattern)
     head = 2 if len(block) > 1 and not block[1].strip().strip("-=~") else 1

@@ -15,6 +15,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.python.edits.file_plan import check_parses
 from excise.deleters.python.edits.statement_removal import end_of_comments_in
+from excise.deleters.python.lost_state import has_lost_sense
 from excise.deleters.python.remove import Remove
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -85,7 +86,8 @@ def _text_without(source: bytes, symbol: Symbol, cut: Edit) -> bytes | None:
         check_parses(symbol.path, source, after)
     except DeletionRefused:
         return None
-    return after[symbol.start : end]
+    texts = (data.decode("utf-8", "replace") for data in (source[symbol.start : symbol.end], after[symbol.start : end]))
+    return None if has_lost_sense(*texts) else after[symbol.start : end]
 
 
 def _gone(source: bytes, cut: Edit) -> bytes:

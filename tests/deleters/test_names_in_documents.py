@@ -26,10 +26,11 @@ SHORT = "# Rules\n\nSafe.\n\n- `kind(agent)` is of which kind.\n"
         ("class Other:\n    def rate(self):\n        return 1\n\n\n", False),
         ("class Other:\n    def __init__(self):\n        self.rate = 1\n\n\n", False),
         ("class _Other:\n    def __init__(self):\n        self.rate = 1\n\n\n", True),
+        ("class Other:\n    def use(self, rules):\n        rules.rate = 1\n\n\n", True),
         ("rate = 1\n\n\n", False),
         ("from rates import rate\n\n\n", False),
     ],
-    ids=["nothing", "parameter", "method", "attribute", "private attribute", "variable", "import"],
+    ids=["nothing", "parameter", "method", "attribute", "private attribute", "of another object", "variable", "import"],
 )
 def test_documents_do_not_mean_what_is_private(more: str, is_gone: bool) -> None:
     left = left_of(README, RULES + more, "README.md", "Rules.rate")
@@ -77,3 +78,14 @@ def test_a_comment_with_the_result_of_a_statement_goes_with_it(comment: str, is_
 )
 def test_sentences_end_neither_behind_abbreviations_nor_in_parentheses(text: str, expected: list[str]) -> None:
     assert sentences_of(text) == expected
+
+
+def test_what_is_documented_in_a_field_keeps_its_text_whole() -> None:
+    text = (
+        'def other(reader):\n    """Reads.\n\n    :param reader: Where it is from, when using the\n'
+        "        :func:`gone_by` (resp. :func:`more`) function.\n    :param more: Nothing. See :func:`gone_by`.\n"
+        '        It is left out.\n    """\n    return reader\n'
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": f"def gone_by(x):\n    return x\n\n\n{text}"}
+    left = after(files, delete(files, "pkg/m.py::gone_by"))["pkg/m.py"]
+    assert left == text.replace(" See :func:`gone_by`.\n        It", " It")

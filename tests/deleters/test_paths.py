@@ -11,7 +11,7 @@ SHOW = """\
 class Show:
     def run(self, rows, form):
         first = rows[0]
-        text = ""
+        text = str(form)
 {arms}
         return text + first
 """
@@ -94,7 +94,7 @@ def test_what_is_no_path(why: str) -> None:
 
 def test_a_generator_stays_one() -> None:
     arm = "    if x:\n        yield first\n        yield second\n        yield 3\n"
-    text = f"def f(x):\n    first = 1\n    second = 2\n{arm}    return first\n"
+    text = f"def f(x):\n    first = 1\n    second = 2\n{arm}    return first + x\n"
     assert path(text, "f") is None
     assert path(text.replace("return first", "yield first + second"), "f") is not None
 

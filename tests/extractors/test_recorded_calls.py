@@ -301,7 +301,8 @@ def reasons_without_outcome(
     ]
     defaults = {
         "calls": made, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(folder)],
-        "folders": [], "new": 0, "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600, "later_s": 0,
+        "folders": [], "new": 0, "alone": len(calls), "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600,
+        "later_s": 0,
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=folder, input=json.dumps(defaults | more),

@@ -67,7 +67,7 @@ def make_kit(
         else:
             calls.append(RecordedCall(call=call, outcome=first))
     kept = replace(recording, calls=tuple(call.call for call in calls))
-    stub = replay(bench, kept, {**tree, **empty}, trusted=True) if calls else []
+    stub = replay(bench, kept, {**tree, **empty}, trusted=True, alone=0) if calls else []
     telling = grading.distinguish_from_stub(calls, stub)
     lifting = find_lifted(bench, task, tree)
     by_calls = _decided_by_calls(bench, recording, calls, stub) if telling else ()
@@ -202,38 +202,47 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
     """Replay the calls of a recording, and new ones made from them, on the original code under two conditions.
 
     The first replay also tells what of the symbols ``removed`` each call reaches; new calls without an outcome, such
-    as loops with a large number, are made only once.
+    as loops with a large number, are made only once. Calls share processes in the first one. Their outcomes count if
+    they are those of the second one, where each call has a process of its own; the others are made alone again.
     """
     if not recording.calls:
         return Replayed([], ())
     grading, calls = bench.language.grading, recording.calls
     varied = tuple(grading.vary_calls(calls))
-    once = replace(recording, calls=(*calls, *varied))
-    traced = run_forked(
-        bench,
-        tree,
-        grading.replay_server(bench.recipe, 0),
-        lambda session: grading.trace_calls(
-            session, bench.recipe, once, bench.codebase, removed, new=len(varied), timeout_s=CALLS_TIMEOUT_S
-        ),
-    )
-    at = len(calls)
-    first = [outcome for outcome, _ in traced]
-    ended = {call: one for call, one in zip(varied, first[at:], strict=True) if one}
+
+    def traced(chosen: Sequence[str], new: int = 0, alone: int = 0) -> list[tuple[str, frozenset[str]]]:
+        some, symbols, timeout_s = replace(recording, calls=tuple(chosen)), removed, CALLS_TIMEOUT_S
+        return run_forked(
+            bench,
+            tree,
+            grading.replay_server(bench.recipe, 0),
+            lambda session: grading.trace_calls(
+                session, bench.recipe, some, bench.codebase, symbols, new=new, timeout_s=timeout_s, alone=alone
+            ),
+        )
+
+    answers = dict(zip((*calls, *varied), traced((*calls, *varied), new=len(varied)), strict=True))
+    ended = {call: answers[call][0] for call in varied if answers[call][0]}
     again = replace(recording, calls=(*calls, *ended, *ended))
-    second = replay(bench, again, tree, *LATER, trusted=True)
-    end = at + len(ended)
-    answers = zip(ended.items(), second[at:end], second[end:], strict=True)
+    at, end = len(calls), len(calls) + len(ended)
+    second = replay(bench, again, tree, *LATER, trusted=True, alone=end)
+    odd = [
+        call
+        for call, found in zip(calls, second, strict=False)
+        if found and not (answers[call][0] and grading.same_outcome(answers[call][0], found))
+    ]
+    answers.update(zip(odd, traced(odd, alone=len(odd)) if odd else (), strict=True))
+    others = zip(ended.items(), second[at:end], second[end:], strict=True)
     steady = [
         RecordedCall(call=call, outcome=one)
-        for (call, one), *others in answers
-        if all(grading.same_outcome(one, other) for other in others)
+        for (call, one), *more in others
+        if all(grading.same_outcome(one, other) for other in more)
     ]
     return Replayed(
-        recorded=list(zip(calls, first[:at], second[:at], strict=True)),
+        recorded=[(call, answers[call][0], found) for call, found in zip(calls, second, strict=False)],
         varied=tuple(call for call in steady if grading.is_result(call.outcome)),
         raising=tuple(call for call in steady if not grading.is_result(call.outcome)),
-        reached={call: reached for call, (_, reached) in zip((*calls, *varied), traced, strict=True)},
+        reached={call: reached for call, (_, reached) in answers.items()},
     )
 
 
@@ -321,18 +330,21 @@ def replay(
     later_s: float = 0.0,
     *,
     trusted: bool = False,
+    alone: int | None = None,
 ) -> list[str]:
     """Replay the calls of a recording on the base tree with ``edits``, in a fresh sandbox without tests; return the
     outcomes.
 
     The clock in the sandbox is ``later_s`` seconds ahead. ``trusted``: the edits add no more than stubs to the original
-    code, so that its byte code may be there, and the replay be forked.
+    code, so that its byte code may be there, and the replay be forked. ``alone``: see
+    :meth:`excise.protocols.Grading.replay_calls`.
     """
     grading = bench.language.grading
 
     def work(session: Session) -> list[str]:
+        limit_s, seed = CALLS_TIMEOUT_S, hash_seed
         return grading.replay_calls(
-            session, bench.recipe, recording, timeout_s=CALLS_TIMEOUT_S, hash_seed=hash_seed, later_s=later_s
+            session, bench.recipe, recording, timeout_s=limit_s, hash_seed=seed, later_s=later_s, alone=alone
         )
 
     if trusted:

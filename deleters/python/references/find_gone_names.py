@@ -14,6 +14,7 @@ from excise.deleters.python.references.remaining_words import paths_of_words, wo
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
 from excise.extractors.python.analysis.grammar import descendants, parse_tree, text_of
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.analysis.parsed_file import SELF
 from excise.extractors.python.analysis.parser import parse_text
 from excise.types import Symbol, SymbolKind
 
@@ -80,7 +81,7 @@ def _is_only_private(remover: DependentRemover, name: str) -> bool:
         module = parse_text(after)
         named = [symbol for symbol in module.symbols if symbol.name.partition("#")[0] == name]
         bound = [f"{binding.klass}.{binding.name}" for binding in module.bindings if binding.name == name]
-        set_by = (ref for ref in module.references if ref.is_assigned and ref.chain.rpartition(".")[2] == name)
+        set_by = (ref for ref in module.references if ref.is_assigned and ref.chain == f"{SELF}.{name}")
         set_in = [ref.owner.partition(".")[0] for ref in set_by]
         in_heads = any(re.search(rf"\b{name}\b", symbol.signature.partition("(")[2]) for symbol in module.symbols)
         owners = [*(symbol.qualname for symbol in named), *bound, *set_in]

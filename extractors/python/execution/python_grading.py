@@ -184,11 +184,11 @@ class PythonGrading:
         timeout_s: float,
         hash_seed: int = 0,
         later_s: float = 0.0,
+        alone: int | None = None,
     ) -> list[str]:
         """See :meth:`excise.protocols.Grading.replay_calls`."""
-        return recorded_calls.replay(
-            session, recipe, recording, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s
-        )
+        asked = recorded_calls.AskedReplay(timeout_s, hash_seed=hash_seed, later_s=later_s, alone=alone)
+        return recorded_calls.replay(session, recipe, recording, asked)
 
     def trace_calls(
         self,
@@ -200,9 +200,11 @@ class PythonGrading:
         *,
         new: int,
         timeout_s: float,
+        alone: int = 0,
     ) -> list[tuple[str, frozenset[str]]]:
         """See :meth:`excise.protocols.Grading.trace_calls`."""
-        return recorded_calls.trace(session, recipe, recording, codebase, symbols, new=new, timeout_s=timeout_s)
+        asked = recorded_calls.AskedReplay(timeout_s, new=new, alone=alone)
+        return recorded_calls.trace(session, recipe, recording, codebase, symbols, asked)
 
     def vary_calls(self, calls: Sequence[str]) -> list[str]:
         """See :meth:`excise.protocols.Grading.vary_calls`."""

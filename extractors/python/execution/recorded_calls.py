@@ -235,12 +235,24 @@ def _import_path(recipe: Recipe) -> list[str]:
     return [f"/testbed/{root}".rstrip("/.") for root in recipe.roots]
 
 
-def replay(
-    session: Session, recipe: Recipe, recording: CallRecording, *, timeout_s: float, hash_seed: int, later_s: float
-) -> list[str]:
+class AskedReplay(NamedTuple):
+    """How calls are made; see :meth:`excise.protocols.Grading.replay_calls` and ``trace_calls``."""
+
+    timeout_s: float
+    """Wall seconds for all calls together."""
+    new: int = 0
+    """Number of calls at the end that were made from others."""
+    hash_seed: int = 0
+    """The seed of hashes."""
+    later_s: float = 0.0
+    """Seconds by which the clock is ahead."""
+    alone: int | None = None
+    """Number of calls at the beginning with processes of their own; ``None``: all."""
+
+
+def replay(session: Session, recipe: Recipe, recording: CallRecording, asked: AskedReplay) -> list[str]:
     """See :meth:`excise.protocols.Grading.replay_calls`."""
-    answers = _replayed(session, recipe, recording, {}, timeout_s, hash_seed=hash_seed, later_s=later_s)
-    return [outcome for outcome, _ in answers]
+    return [outcome for outcome, _ in _replayed(session, recipe, recording, {}, asked)]
 
 
 def trace(
@@ -249,9 +261,7 @@ def trace(
     recording: CallRecording,
     codebase: Codebase,
     symbols: Sequence[str],
-    *,
-    new: int,
-    timeout_s: float,
+    asked: AskedReplay,
 ) -> list[tuple[str, frozenset[str]]]:
     """See :meth:`excise.protocols.Grading.trace_calls`."""
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -263,7 +273,7 @@ def trace(
         literals.update(_literals(code.decode(errors="replace")))
     answers = []
     for call, (outcome, executed) in zip(
-        recording.calls, _replayed(session, recipe, recording, spans, timeout_s, new=new), strict=True
+        recording.calls, _replayed(session, recipe, recording, spans, asked), strict=True
     ):
         texts = literals.intersection(_texts_in([parsed(call.encode()), parsed(outcome.encode())]))
         answers.append((outcome, executed | {f"text {text}" for text in texts}))
@@ -297,11 +307,7 @@ def _replayed(
     recipe: Recipe,
     recording: CallRecording,
     spans: Mapping[str, Sequence[tuple[int, int]]],
-    timeout_s: float,
-    *,
-    new: int = 0,
-    hash_seed: int = 0,
-    later_s: float = 0.0,
+    asked: AskedReplay,
 ) -> list[tuple[str, frozenset[str]]]:
     """The outcome of each call, and ``file:line`` of the lines within ``spans`` that it executed."""
     request = {
@@ -311,15 +317,16 @@ def _replayed(
         "spans": spans,
         "path": _import_path(recipe),
         "folders": [f"{_ROOT}/{folder}".removesuffix("/.") for folder in recording.folders],
-        "new": new,
+        "new": asked.new,
+        "alone": len(recording.calls) if asked.alone is None else asked.alone,
         "call_timeout_s": CALL_TIMEOUT_S,
         "new_timeout_s": NEW_CALL_TIMEOUT_S,
-        "timeout_s": timeout_s,
-        "later_s": later_s,
+        "timeout_s": asked.timeout_s,
+        "later_s": asked.later_s,
     }
-    command = replay_server(recipe, hash_seed)
+    command = replay_server(recipe, asked.hash_seed)
     stdin = json.dumps(request).encode()
-    done = session.exec(command.argv, timeout_s=timeout_s + 60, stdin=stdin, env=command.env)
+    done = session.exec(command.argv, timeout_s=asked.timeout_s + 60, stdin=stdin, env=command.env)
     if done.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}:
         raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
     answers: list[tuple[str, frozenset[str]]] = [("", frozenset())] * len(recording.calls)

@@ -1,7 +1,8 @@
 """Makes recorded calls to the code under test and writes their outcomes. The expected outcomes stay with the host.
 
-Started as ``python excise_replay.py PATHS`` with the calls on stdin; writes one line for each call to stdout. Every
-call runs in a process of its own, forked after the modules were imported, so that no call affects another. With
+Started as ``python excise_replay.py PATHS`` with the calls on stdin; writes one line for each call to stdout. The first
+``alone`` calls run in processes of their own, forked after the modules were imported, so that no call affects another;
+the others share processes, a few each. With
 ``spans`` (file to first and last lines of functions), the lines of these that a call executes are written, too. With
 ``--serve N``, it serves many replays (``excise_fork_server.py``), which import the project from PATHS (JSON).
 """
@@ -33,6 +34,11 @@ MAX_TRACED = 50000
 
 TIMEOUT = {"lost": "timeout"}
 """The outcome of a call that did not end in time."""
+ENDED, TOO_LARGE = "ended", "too large"
+KILLED = {"timeout", ENDED, TOO_LARGE}
+"""Why a call has no outcome, and no other one is made in its process."""
+MAX_SHARED = 16
+"""Number of calls that share a process where they may."""
 MAX_TIMEOUTS = 3
 """Timeouts of new calls to one function after which no more of them are made: they would only cost time, too."""
 
@@ -99,48 +105,72 @@ def traced_outcome(call, removed, spans):
     return found, sorted(executed)
 
 
-def answer_in_fork(call, removed, spans, limit_s):
-    """The outcome of a call in a forked process, or the reason why there is none (``lost``); and executed lines."""
+def answers_in_fork(calls, removed, spans, limits_s):
+    """The outcomes of calls in one forked process, in order, or the reason why one has none (``lost``); and executed
+    lines. The last one ends the process: then there are fewer answers than calls."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(read_end)
         try:
             os.setsid()
-            lines = []
-            try:
-                found, lines = traced_outcome(call, removed, spans) if spans else (outcome(call, removed), [])
-            except values.Unserialisable as error:
-                found = {"lost": "unserialisable: %s" % error}
-            except BaseException as error:
-                found = {"lost": "%s" % type(error).__name__}
-            data = json.dumps({"outcome": found, "lines": lines}).encode()
-            while data:
-                data = data[os.write(write_end, data) :]
+            for call in calls:
+                write(write_end, answer_line(call, removed, spans))
         finally:
             os._exit(0)
     os.close(write_end)
-    data, deadline = b"", time.monotonic() + limit_s
-    while len(data) <= MAX_ANSWER:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([read_end], [], [], left)[0]:
-            data = json.dumps({"outcome": TIMEOUT}).encode()
+    buffer, found = b"", []
+    for limit_s in limits_s:
+        line, buffer = read_line(read_end, buffer, limit_s)
+        found.append(line)
+        if "lost" in line["outcome"] and line["outcome"]["lost"] in KILLED:
             break
-        more = os.read(read_end, 65536)
-        if not more:
-            break
-        data += more
     os.close(read_end)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+    return found
+
+
+def answer_line(call, removed, spans):
+    """The answer to one call as a line."""
+    lines = []
     try:
-        found = json.loads(data) if len(data) <= MAX_ANSWER else {"outcome": {"lost": "too large"}}
+        found, lines = traced_outcome(call, removed, spans) if spans else (outcome(call, removed), [])
+    except values.Unserialisable as error:
+        found = {"lost": "unserialisable: %s" % error}
+    except BaseException as error:
+        found = {"lost": "%s" % type(error).__name__}
+    return json.dumps({"outcome": found, "lines": lines}).encode() + b"\n"
+
+
+def write(fd, data):
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def read_line(fd, buffer, limit_s):
+    """The next answer that a process writes, and what it wrote behind it."""
+    deadline = time.monotonic() + limit_s
+    while b"\n" not in buffer:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([fd], [], [], left)[0]:
+            return {"outcome": TIMEOUT}, b""
+        more = os.read(fd, 65536)
+        if not more:
+            return {"outcome": {"lost": ENDED}}, b""
+        buffer += more
+        if len(buffer) > MAX_ANSWER:
+            return {"outcome": {"lost": TOO_LARGE}}, b""
+    line, _, rest = buffer.partition(b"\n")
+    try:
+        found = json.loads(line)
     except ValueError:
         found = None
-    return found if isinstance(found, dict) and "outcome" in found else {"outcome": {"lost": "ended"}}
+    is_answer = isinstance(found, dict) and isinstance(found.get("outcome"), dict)
+    return (found, rest) if is_answer else ({"outcome": {"lost": ENDED}}, b"")
 
 
 def main():
@@ -161,17 +191,22 @@ def main():
     removed = set(request["removed"])
     deadline = time.monotonic() + request["timeout_s"]
     first_new, timeouts = len(request["calls"]) - request["new"], {}
-    for number, call in enumerate(request["calls"]):
-        name, is_new = call["name"], number >= first_new
-        found = {"outcome": TIMEOUT}
-        if time.monotonic() < deadline and timeouts.get(name, 0) < MAX_TIMEOUTS:
-            limit_s = request["new_timeout_s" if is_new else "call_timeout_s"]
-            found = answer_in_fork(call, removed, request["spans"], limit_s)
-            if is_new and found["outcome"] == TIMEOUT:
+    calls, number = request["calls"], 0
+    while number < len(calls):
+        most = MAX_SHARED if number >= request["alone"] else 1
+        chosen = range(number, min(number + most, len(calls)))
+        name, is_new = calls[number]["name"], number >= first_new
+        if time.monotonic() >= deadline or timeouts.get(name, 0) >= MAX_TIMEOUTS:
+            found = [{"outcome": TIMEOUT}]
+        else:
+            limits_s = [request["new_timeout_s" if n >= first_new else "call_timeout_s"] for n in chosen]
+            found = answers_in_fork([calls[n] for n in chosen], removed, request["spans"], limits_s)
+            name, is_new = calls[number + len(found) - 1]["name"], number + len(found) > first_new
+            if is_new and found[-1]["outcome"] == TIMEOUT:
                 timeouts[name] = timeouts.get(name, 0) + 1
-        line = json.dumps(dict(found, n=number)).encode() + b"\n"
-        while line:
-            line = line[os.write(out, line) :]
+        for each in found:
+            write(out, json.dumps(dict(each, n=number)).encode() + b"\n")
+            number += 1
     os._exit(0)
 
 

@@ -250,9 +250,12 @@ class Grading(Protocol):
         timeout_s: float,
         hash_seed: int = 0,
         later_s: float = 0.0,
+        alone: int | None = None,
     ) -> list[str]:
         """Make each call of ``recording`` and return its outcome as JSON; empty for a call that did not end.
 
+        The first ``alone`` calls, or all, have processes of their own; others share some, which is cheaper, and may
+        have outcomes that depend on the calls before them.
         Replays with different values of ``hash_seed`` reveal outcomes that depend on the order of hashes, and replays
         with a clock that is ahead by ``later_s`` seconds reveal those that depend on the date.
         """
@@ -268,6 +271,7 @@ class Grading(Protocol):
         *,
         new: int,
         timeout_s: float,
+        alone: int = 0,
     ) -> list[tuple[str, frozenset[str]]]:
         """Make the calls like :meth:`replay_calls`; with each outcome, return what of ``symbols`` the call reached.
 

@@ -1,0 +1,38 @@
+"""Which variables of a function have lost their sense when a part of it is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.python.lost_state import has_lost_sense
+
+
+@pytest.mark.parametrize(
+    ("part", "rest", "is_lost"),
+    [
+        ("    x = b\n", "    return a, x\n", True),
+        ("    x = b\n", "    return a, b, x\n", False),
+        ("    flag = True\n", "    if flag:\n        return 1\n    return x, a, b\n", True),
+        ("    flag = a\n", "    flag = b\n    return flag, x, a\n", False),
+        ("    flag = False\n", "    return flag, x, a, b\n", False),
+        ("    seen.append(a)\n", "    for each in seen:\n        x += each\n    return x, a, b\n", True),
+        ("    seen[a] = 1\n", "    return sorted(seen), x, a, b\n", True),
+        ("    seen.append(a)\n", "    fill(seen)\n    return seen, x, a, b\n", False),
+        ("    seen.append(a)\n", "    seen.append(b)\n    return seen, x, a\n", False),
+        ("    x += two\n", "    return x, one, a, b\n", True),
+        ("    x += two\n", "    return x, one, two, a, b\n", False),
+        ("    x += _rest\n", "    return x, one, two, a, b\n", False),
+        ("    x = a\n", "    return x, b, lambda: a\n", False),
+    ],
+)
+def test_names_are_read_have_several_values_and_content(part: str, rest: str, is_lost: bool) -> None:
+    head = "def f(self, a, b):\n    x = start()\n    flag = False\n    seen = []\n    one, two, _rest = start()\n"
+    use = "    use(one, two)\n" if "one" not in rest else ""
+    known = "" if "flag" in rest else "    use2(flag)\n"
+    more = "" if "seen" in rest else "    use3(len(seen))\n"
+    text = head + "{}" + use + known + more + rest
+    assert has_lost_sense(text.format(part), text.format("")) is is_lost
+
+
+def test_text_that_is_no_code_says_nothing() -> None:
+    assert not has_lost_sense("def f(:\n", "def f(a):\n    pass\n")
