@@ -54,6 +54,8 @@ HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*
 """A line of details in which something stands for what is filled in."""
 SENTINEL = re.compile(r"(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)")
 """The name of an error that is a value, as in Go."""
+_CHOICE = re.compile(r"(['\"])[^\n]*\1 if \w+ else (['\"])[^\n]*\2")
+"""Two texts, and the name that decides between them."""
 _KEYWORD = re.compile(r"\W*\w+=\W*")
 """A text that looks like a keyword argument."""
 _ORDER = re.compile(r"\b(?:sort|order|ascend|descend|alphabetic)", re.IGNORECASE)
@@ -162,7 +164,8 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     if need.kind is NeedKind.EXCEPTION and _raises(word) in text:
         return True
     if need.kind in _IDENTIFIERS:
-        return _has_identifier(word, text, is_code=is_code)
+        is_told = need.kind is NeedKind.ATTRIBUTE and not is_code
+        return _has_attribute(word, text) if is_told else _has_identifier(word, text, is_code=is_code)
     if need.kind is NeedKind.NUMBER:
         return re.search(rf"(?<![\w.]){re.escape(word)}(?![\w]|\.\d)", text) is not None
     if need.kind is NeedKind.REPLACED:
@@ -238,6 +241,21 @@ def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
         rf"[(,]\s*{word}\s*[,)=:]",
     )
     return any(re.search(form, text) for form in forms)
+
+
+def _has_attribute(word: str, text: str) -> bool:
+    """Whether a text names an attribute as one: behind a dot, as code, in a class; a parameter of the name is none."""
+    forms = (
+        rf"(?m)^class .*\b{word}\b",
+        rf"`[^`\n(]*\b{word}\b[^`\n(]*`",
+        rf"\.{word}\b",
+        rf"(?m)^\s*{word}\s*(?::|=(?!=))",
+        rf":(?:i?var|attr) {word}:",
+        rf"Attributes:?\s*\n[^#`]*?\n>\s+{word}\b",
+    )
+    prose = rf"(?<![\w(,*])(?<!, )(?<!:param ){word}(?!\w|\s*[=:),])"
+    is_word = word.isalpha() and word.islower()
+    return any(re.search(form, text) for form in (*forms, *([] if is_word else [prose])))
 
 
 def _has_text(word: str, text: str, *, is_code: bool) -> bool:
@@ -373,7 +391,7 @@ def _shown(need: Need) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as code: its Python literal, between as many backticks as it needs."""
-    literal = repr(text)
+    """A text as code: its Python literal, or two of them, between as many backticks as it needs."""
+    literal = text if _CHOICE.fullmatch(text) else repr(text)
     mark = "``" if "`" in literal else "`"
     return f"{mark}{literal}{mark}"

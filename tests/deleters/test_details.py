@@ -1,8 +1,12 @@
-"""Whether a text gives a detail in a form that points to it."""
+"""Whether a text gives a detail in a form that points to it, and what is told of what the code writes."""
 
 from __future__ import annotations
 
-from excise.deleters.statement.details import is_named
+import pytest
+
+from excise.deleters.statement.details import is_named, lines_by_symbol, locate
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.language import Python
 from excise.types import Need, NeedKind
 
 
@@ -11,3 +15,43 @@ def test_a_text_that_looks_like_a_keyword_is_given_as_a_text_alone() -> None:
     assert not is_named(need, "x = Bag(size=3); x.add(1)")
     assert is_named(need, "Texts that it reads or writes: 'Bag({…}, size={…})'")
     assert is_named(need, "It writes 'size=' first.")
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "expected"),
+    [
+        ("total", "The total number of items.", False),
+        ("total", "Its `total` is the sum.", True),
+        ("total", "Reads self.total first.", True),
+        ("total", "def add(self, total)", False),
+        ("total_size", "def add(self, total_size=3)", False),
+        ("total", "class Heap:\n    total: int = 0", True),
+        ("total_size", "The total_size of items.", True),
+    ],
+)
+def test_neither_a_word_of_prose_nor_a_parameter_is_an_attribute(word: str, text: str, expected: bool) -> None:
+    need = Need(kind=NeedKind.ATTRIBUTE, word=word, owner="a.py::A", tests=())
+    assert is_named(need, text) is expected
+
+
+SOURCE = (
+    "import sys\n\n\ndef correct(parser, short, old=False):\n    name = 'corona' if old else 'corona nova'\n"
+    "    print(f'NB: corrected {short} to {name}')\n    print('lost', file=sys.stderr)\n"
+    "    if not short:\n        parser.exit(1, 'nothing')\n    return name\n"
+)
+TESTS = (
+    "import m\nimport pytest\n\n\ndef test_a():\n"
+    "    with pytest.raises(SystemExit) as exit:\n        m.correct(p, '')\n"
+    "    assert exit.value.code == 1\n    assert m.correct(p, 'x', True) == 'corona'\n"
+)
+
+
+def test_what_decides_between_texts_what_is_printed_and_the_exit_status_are_told() -> None:
+    codebase = PythonCodebase.from_texts({"m.py": SOURCE, "test_m.py": TESTS})
+    needs = Python().find_needs(codebase, ("m.py::correct",), ["test_m.py::test_a"])
+    symbol = codebase.symbols()["m.py::correct"]
+    lines = "\n".join(lines_by_symbol(locate(needs, "", "", codebase), [symbol], codebase)[symbol.symbol_id])
+    assert "- Raises `SystemExit(1)`" in lines
+    assert "`'corona' if old else 'corona nova'`" in lines
+    assert "`'NB: corrected {short} to {name}'`" in lines
+    assert "lost" not in lines

@@ -7,7 +7,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from excise.deleters.statement.details import is_named, lines_by_symbol, locate
+from excise.deleters.statement.details import lines_by_symbol, locate
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
@@ -391,21 +391,6 @@ def test_what_only_the_code_could_tell_is_not_told() -> None:
     found = detailed("pkg/core.py::code", ("tests/test_core.py::test_code",))
     assert "Q-17" not in found.text
     assert found.untold_tests == {"tests/test_core.py::test_code"}
-
-
-@pytest.mark.parametrize(
-    ("word", "text", "expected"),
-    [
-        ("total", "The total number of items.", False),
-        ("total", "Its `total` is the sum.", True),
-        ("total", "Reads self.total first.", True),
-        ("total", "def add(self, total)", True),
-        ("total_size", "The total_size of items.", True),
-    ],
-)
-def test_a_word_of_prose_is_no_attribute(word: str, text: str, expected: bool) -> None:
-    need = Need(kind=NeedKind.ATTRIBUTE, word=word, owner="a.py::A", tests=())
-    assert is_named(need, text) is expected
 
 
 def test_long_docstrings_end_with_a_whole_line() -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from excise.extractors.python.execution import recorded_calls
+from excise.extractors.python.execution import compared_outcomes, recorded_calls
 from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.types import RecordedCall
 
@@ -66,7 +66,7 @@ def outcome(result: object, after: tuple[object, ...] = ()) -> str:
     ids=lambda value: re.sub(r" at 0x\w+", "", repr(value))[:30],
 )
 def test_outcomes_are_compared_by_observable_behaviour(first: Any, second: Any, same: bool) -> None:
-    assert recorded_calls.same_outcome(outcome(first), outcome(second)) is same
+    assert compared_outcomes.same_outcome(outcome(first), outcome(second)) is same
 
 
 @pytest.mark.parametrize(("changed", "same"), [("usage", True), ("description", True), ("prefix_chars", False)])
@@ -75,11 +75,11 @@ def test_what_command_lines_say_to_people_is_not_compared(changed: str, same: bo
     first = json.dumps({"result": ["seen", ["argparse:ArgumentParser"], None, attributes]})
     second = first.replace(f'"{changed}", ["s", "-"]', f'"{changed}", ["s", "+"]')
     assert first != second
-    assert recorded_calls.same_outcome(first, second) is same
+    assert compared_outcomes.same_outcome(first, second) is same
 
 
 def test_changed_arguments_are_part_of_the_outcome() -> None:
-    assert not recorded_calls.same_outcome(outcome(None, ([1, 2],)), outcome(None, ([2, 1],)))
+    assert not compared_outcomes.same_outcome(outcome(None, ([1, 2],)), outcome(None, ([2, 1],)))
 
 
 def raising(error: BaseException) -> str:
@@ -90,17 +90,17 @@ def raising(error: BaseException) -> str:
 
 
 def test_exceptions_are_compared_by_type() -> None:
-    assert recorded_calls.same_outcome(raising(ValueError("a")), raising(ValueError("b")))
-    assert not recorded_calls.same_outcome(raising(ValueError("a")), raising(KeyError("a")))
-    assert not recorded_calls.same_outcome(raising(ValueError("a")), outcome(None))
+    assert compared_outcomes.same_outcome(raising(ValueError("a")), raising(ValueError("b")))
+    assert not compared_outcomes.same_outcome(raising(ValueError("a")), raising(KeyError("a")))
+    assert not compared_outcomes.same_outcome(raising(ValueError("a")), outcome(None))
 
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "null", "{", '{"result": ' + "[" * 5000, '{"x": 1}', '{"result": ["f", 3]}']
 )
 def test_a_malformed_answer_is_wrong_and_raises_nothing(text: str) -> None:
-    assert not recorded_calls.same_outcome(outcome(1.5), text)
-    assert not recorded_calls.same_outcome("", text)
+    assert not compared_outcomes.same_outcome(outcome(1.5), text)
+    assert not compared_outcomes.same_outcome("", text)
 
 
 @contextlib.contextmanager
@@ -136,13 +136,13 @@ def test_output_is_compared_only_if_the_original_prints() -> None:
     def printing(text: str) -> str:
         return json.dumps(outcomes.outcome_of(lambda: print(text, end=""), (), lambda cls: False))
 
-    assert recorded_calls.same_outcome(printing("a"), printing("a"))
-    assert not recorded_calls.same_outcome(printing("a"), printing("b"))
-    assert not recorded_calls.same_outcome(printing("a"), printing(""))
-    assert recorded_calls.same_outcome(printing(""), printing("debugging"))
-    assert recorded_calls.same_outcome(printing("usage: it {a,b}\n a\n b"), printing("usage: it {b,a}\n b\n a"))
-    assert not recorded_calls.same_outcome(printing("usage: it {a,b}"), printing("usage: it {a,c}"))
-    assert not recorded_calls.same_outcome(printing("a b"), printing("b a"))
+    assert compared_outcomes.same_outcome(printing("a"), printing("a"))
+    assert not compared_outcomes.same_outcome(printing("a"), printing("b"))
+    assert not compared_outcomes.same_outcome(printing("a"), printing(""))
+    assert compared_outcomes.same_outcome(printing(""), printing("debugging"))
+    assert compared_outcomes.same_outcome(printing("usage: it {a,b}\n a\n b"), printing("usage: it {b,a}\n b\n a"))
+    assert not compared_outcomes.same_outcome(printing("usage: it {a,b}"), printing("usage: it {a,c}"))
+    assert not compared_outcomes.same_outcome(printing("a b"), printing("b a"))
 
 
 def test_an_exit_is_an_outcome() -> None:
@@ -152,8 +152,8 @@ def test_an_exit_is_an_outcome() -> None:
     assert outcomes.outcome_of(leave, (), lambda cls: False)["raised"][0] == "builtins:SystemExit"
     for same, different in ([(), (None,), (0,), (False,)], (1,)), ([(1,), (True,), ("no",), ("never",)], (2,)):
         known = raising(SystemExit(*same[0]))
-        assert all(recorded_calls.same_outcome(known, raising(SystemExit(*other))) for other in same)
-        assert not recorded_calls.same_outcome(known, raising(SystemExit(*different)))
+        assert all(compared_outcomes.same_outcome(known, raising(SystemExit(*other))) for other in same)
+        assert not compared_outcomes.same_outcome(known, raising(SystemExit(*different)))
 
 
 class _PrivateLookupError(LookupError):
@@ -165,10 +165,10 @@ class SpecificKeyError(KeyError):
 
 
 def test_a_subclass_of_the_exception_is_equal_and_a_private_one_counts_as_its_base() -> None:
-    assert recorded_calls.same_outcome(raising(KeyError("a")), raising(SpecificKeyError("a")))
-    assert not recorded_calls.same_outcome(raising(SpecificKeyError("a")), raising(KeyError("a")))
-    assert recorded_calls.same_outcome(raising(_PrivateLookupError("a")), raising(KeyError("a")))
-    assert not recorded_calls.same_outcome(raising(_PrivateLookupError("a")), raising(ValueError("a")))
+    assert compared_outcomes.same_outcome(raising(KeyError("a")), raising(SpecificKeyError("a")))
+    assert not compared_outcomes.same_outcome(raising(SpecificKeyError("a")), raising(KeyError("a")))
+    assert compared_outcomes.same_outcome(raising(_PrivateLookupError("a")), raising(KeyError("a")))
+    assert not compared_outcomes.same_outcome(raising(_PrivateLookupError("a")), raising(ValueError("a")))
 
 
 class ProjectError(Exception):
@@ -180,9 +180,9 @@ class UsageProblem(ProjectError):
 
 
 def test_a_base_class_of_the_project_will_do_as_a_docstring_may_promise_no_more() -> None:
-    assert recorded_calls.same_outcome(raising(UsageProblem("a")), raising(ProjectError("a")))
-    assert not recorded_calls.same_outcome(raising(UsageProblem("a")), raising(Exception("a")))
-    assert not recorded_calls.same_outcome(raising(ProjectError("a")), raising(LookupError("a")))
+    assert compared_outcomes.same_outcome(raising(UsageProblem("a")), raising(ProjectError("a")))
+    assert not compared_outcomes.same_outcome(raising(UsageProblem("a")), raising(Exception("a")))
+    assert not compared_outcomes.same_outcome(raising(ProjectError("a")), raising(LookupError("a")))
 
 
 def test_an_iterator_that_fails_at_once_is_like_a_call_that_does() -> None:
@@ -190,11 +190,11 @@ def test_an_iterator_that_fails_at_once_is_like_a_call_that_does() -> None:
         yield from range(after)
         raise KeyError("a")
 
-    assert recorded_calls.same_outcome(outcome(failing(0)), raising(KeyError("a")))
-    assert recorded_calls.same_outcome(raising(KeyError("a")), outcome(failing(0)))
-    assert not recorded_calls.same_outcome(outcome(failing(0)), raising(ValueError("a")))
-    assert not recorded_calls.same_outcome(outcome(failing(1)), raising(KeyError("a")))
-    assert not recorded_calls.same_outcome(outcome(failing(0)), outcome(iter([])))
+    assert compared_outcomes.same_outcome(outcome(failing(0)), raising(KeyError("a")))
+    assert compared_outcomes.same_outcome(raising(KeyError("a")), outcome(failing(0)))
+    assert not compared_outcomes.same_outcome(outcome(failing(0)), raising(ValueError("a")))
+    assert not compared_outcomes.same_outcome(outcome(failing(1)), raising(KeyError("a")))
+    assert not compared_outcomes.same_outcome(outcome(failing(0)), outcome(iter([])))
 
 
 def test_special_methods_are_called_through_their_operator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,57 +285,19 @@ def test_calls_are_recorded_with_the_garbage_collector_on(tmp_path: Path) -> Non
     assert '"status": "PASSED"' in (tmp_path / "run.jsonl").read_text()
 
 
-def reasons_without_outcome(
-    folder: Path, source: str, calls: list[tuple[str, int]], **more: object
-) -> list[str | None]:
-    """Why each call, by name and argument, of a module has no outcome; ``None`` for one that has."""
-    (folder / "code_under_test.py").write_text(source)
-    made = [
-        {
-            "name": f"code_under_test:{name}",
-            "kind": "function",
-            "args": [values.Encoder().encode(number)],
-            "kwargs": [],
-        }
-        for name, number in calls
-    ]
-    defaults = {
-        "calls": made, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(folder)],
-        "folders": [], "new": 0, "alone": len(calls), "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600,
-        "later_s": 0,
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=folder, input=json.dumps(defaults | more),
-        text=True, check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    return [json.loads(line)["outcome"].get("lost") for line in done.stdout.splitlines()]
-
-
-def test_functions_whose_new_calls_do_not_end_are_not_called_again_and_again(tmp_path: Path) -> None:
-    source = "def wait(n):\n    while n > 1:\n        pass\n    return n\n\n\ndef other(n):\n    return n + 1\n"
-    calls = [("wait", 1), *(("wait", n) for n in range(2, 50)), ("other", 1), ("wait", 0)]
-    assert reasons_without_outcome(tmp_path, source, calls, new=50) == [None, *["timeout"] * 48, None, "timeout"]
-
-
-def test_a_call_that_draws_random_numbers_has_no_outcome(tmp_path: Path) -> None:
-    source = "import random\n\n\ndef pick(n):\n    return random.randrange(n)\n\n\ndef same(n):\n    return n\n"
-    spans = {str(tmp_path / "code_under_test.py"): [[1, 9]]}
-    assert reasons_without_outcome(tmp_path, source, [("pick", 1000), ("same", 1000)], spans=spans) == ["random", None]
-
-
 def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    assert recorded_calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))
-    assert not recorded_calls.same_outcome(outcome(Boxed(1)), outcome(Boxed(2)))
-    assert recorded_calls.same_outcome(outcome(Plain(1)), outcome(Derived(1)))
-    assert not recorded_calls.same_outcome(outcome(Derived(1)), outcome(Plain(1)))
+    assert compared_outcomes.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))
+    assert not compared_outcomes.same_outcome(outcome(Boxed(1)), outcome(Boxed(2)))
+    assert compared_outcomes.same_outcome(outcome(Plain(1)), outcome(Derived(1)))
+    assert not compared_outcomes.same_outcome(outcome(Derived(1)), outcome(Plain(1)))
     private = [Plain(1), Plain(1)]
     for value, hidden in zip(private, (1, 2), strict=True):
         value._hidden = hidden  # type: ignore[attr-defined]
-    assert recorded_calls.same_outcome(*map(outcome, private))
+    assert compared_outcomes.same_outcome(*map(outcome, private))
     for value in private:
         del value.x  # type: ignore[attr-defined]
-    assert not recorded_calls.same_outcome(*map(outcome, private)), "private attributes are all that can be compared"
+    assert not compared_outcomes.same_outcome(*map(outcome, private)), "private attributes are all that can be compared"
 
 
 def test_bytes_may_be_printed() -> None:
@@ -359,8 +321,8 @@ def test_private_attributes_that_cannot_be_encoded_are_ignored(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     with_lock = Plain(1)
     with_lock._lock = threading.Lock()  # type: ignore[attr-defined]
-    assert recorded_calls.same_outcome(outcome(None, ([Plain(1)],)), outcome(None, ([with_lock],)))
-    assert recorded_calls.same_outcome(outcome(None, ([iter([1])],)), outcome(None, ([iter([])],)))
+    assert compared_outcomes.same_outcome(outcome(None, ([Plain(1)],)), outcome(None, ([with_lock],)))
+    assert compared_outcomes.same_outcome(outcome(None, ([iter([1])],)), outcome(None, ([iter([])],)))
 
 
 def test_objects_with_state_in_c_are_refused() -> None:
@@ -419,9 +381,9 @@ def recorded(given: list[object], result: object, after: list[object] | None = N
 )
 def test_calls_are_telling_if_no_simple_stub_answers_them(made: list[RecordedCall], telling: bool) -> None:
     before = [json.dumps({"result": ["c", None], "after": json.loads(one.call)["args"]}) for one in made]
-    assert recorded_calls.distinguish_from_stub(made, before) is telling
-    fits = recorded_calls.fits_simple_stub(made)
-    assert recorded_calls.distinguish_from_stub(made, [""] * len(made)) is (telling and not fits)
+    assert compared_outcomes.distinguish_from_stub(made, before) is telling
+    fits = compared_outcomes.fits_simple_stub(made)
+    assert compared_outcomes.distinguish_from_stub(made, [""] * len(made)) is (telling and not fits)
 
 
 class ChunkedCollection:
@@ -439,16 +401,16 @@ class ChunkedCollection:
 
 def test_an_object_changed_by_a_call_is_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    assert recorded_calls.same_outcome(
+    assert compared_outcomes.same_outcome(
         outcome(None, (ChunkedCollection([1, 2], [3]),)), outcome(None, (ChunkedCollection([1], [2, 3]),))
     )
-    assert not recorded_calls.same_outcome(
+    assert not compared_outcomes.same_outcome(
         outcome(None, (ChunkedCollection([1]),)), outcome(None, (ChunkedCollection([2]),))
     )
     first, second = Plain(1), Plain(1)
     second._seen = True  # type: ignore[attr-defined]
-    assert recorded_calls.same_outcome(outcome(None, (first,)), outcome(None, (second,)))
-    assert not recorded_calls.same_outcome(outcome(None, (first,)), outcome(None, (Plain(2),)))
+    assert compared_outcomes.same_outcome(outcome(None, (first,)), outcome(None, (second,)))
+    assert not compared_outcomes.same_outcome(outcome(None, (first,)), outcome(None, (Plain(2),)))
 
 
 def test_calls_are_spread_over_functions_and_bounded() -> None:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from excise.extractors.python.execution import recorded_calls, varied_calls
+from excise.extractors.python.execution import compared_outcomes, recorded_calls, varied_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.lifting.lifted_tests import lifted
 from excise.extractors.test_reports.report import COMPLETE
@@ -212,17 +212,21 @@ class PythonGrading:
 
     def called(self, call: str) -> str:
         """See :meth:`excise.protocols.Grading.called`."""
-        asked = recorded_calls.parsed(call.encode())
+        asked = compared_outcomes.parsed(call.encode())
         name = str(asked.get("name")).partition(":")[2]
         return f"{name}.__init__" if asked.get("kind") == "class" else name
 
     def is_result(self, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.is_result`."""
-        return "result" in recorded_calls.parsed(outcome.encode())
+        return "result" in compared_outcomes.parsed(outcome.encode())
+
+    def has_few_in_order(self, outcome: str) -> bool:
+        """See :meth:`excise.protocols.Grading.has_few_in_order`."""
+        return compared_outcomes.has_few_in_order(compared_outcomes.parsed(outcome.encode()))
 
     def is_compared_whole(self, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.is_compared_whole`."""
-        return not recorded_calls.holds_opaque(recorded_calls.parsed(outcome.encode()))
+        return not compared_outcomes.holds_opaque(compared_outcomes.parsed(outcome.encode()))
 
     def example(self, call: str, outcome: str) -> str:
         """See :meth:`excise.protocols.Grading.example`."""
@@ -230,11 +234,11 @@ class PythonGrading:
 
     def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""
-        return recorded_calls.distinguish_from_stub(recorded, stub)
+        return compared_outcomes.distinguish_from_stub(recorded, stub)
 
     def same_outcome(self, expected: str, found: str) -> bool:
         """See :meth:`excise.protocols.Grading.same_outcome`."""
-        return recorded_calls.same_outcome(expected, found)
+        return compared_outcomes.same_outcome(expected, found)
 
 
 def _run_server(recipe: Recipe, request: GradedRunRequest) -> ForkServer:

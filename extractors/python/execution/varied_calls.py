@@ -175,6 +175,14 @@ _OPERATORS = {
 }  # fmt: skip
 
 
+_FORMS = {
+    "__getitem__": "{}[{}]", "__setitem__": "{}[{}] = {}", "__delitem__": "del {}[{}]", "__contains__": "{1} in {0}",
+    "__len__": "len({})", "__iter__": "iter({})", "__bool__": "bool({})", "__str__": "str({})", "__int__": "int({})",
+    "__float__": "float({})", "__reversed__": "reversed({})", "__abs__": "abs({})", "__neg__": "-{}",
+}  # fmt: skip
+"""Special methods to how they are called."""
+
+
 def example(call: str, outcome: str) -> str:
     """One line of Python with a call and, as a comment, its result or exception; empty without plain data."""
     asked, found = json.loads(call), json.loads(outcome)
@@ -185,9 +193,11 @@ def example(call: str, outcome: str) -> str:
         if "result" not in found:
             return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_qualname(found['raised'][0])}"
         if found["result"][0] == "it":
-            return _items_of_call("; ".join([*steps, f"list({_call_text(asked)})"]), *found["result"][1:])
+            items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")
+            return _items_of_call("; ".join([*steps, items]), *found["result"][1:])
         if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
-            return _change_text(asked, found.get("after") or []) if not steps else ""
+            after = found.get("after") or []
+            return _changed_object(call, asked, steps, after) or ("" if steps else _change_text(asked, after))
         left, right = _call_text(asked), literal(found["result"])
     except ValueError:
         return ""
@@ -229,6 +239,23 @@ def _change_text(call: dict[str, Any], after: Sequence[Node]) -> str:
     return f"x = {before}; {_call_text(named)}  # x == {now}"
 
 
+def _changed_object(made: str, asked: dict[str, Any], steps: Sequence[str], after: Sequence[Node]) -> str:
+    """A call of a method without a result: what its object holds afterwards; empty if it has no items.
+
+    ``asked`` is the call with a name for an object with a history, whose ``steps`` these are.
+    """
+    receiver, now = json.loads(made)["args"][0], after[0] if after else []
+    if asked["kind"] != "method" or receiver[:1] != ["made"] or now[:1] != ["seen"] or not now[2:]:
+        return ""
+    kind, nodes = (now[2][0], now[2][1:2]) if isinstance(now[2], list) and now[2] else ("", [])
+    holder = {"d": "dict(x)", "l": "list(x)"}.get(kind, "")
+    if not holder or not nodes:
+        return ""
+    first = list(steps) or [f"x = {literal(receiver)}"]
+    call = _call_text({**asked, "args": [["name", "x"], *asked["args"][1:]]})
+    return f"{'; '.join([*first, call])}  # {holder} == {literal([kind, *nodes])}"
+
+
 def _call_text(call: dict[str, Any]) -> str:
     name = call["name"].partition(":")[2]
     args = [literal(node) for node in call["args"]]
@@ -236,6 +263,9 @@ def _call_text(call: dict[str, Any]) -> str:
         method = name.rpartition(".")[2]
         if method in _OPERATORS and len(args) == 2 and not call["kwargs"]:
             return f"{args[0]} {_OPERATORS[method]} {args[1]}"
+        form = _FORMS.get(method, "")
+        if form and not call["kwargs"] and len(args) == form.count("{"):
+            return form.format(*args)
         name, args = f"{args[0]}.{method}", args[1:]
     return f"{name}({', '.join([*args, *_keywords(call['kwargs'])])})"
 

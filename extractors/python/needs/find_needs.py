@@ -28,6 +28,8 @@ MIN_PARTS = 2
 """Number of texts of the removed code in a text of a test from which on the latter is told whole."""
 MAX_WHOLE = 3
 """Maximum number of such texts of one test."""
+MAX_PRINTED = 6
+"""Number of texts that a function prints which are told whatever its tests want: graders compare what calls print."""
 MAX_MESSAGES = 4
 """Number of messages of one exception of a function up to which all are told where a test wants the exception."""
 MAX_WHOLE_OF_OWNER = 6
@@ -289,6 +291,9 @@ def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[Ne
     if words.symbol.loc > MIN_SHOWN_LOC:
         shown = sorted(each.template for each in words.formats if _is_filled_in(each, used))
         yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in shown[:MAX_WHOLE] if len(text) <= MAX_ANSWER)
+    if words.symbol.loc > MIN_SHOWN_LOC:
+        printed = sorted(text for text in words.printed if len(text) <= MAX_ANSWER)
+        yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in printed[:MAX_PRINTED])
     for piece in best.values():
         role = Role.KEY if piece.role is Role.TEXT and piece.text in used.keys else piece.role
         for word in _common_words(piece, used):

@@ -24,6 +24,8 @@ MAX_CHAIN = 40
 """Number of characters of a name with its attributes up to which a statement shows it in a text."""
 _RECEIVERS = frozenset({"self", "cls"})
 _EXITS = frozenset({"exit", "SystemExit"})
+_PRINTERS = frozenset({"print", "echo", "secho"})
+"""Functions that write their first argument to the standard output."""
 _WRITERS = frozenset(
     {"dumps", "dump", "safe_dump", "to_json", "to_csv", "to_xml", "tostring", "toprettyxml", "pformat", "pprint"}
 )
@@ -96,6 +98,8 @@ class Words:
     elsewhere: set[str] = field(default_factory=set)
     """Attributes that it sets on objects of classes that stay, as far as syntax can tell."""
 
+    printed: set[str] = field(default_factory=set)
+    """The texts that it prints, with what statements show for placeholders."""
     sorts: set[str] = field(default_factory=set)
     """How it sorts: ``sorted(…)``, ``sorted(…, reverse=True)``, and keys that are names."""
     writers: set[str] = field(default_factory=set)
@@ -170,6 +174,7 @@ class _Reader:
                     _note(child, words, scope)
                     _note_exits(child, words)
                     _note_handled(child, words)
+                    _note_choice(child, words)
                     if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
                         words.elsewhere.add(child.attr)
                 self._visit(child, words, scope)
@@ -238,6 +243,14 @@ def _note_handled(node: ast.AST, words: Words) -> None:
             words.handled.add(f"{ast.unparse(caught)}: {ast.unparse(value) if value is not None else None}")
 
 
+def _note_choice(node: ast.AST, words: Words) -> None:
+    """Note two texts of which a name decides."""
+    match node:
+        case ast.IfExp(test=ast.Name(), body=ast.Constant(value=str() as one), orelse=ast.Constant(value=str() as two)):
+            choice = ast.unparse(node)
+            words.pieces.update(Piece(text, Role.TEXT, template=choice) for text in (one, two) if len(text) > 1)
+
+
 def _gives_truth(function: Function) -> bool:
     """Whether all that a function returns is ``True`` or ``False``, as it says."""
     parts = [part for child in function.body for part in _own_parts(child)]
@@ -296,8 +309,9 @@ def _note_exits(node: ast.AST, words: Words) -> None:
     found = list(ast.walk(node)) if isinstance(node, ast.ExceptHandler) else [node]
     handled = sorted(last_names(node.type)) if isinstance(node, ast.ExceptHandler) and node.type is not None else [""]
     for call in found:
-        if isinstance(call, ast.Call) and last_name(call.func) in _EXITS and len(call.args) == 1:
-            code = ast.unparse(call.args[0])
+        if isinstance(call, ast.Call) and last_name(call.func) in _EXITS and (call.args or call.keywords):
+            given = [*call.args, *(each.value for each in call.keywords if each.arg in {"status", "code"})]
+            code = ast.unparse(given[0]) if given else ""
             if re.fullmatch(r"-?\d+", code):
                 words.exits.update(f"SystemExit({code})" + (f" for {name}" if name else "") for name in handled)
 
@@ -341,6 +355,9 @@ def _note_call(node: ast.Call, words: Words) -> None:
         given = [f"{key.arg}={key.value.value!r}" for key in node.keywords if isinstance(key.value, ast.Constant)]
         words.writers.add(f"{name}({', '.join([FILLED_IN, *given])})")
     words.passed.update(keyword.arg for keyword in node.keywords if keyword.arg)
+    if name in _PRINTERS and not any(keyword.arg in {"file", "err"} for keyword in node.keywords):
+        written = ("".join(text for text, _ in parts) for arg in node.args[:1] if (parts := _parts_of(arg)))
+        words.printed.update(text for text in written if any(map(str.isalpha, text)))
     if name in {"dict", "update"}:
         words.pieces.update(Piece(keyword.arg, Role.KEY) for keyword in node.keywords if keyword.arg)
     if _EXCEPTION.search(name) and name[:1].isupper():

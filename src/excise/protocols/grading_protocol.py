@@ -293,6 +293,11 @@ class Grading(Protocol):
         """Whether an outcome is a result, and no exception."""
         ...
 
+    def has_few_in_order(self, outcome: str) -> bool:
+        """Whether an outcome has a list of few different texts: if their order is that of a set, few replays may not
+        show it."""
+        ...
+
     def is_compared_whole(self, outcome: str) -> bool:
         """Whether an outcome holds no object of which only the class is compared."""
         ...

@@ -1,0 +1,192 @@
+"""Compares outcomes of calls, with the leniency that honest solutions need."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from excise.types import RecordedCall
+
+_HELP = "usage: "
+"""Beginning of the help text of a command that is made with ``argparse``."""
+_COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
+"""Packages whose objects describe command lines."""
+_FOR_PEOPLE = frozenset({"usage", "description", "epilog", "help", "short_help"})
+"""Attributes of these objects that only people read; of printed help, nothing is compared either."""
+FLOAT_TOLERANCE = 1e-9
+"""Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
+
+
+def holds_opaque(node: object) -> bool:
+    """Whether an encoded outcome holds a function, or an object of a removed class: these are compared by type."""
+    if isinstance(node, dict):
+        return any(map(holds_opaque, node.values()))
+    return isinstance(node, list) and (node[:1] in (["o"], ["fn"]) or any(map(holds_opaque, node)))
+
+
+MAX_FEW = 4
+"""Number of texts in a list from which on two replays show whether their order is that of hashes."""
+
+
+def has_few_in_order(node: Any) -> bool:
+    """Whether an encoded outcome holds a list of two to :data:`MAX_FEW` different texts."""
+    if isinstance(node, dict):
+        return any(map(has_few_in_order, node.values()))
+    if not isinstance(node, list):
+        return False
+    if node[:1] in (["l"], ["t"], ["it"]) and len(node) > 1 and isinstance(node[1], list):
+        texts = [each[1] for each in node[1] if isinstance(each, list) and len(each) == 2 and each[0] == "s"]
+        if 1 < len(set(map(str, texts))) <= MAX_FEW and len(texts) == len(node[1]):
+            return True
+    return any(map(has_few_in_order, node))
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    """An untrusted JSON object; empty for anything else."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# -------------------------------------------------------------------------------------- comparison
+def same_outcome(expected: str, found: str) -> bool:
+    """Whether two outcomes have equal results, or exceptions of equal types, and equal arguments afterwards.
+
+    Details that callers may not rely on are ignored: messages of exceptions, printed text if the original prints
+    nothing, the order of words in a help text, the order of dictionaries (except ``OrderedDict``), the last digits of
+    floats, types of iterators.
+    """
+    first, second = parsed(expected.encode()), parsed(found.encode())
+    if not first or not second:
+        return False
+    try:
+        if not equal(first.get("after"), second.get("after")):
+            return False
+        if first.get("printed") and not _same_text(first["printed"], second.get("printed") or ""):
+            return False
+        first, second = _raised_at_once(first), _raised_at_once(second)
+        if "raised" in first or "raised" in second:
+            return _same_error(first, second)
+        return equal(first.get("result"), second.get("result"))
+    except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
+        return False
+
+
+def _raised_at_once(outcome: dict[str, Any]) -> dict[str, Any]:
+    """The outcome of a call; one whose iterator fails at its first item counts as one that raises: who asks for the
+    items cannot tell them apart."""
+    result = outcome.get("result")
+    if not isinstance(result, list) or result[:2] != ["it", []] or result[2] in {"end", "more"}:
+        return outcome
+    return {**outcome, "raised": [result[2]]}
+
+
+def _same_text(first: str, second: str) -> bool:
+    """Whether printed texts are equal; help texts of commands may list their words in another order."""
+    if first.startswith(_HELP) and second.startswith(_HELP):
+        return sorted(re.findall(r"\w+", first)) == sorted(re.findall(r"\w+", second))
+    return first == second
+
+
+def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Whether the exception is of the original's public class, a subclass, or a base that is no class of Python's.
+
+    A docstring may promise only the base class of a project's exceptions. Exit codes must be equal, too.
+    """
+    wanted, found = first.get("raised") or [], second.get("raised") or []
+    known = next((name for name in wanted if not _is_private(name)), "")
+    is_base = any(name in wanted and not name.startswith("builtins:") for name in found[:1])
+    if known not in found and not is_base:
+        return False
+    return known != "builtins:SystemExit" or _exit_code(first) == _exit_code(second)
+
+
+def _is_private(name: str) -> bool:
+    return any(part.startswith("_") for part in name.partition(":")[2].split("."))
+
+
+def _exit_code(outcome: dict[str, Any]) -> int:
+    """The exit code that a shell gets: 0 for ``None``, 1 for text."""
+    tag, value = (outcome.get("said") or [["c", None]])[0][:2]
+    return 0 if value is None else int(value) if tag in ("i", "c") else 1
+
+
+def fits_simple_stub(recorded: Sequence[RecordedCall]) -> bool:
+    """Whether a simple stub has all these outcomes: all are equal, or each call returns one of its arguments."""
+    results = [parsed(one.outcome.encode()) for one in recorded]
+    said = [[found.get("raised"), found.get("printed"), found.get("result")] for found in results]
+    if all(equal(said[0], other) for other in said):
+        return True
+    given = [parsed(one.call.encode()) for one in recorded]
+    nodes = [[*call.get("args", ()), *(node for _, node in call.get("kwargs", ()))] for call in given]
+    return all(any(equal(node, found[2]) for node in listed) for listed, found in zip(nodes, said, strict=True))
+
+
+def distinguish_from_stub(recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+    """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""
+    if not recorded:
+        return False
+    mine = [parsed(one.outcome.encode()).get("after") for one in recorded]
+    theirs = [parsed(outcome.encode()).get("after") for outcome in stub]
+    changed = any(other is not None and not equal(one, other) for one, other in zip(mine, theirs, strict=True))
+    return changed or not fits_simple_stub(recorded)
+
+
+def equal(first: Any, second: Any) -> bool:
+    """Whether two encoded values are equal; of exceptions, as of raised ones, only the classes are compared."""
+    if isinstance(first, list) and isinstance(second, list) and first and second:
+        if first[0] == "f" and second[0] == "f":
+            return same_float(first[1], second[1])
+        if first[0] == "z" and second[0] == "z":
+            return same_float(first[1], second[1]) and same_float(first[2], second[2])
+        if first[0] == "x" and second[0] == "x":
+            first, second = first[:2], second[:2]
+        if first[0] == "seen" and second[0] == "seen":
+            return first[1][0] in second[1] and equal(*map(_without_help, (first, second)))
+        if first[0] in ("d", "C", "dd", "S", "F", "dv") and first[0] == second[0]:
+            return equal(first[1:-1], second[1:-1]) and same_members(first[-1], second[-1])
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))
+    return type(first) is type(second) and bool(first == second)
+
+
+def _without_help(seen: list[Any]) -> list[Any]:
+    """The content of an object; of one of a library for command lines, without what it says to people.
+
+    The content is the encoded items, or what the object is based on and (name, encoded value) of its attributes.
+    """
+    _, names, *content = seen
+    has_attributes = len(content) == 2 and isinstance(content[1], list)
+    if not has_attributes or not any(name.partition(":")[0].partition(".")[0] in _COMMAND_LINE for name in names):
+        return content
+    base, attributes = content
+    return [base, [pair for pair in attributes if pair[0] not in _FOR_PEOPLE]]
+
+
+def same_float(first: str, second: str) -> bool:
+    """Whether two floats (as hexadecimal bits) are equal up to :data:`FLOAT_TOLERANCE`; zeros must have equal signs."""
+    if first == second:
+        return True
+    if "nan" in (first, second):
+        return False
+    a, b = (struct.unpack(">d", bytes.fromhex(text))[0] for text in (first, second))
+    return a != 0 and b != 0 and math.isclose(a, b, rel_tol=FLOAT_TOLERANCE, abs_tol=0.0)
+
+
+def same_members(first: Any, second: Any) -> bool:
+    """Whether two lists have equal members in any order."""
+    if not isinstance(first, list) or not isinstance(second, list) or len(first) != len(second):
+        return False
+    rest = list(second)
+    for member in first:
+        place = next((n for n, other in enumerate(rest) if equal(member, other)), None)
+        if place is None:
+            return False
+        del rest[place]
+    return True

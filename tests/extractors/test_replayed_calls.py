@@ -1,0 +1,82 @@
+"""Processes in which recorded calls are made again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .inside_programs import INSIDE, load
+
+values = load("excise_values")
+
+
+def outcomes_of(folder: Path, source: str, calls: list[tuple[str, int]], **more: object) -> list[dict[str, object]]:
+    """The outcome of each call, by name and argument, of a module."""
+    (folder / "code_under_test.py").write_text(source)
+    made = [
+        {
+            "name": f"code_under_test:{name}",
+            "kind": "function",
+            "args": [values.Encoder().encode(number)],
+            "kwargs": [],
+        }
+        for name, number in calls
+    ]
+    defaults = {
+        "calls": made, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(folder)],
+        "folders": [], "new": 0, "alone": len(calls), "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600,
+        "later_s": 0,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=folder, input=json.dumps(defaults | more),
+        text=True, check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    return [json.loads(line)["outcome"] for line in done.stdout.splitlines()]
+
+
+def reasons_without_outcome(folder: Path, source: str, calls: list[tuple[str, int]], **more: object) -> list[object]:
+    """Why each call has no outcome; ``None`` for one that has."""
+    return [outcome.get("lost") for outcome in outcomes_of(folder, source, calls, **more)]
+
+
+COUNTING = (
+    "import os\n\nmade = []\n\n\ndef count(n):\n    made.append(n)\n    return len(made)\n\n\n"
+    "def end(n):\n    os._exit(n)\n\n\ndef wait(n):\n    while n:\n        pass\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("alone", "expected"),
+    [(8, [1, 1, 1, "ended", 1, 1, "timeout", 1]), (2, [1, 1, 1, "ended", 1, 2, "timeout", 1]),
+     (0, [1, 2, 3, "ended", 1, 2, "timeout", 1])],
+)  # fmt: skip
+def test_calls_share_processes_only_where_they_may(tmp_path: Path, alone: int, expected: list[object]) -> None:
+    calls = [
+        ("count", 1),
+        ("count", 2),
+        ("count", 3),
+        ("end", 1),
+        ("count", 4),
+        ("count", 5),
+        ("wait", 1),
+        ("count", 6),
+    ]
+    found = outcomes_of(tmp_path, COUNTING, calls, alone=alone, call_timeout_s=3)
+    results = [each.get("lost") or each["result"] for each in found]
+    assert results == [["i", str(each)] if isinstance(each, int) else each for each in expected]
+
+
+def test_functions_whose_new_calls_do_not_end_are_not_called_again_and_again(tmp_path: Path) -> None:
+    source = "def wait(n):\n    while n > 1:\n        pass\n    return n\n\n\ndef other(n):\n    return n + 1\n"
+    calls = [("wait", 1), *(("wait", n) for n in range(2, 50)), ("other", 1), ("wait", 0)]
+    assert reasons_without_outcome(tmp_path, source, calls, new=50) == [None, *["timeout"] * 48, None, "timeout"]
+
+
+def test_a_call_that_draws_random_numbers_has_no_outcome(tmp_path: Path) -> None:
+    source = "import random\n\n\ndef pick(n):\n    return random.randrange(n)\n\n\ndef same(n):\n    return n\n"
+    spans = {str(tmp_path / "code_under_test.py"): [[1, 9]]}
+    assert reasons_without_outcome(tmp_path, source, [("pick", 1000), ("same", 1000)], spans=spans) == ["random", None]
