@@ -151,6 +151,27 @@ def test_test_modules_move_into_files_of_their_own() -> None:
     assert separated("src/lib.rs", by_macro, set())[1].keys() == {"src/tests.rs"}
 
 
+def test_tests_in_no_module_move_into_one() -> None:
+    source = (
+        b"//! A crate.\n#[cfg(test)]\nuse std::fmt;\n\npub fn one() -> u32 { 1 }\n\n// It is.\n#[test]\n"
+        b"fn is_one() { assert_eq!(one(), 1); }\n\n#[test]\n#[should_panic]\nfn fails() { panic!() }\n\n"
+        b"fn two() -> u32 { 2 }\n\n#[test]\nfn relative() { assert_eq!(self::one(), 1); }\n"
+    )
+    after, moved = separated("src/lib.rs", source, set())
+    assert after == (
+        b"//! A crate.\n#[cfg(test)]\nuse std::fmt;\n\npub fn one() -> u32 { 1 }\n\nfn two() -> u32 { 2 }\n\n"
+        b"#[test]\nfn relative() { assert_eq!(self::one(), 1); }\n\n#[cfg(test)]\nmod tests;\n"
+    )
+    assert moved == {
+        "src/tests.rs": (
+            b"use super::*;\n\n// It is.\n#[test]\nfn is_one() { assert_eq!(one(), 1); }\n\n"
+            b"#[test]\n#[should_panic]\nfn fails() { panic!() }\n"
+        )
+    }
+    assert separated("src/lib.rs", source, {"src/tests.rs"})[1].keys() == {"src/loose_tests.rs"}
+    assert separated("src/lib.rs", after, {"src/tests.rs", "src/loose_tests.rs"}) == (after, {})
+
+
 @pytest.mark.parametrize(
     ("code", "present"),
     [

@@ -2,7 +2,8 @@
 
 Solutions change sources, and graders restore tests: so each needs a file of its own. ``#[cfg(test)] mod tests { … }``
 and ``#[cfg(test)] mod tests;`` beside a file ``tests.rs`` mean the same, but for macros that read paths relative to the
-file. A module with such a macro stays where it is, and its tests do not count.
+file. A module with such a macro stays where it is, and its tests do not count. Tests beside the code, in no module, get
+one of their own, which sees all that the file has.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from excise.extractors.fetch.trees import list_files
 from excise.extractors.rust.analysis.codebase import SUFFIX, TEST_FOLDERS, module_paths
 from excise.extractors.rust.analysis.grammar import (
     attributes_of,
+    before_item,
     descendants,
     field_text,
     is_test_code,
@@ -27,6 +29,11 @@ from excise.extractors.rust.analysis.grammar import (
 _READS_FILES = re.compile(rb"\binclude(?:_str|_bytes)?\s*!|\bfile\s*!|#\s*\[\s*path\b")
 _TEST = re.compile(rb"#\s*\[[^\[\]]{0,200}(?:test|\bbench\b)")
 """The attribute of a test or a benchmark, also of one that a macro makes."""
+_IS_TEST = re.compile(r"(?:\w+::)*test")
+_RELATIVE = re.compile(rb"\bsuper::|\bself::|\binclude(?:_str|_bytes)?\s*!|\bfile\s*!|\bmodule_path\s*!")
+"""What means something else in a module of its own."""
+_NAMES = ("tests", "loose_tests")
+"""Names of the module of tests that have none."""
 _TEXTS = frozenset({"string_literal", "raw_string_literal", "block_comment"})
 
 
@@ -34,12 +41,17 @@ def separate_tests(root: Path) -> None:
     """Move the test modules of all sources below ``root`` into files of their own."""
     paths = set(list_files(root))
     other_roots = _other_roots(root)
+    sources: dict[str, bytes] = {}
     for path in sorted(paths):
         folders = path.split("/")[:-1]
         is_source = path.endswith(SUFFIX) and folders[:1] not in [[name] for name in TEST_FOLDERS]
-        if not is_source or "bin" in folders or path in other_roots or (root / path).is_symlink():
-            continue
-        after, moved = separated(path, (root / path).read_bytes(), paths)
+        if is_source and "bin" not in folders and path not in other_roots and not (root / path).is_symlink():
+            sources[path] = (root / path).read_bytes()
+    roots = {path: parse_tree(source).root_node for path, source in sources.items()}
+    of_tests = {found for path, top in roots.items() for found in _files_of_tests(path, top, sources[path])}
+    for path, source in sources.items():
+        below = any(path == each or path.startswith(f"{each.removesuffix(SUFFIX)}/") for each in of_tests)
+        after, moved = separated(path, source, paths, is_of_tests=below)
         for target, data in moved.items():
             (root / target).parent.mkdir(parents=True, exist_ok=True)
             (root / target).write_bytes(data)
@@ -48,8 +60,23 @@ def separate_tests(root: Path) -> None:
             (root / path).write_bytes(after)
 
 
-def separated(path: str, source: bytes, paths: set[str]) -> tuple[bytes, dict[str, bytes]]:
-    """(the file without test modules, path to content of these) of a file of sources.
+def _files_of_tests(path: str, parent: Node, source: bytes, names: tuple[str, ...] = ()) -> Iterator[str]:
+    """Paths of the files that a file declares as modules of tests; of ``a/mod.rs``, ``a.rs``."""
+    for node in parent.named_children:
+        if node.type != "mod_item":
+            continue
+        inner, body = (*names, field_text(node, "name", source)), node.child_by_field_name("body")
+        if body is not None:
+            yield from _files_of_tests(path, body, source, inner)
+        elif is_test_code(attributes_of(node, source)):
+            yield module_paths(path, inner)[0]
+
+
+def separated(
+    path: str, source: bytes, paths: set[str], *, is_of_tests: bool = False
+) -> tuple[bytes, dict[str, bytes]]:
+    """(the file without test modules, path to content of these) of a file of sources; ``is_of_tests``: of one that
+    tests alone have, which keeps those outside of modules.
 
     A module stays for which a file is there already (``paths``).
     """
@@ -67,7 +94,32 @@ def separated(path: str, source: bytes, paths: set[str]) -> tuple[bytes, dict[st
         before = source[module.start_byte : body.start_byte].rstrip()
         parts += [source[place : module.start_byte], before, b";"]
         place = body.end_byte
-    return b"".join([*parts, source[place:]]), moved
+    after = b"".join([*parts, source[place:]])
+    name = next((each for each in _NAMES if paths.isdisjoint(module_paths(path, (each,)))), "")
+    may_move = name and not is_of_tests and f"mod {name}".encode() not in after
+    loose = _loose_tests(after) if may_move else []
+    if loose:
+        moved[module_paths(path, (name,))[0]] = b"\n".join([b"use super::*;\n", *(after[s:e] for s, e in loose)])
+        bounds = [0, *(bound for span in loose for bound in span), len(after)]
+        left = [after[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
+        first, *others = [*(each.rstrip() for each in left[:-1]), left[-1]]
+        text = b"".join([first, *(each if each.startswith(b"\n") else b"\n" + each for each in others)])
+        after = text.rstrip() + f"\n\n#[cfg(test)]\nmod {name};\n".encode()
+    return after, moved
+
+
+def _loose_tests(source: bytes) -> list[tuple[int, int]]:
+    """The lines of the tests of a file that are in no module, and mean the same in one."""
+    found = []
+    for node in parse_tree(source).root_node.named_children:
+        is_test = node.type == "function_item" and any(map(_IS_TEST.fullmatch, attributes_of(node, source)))
+        if is_test and not _RELATIVE.search(source, node.start_byte, node.end_byte):
+            above = before_item(node)
+            start = source.rfind(b"\n", 0, (above[0] if above else node).start_byte) + 1
+            end = source.find(b"\n", node.end_byte) + 1 or len(source)
+            if not source[node.end_byte : end].strip():
+                found.append((start, end))
+    return found
 
 
 def _test_modules(parent: Node, source: bytes, names: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:
