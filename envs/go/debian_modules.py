@@ -22,6 +22,8 @@ GOCODE = Path("/", IN_PACKAGE)
 """The same on this machine."""
 _KIND = re.compile(r"golang-.+-dev")
 """Names of the packages with them."""
+_IGNORED = re.compile(r"(?m)^//(?:go:build| ?\+build) ignore$")
+"""What keeps a file out of its package."""
 _IMPORTS = re.compile(r'(?m)^import\s+(?:[\w.]+\s+)?"([^"]+)"|^import\s*\(([^)]*)\)')
 _QUOTED = re.compile(r'"([^"]+)"')
 _REQUIRE = re.compile(r"(?m)^\s*(?:require\s+)?([\w.~-]+(?:\.[\w~-]+)+(?:/[\w.~-]+)*)\s+(v[\w.+-]+)")
@@ -151,13 +153,21 @@ def _foreign(imports: Iterable[str], import_path: str) -> Iterator[str]:
 
 
 def _imports_below(root: Path) -> set[str]:
-    files = [path for path in root.rglob("*.go") if not {"vendor", "testdata"} & set(path.relative_to(root).parts)]
-    return set(_imports(files))
+    """What the packages of the module in a folder import: Go leaves out folders by their names, and modules inside."""
+    others = {path.parent for path in root.rglob("go.mod")} - {root}
+    files = [path for path in root.rglob("*.go") if _is_of_package(path.relative_to(root))]
+    return set(_imports(path for path in files if others.isdisjoint(path.parents)))
+
+
+def _is_of_package(path: Path) -> bool:
+    return not any(part in {"vendor", "testdata"} or part.startswith(("_", ".")) for part in path.parts)
 
 
 def _imports(files: Iterable[Path]) -> Iterator[str]:
     for path in files:
         text = path.read_text("utf-8", "replace")
+        if _IGNORED.search(text):
+            continue
         for one, several in _IMPORTS.findall(text):
             yield from [one] if one else _QUOTED.findall(re.sub(r"//[^\n]*", "", several))
 

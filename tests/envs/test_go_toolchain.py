@@ -137,3 +137,21 @@ def test_what_the_machine_lacks_comes_from_the_archive(tmp_path: Path) -> None:
     make_package(tmp_path / "archive", needed, {f"{source}/text/text.go": "package text\n"})
     found = find_modules(root, REPO, "example.com/a", archive_of(tmp_path / "archive", tmp_path / "another"))
     assert set(found.packages) == {"github.com/not-here/check/assert", "github.com/not-here/text"}
+
+
+def test_what_go_leaves_out_needs_no_modules(tmp_path: Path) -> None:
+    files = {
+        "a.go": 'package a\n\nimport "github.com/x/here"\n',
+        "_codegen/main.go": 'package main\n\nimport "github.com/x/codegen"\n',
+        ".hidden/main.go": 'package main\n\nimport "github.com/x/hidden"\n',
+        "gen.go": '//go:build ignore\n\npackage main\n\nimport "github.com/x/gen"\n',
+        "old.go": '// +build ignore\n\npackage main\n\nimport "github.com/x/old"\n',
+        "tools/go.mod": "module example.com/a/tools\n",
+        "tools/main.go": 'package main\n\nimport "github.com/x/tools"\n',
+        "unix.go": '//go:build unix\n\npackage a\n\nimport "github.com/x/unix"\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = modules_in((), tmp_path, "example.com/a")
+    assert found.missing == ("github.com/x/here", "github.com/x/unix")
