@@ -153,8 +153,11 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     for number in (n for n, c in enumerate(chunks) if c.kind is _Kind.CODE and len(left[n]) < c.end - c.start):
         _drop_output(lines, chunks, left, number)
     for number in emptied:
-        _drop_introduction(chunks, left, number)
+        _drop_introduction(lines, chunks, left, number)
         _drop_consequence(chunks, left, number)
+    for number, chunk in enumerate(chunks):
+        if chunk.kind is _Kind.PROSE and not left[number] and BULLET.match(lines[chunk.start]):
+            _drop_introduction(lines, chunks, left, number)
     for number in reversed(range(len(chunks))):
         _drop_directive(lines, chunks, left, number)
     found = list(_without_double_blanks(chunks, left))
@@ -184,18 +187,20 @@ def _without_double_blanks(chunks: Sequence[_Chunk], left: Sequence[Sequence[str
         yield from own
 
 
-def _drop_introduction(chunks: Sequence[_Chunk], left: list[list[str]], example: int) -> None:
-    """Take the sentence before an example that is gone out of what is left, if it ends with a colon and introduces
-    nothing else."""
-    before, after = example - 1, example + 1
-    while before >= 0 and chunks[before].kind is _Kind.BLANK:
+def _drop_introduction(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], gone: int) -> None:
+    """Take the sentence before an example or a list that is gone out of what is left, if it ends with a colon and
+    introduces nothing else."""
+    before, after = gone - 1, gone + 1
+    is_list = chunks[gone].kind is _Kind.PROSE
+    while before >= 0 and (chunks[before].kind is _Kind.BLANK or (is_list and not left[before])):
         before -= 1
     if before < 0 or chunks[before].kind is not _Kind.PROSE:
         return
     while after < len(chunks) and (chunks[after].kind is _Kind.BLANK or not left[after]):
         after += 1
-    introduces_more = after < len(chunks) and chunks[after].kind is _Kind.CODE
-    if before >= 0 and chunks[before].kind is _Kind.PROSE and left[before] and not introduces_more:
+    has_more = after < len(chunks) and chunks[after].kind is _Kind.CODE
+    has_more |= is_list and after < len(chunks) and BULLET.match(lines[chunks[after].start]) is not None
+    if left[before] and not has_more:
         left[before] = without_introduction(left[before])
 
 

@@ -89,3 +89,24 @@ def test_what_is_documented_in_a_field_keeps_its_text_whole() -> None:
     files = {"pkg/__init__.py": "", "pkg/m.py": f"def gone_by(x):\n    return x\n\n\n{text}"}
     left = after(files, delete(files, "pkg/m.py::gone_by"))["pkg/m.py"]
     assert left == text.replace(" See :func:`gone_by`.\n        It", " It")
+
+
+def test_a_list_that_is_gone_takes_what_introduces_it_along() -> None:
+    head = "# Shapes\n\nThey are drawn. The following are there:\n\n"
+    document = head + "* `gone_by`: Goes by.\n  It is slow.\n{}\nMore of it.\n"
+    assert left_of(document.format(""), path="README.md") == "# Shapes\n\nThey are drawn.\n\nMore of it.\n"
+    more = left_of(document.format("* `other`: Stays.\n"), path="README.md")
+    assert more == "# Shapes\n\nThey are drawn. The following are there:\n\n* `other`: Stays.\n\nMore of it.\n"
+    apart = left_of(document.format("\n* `other`: Stays.\n"), path="README.md") or ""
+    assert "The following are there:" in apart
+
+
+def test_documents_lose_sentences_about_modules_that_are_gone() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/extra.py": "def gone_by(x):\n    return x\n",
+        "pkg/m.py": "def other():\n    return 1\n",
+        "README.md": "# Shapes\n\nMore is in the `pkg.extra` module. The rest is in `pkg.m`, an extra.\n",
+    }
+    left = after(files, delete(files, "pkg/extra.py"))
+    assert left["README.md"] == "# Shapes\n\nThe rest is in `pkg.m`, an extra.\n"

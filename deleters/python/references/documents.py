@@ -57,7 +57,9 @@ def gone_code(
     modules = remover.codebase.modules
     files = [path for path, plan in remover.plans.items() if plan.deleted and not remover.codebase.is_test(path)]
     whole = [modules[path].symbols[0] for path in sorted(files) if path in modules]
-    return GoneCode(gone_names(remover, gone), _dotted_names(remover, [*gone, *whole], aliases), commands=commands)
+    names, dotted = gone_names(remover, gone), _dotted_names(remover, [*gone, *whole], aliases)
+    inside = {name for each in whole if "." in (name := remover.codebase.names.name_of(each.path))}
+    return GoneCode(replace(names, qualified=(*names.qualified, *sorted(inside))), dotted, commands=commands)
 
 
 def documents_without(
