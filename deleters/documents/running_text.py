@@ -18,7 +18,8 @@ _SPECIAL = re.compile(
 )
 """Lines that belong to no running text."""
 _STRUCTURED = re.compile(
-    r"\s*(?:[\w*`, ]{1,60}:\s|<(?!https?:)/?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?[^\s.!?:] {2,}\S)"
+    r"\s*(?:(?!(?:NB|Note|NOTE|Warning|WARNING|Important)\b)[\w*`, ]{1,60}:\s"
+    r"|<(?!https?:)/?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?[^\s.!?:] {2,}\S)"
 )
 """Lines that are a named value, markup, an address, or a row of a table, whatever sentences are in them."""
 MIN_WIDTH = 50

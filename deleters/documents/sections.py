@@ -23,6 +23,7 @@ MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
 _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):|(?:<br\s?/?>)+$")
 """What a page has around its content."""
+_FIRST_PAGE = re.compile(r"(?:readme|index|overview|introduction|contents|home|main)\b", re.IGNORECASE)
 _LABEL = re.compile(r"\.\. _[^:]+:\s*$|<a (?:name|id)=[\"'][^\"'<>]*[\"']>\s*</a>\s*$")
 """What references lead to: the heading below it."""
 _ANCHOR = re.compile(r"<a (?:name|id)=[\"']([^\"'<>]+)[\"']")
@@ -92,9 +93,20 @@ def _shortened(
 ) -> Iterator[tuple[str, tuple[bytes, bytes | None]]]:
     for path, original in documents.items():
         before = utf8_text(changed.get(path, (original, original))[1] or b"")
+        if before and path not in changed and _is_page_about(path, before, names):
+            yield path, (original, None)
+            continue
         after = with_line_ends_of(before, lambda plain: change(plain, names)) if before else ""
         if before and after.strip() and after.split() != before.split():
             yield path, (original, after.encode())
+
+
+def _is_page_about(path: str, text: str, names: GoneCode) -> bool:
+    """Whether a page is no more than a section about what is gone; the first page of a project or a manual is not."""
+    if _FIRST_PAGE.match(path.rpartition("/")[2]):
+        return False
+    first, *others = sections_of(text.split("\n"))
+    return len(others) == 1 and not any(map(str.strip, first.lines)) and is_about(others[0].lines, names)
 
 
 def _without_whole_sections(text: str, names: GoneCode) -> str:

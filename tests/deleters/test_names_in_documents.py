@@ -110,3 +110,26 @@ def test_documents_lose_sentences_about_modules_that_are_gone() -> None:
     }
     left = after(files, delete(files, "pkg/extra.py"))
     assert left["README.md"] == "# Shapes\n\nThe rest is in `pkg.m`, an extra.\n"
+
+
+def test_a_page_that_is_about_it_goes_with_its_entry() -> None:
+    page = "Going by\n========\n\n`gone_by` goes by.\n\n.. code-block:: python\n\n   x = gone_by(1)\n\nIt is slow.\n"
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": "def gone_by(x):\n    return x\n\n\ndef other():\n    return 1\n",
+        "docs/by.rst": page,
+        "docs/index.rst": "Pages\n=====\n\n.. toctree::\n\n   by\n   other\n",
+        "docs/two.rst": page + "\nOther\n=====\n\nText.\n",
+    }
+    left = after(files, delete(files, "pkg/m.py::gone_by"))
+    assert "docs/by.rst" not in left
+    assert left["docs/index.rst"] == "Pages\n=====\n\n.. toctree::\n\n   other\n"
+    assert "Text.\n" in left["docs/two.rst"]
+
+
+@pytest.mark.parametrize("mark", ["NB: ", "Note: ", ""])
+def test_comments_that_begin_with_a_note_are_running_text(mark: str) -> None:
+    comment = f"    # {mark}It keeps what is given. See gone_by for the reason.\n"
+    files = {"m.py": f"def gone_by(x):\n    return x\n\n\ndef other():\n{comment}    return 1\n"}
+    left = after(files, delete(files, "m.py::gone_by"))["m.py"]
+    assert left == f"def other():\n    # {mark}It keeps what is given.\n    return 1\n"
