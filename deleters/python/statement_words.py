@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
@@ -23,9 +25,11 @@ class PythonWords:
     heads = r"(?:async )?(?:def|class) (\w+)"
     exports = ""
 
-    def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
-        """Its signature says all."""
-        return ""
+    def declaration(self, module: Module, symbol: Symbol) -> str:
+        """Its signature, with that of the function in it that it returns, if that has parameters of its own."""
+        source = module.source[symbol.start : symbol.end] if symbol.is_callable else b""
+        inner = _returned_function(source.decode("utf-8", "replace")) if source.count(b"def ") > 1 else ""
+        return f"{symbol.signature}:\n    {inner}  # it returns this function" if inner else ""
 
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:
         """The first assignment of each name."""
@@ -77,3 +81,27 @@ class PythonWords:
             f">>> {name}",
             f"AttributeError: type object {last!r} has no attribute {attribute!r}",
         ]
+
+
+def _returned_function(text: str) -> str:
+    """The head of a function in another one (``text``) that returns it; empty without one, and if it takes anything."""
+    try:
+        tree = ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    nodes = [node for outer in tree.body for node in ast.walk(outer)]
+    returned = {n.value.id for n in nodes if isinstance(n, ast.Return) and isinstance(n.value, ast.Name)}
+    for node in nodes:
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name in returned
+            and _takes_more(node.args)
+        ):
+            mark = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
+            return f"{mark}def {node.name}({ast.unparse(node.args)})"
+    return ""
+
+
+def _takes_more(arguments: ast.arguments) -> bool:
+    """Whether parameters are more than ``*args`` and ``**kwargs``."""
+    return bool(arguments.args or arguments.posonlyargs or arguments.kwonlyargs)

@@ -29,7 +29,7 @@ _IN_LIST = re.compile(
 
 def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
     """The title of a statement, and the paragraph below it."""
-    outer = [s for s in shown if s.symbol_id in deletion.removed]
+    outer = sorted((s for s in shown if s.symbol_id in deletion.removed), key=lambda s: not s.is_public)
     owned = {s.symbol_id: f"the {kind} of " for s in outer if (kind := accessor_of(s))}
     names = list(
         dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_name_in_title(codebase, s, deletion.removed)}`" for s in outer)

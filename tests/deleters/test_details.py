@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from excise.deleters.statement.details import is_named, lines_by_symbol, locate
+from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
 from excise.types import Need, NeedKind
+
+from .planned_deletions import REPO, delete_symbol
 
 
 def test_a_text_that_looks_like_a_keyword_is_given_as_a_text_alone() -> None:
@@ -55,3 +58,32 @@ def test_what_decides_between_texts_what_is_printed_and_the_exit_status_are_told
     assert "`'corona' if old else 'corona nova'`" in lines
     assert "`'NB: corrected {short} to {name}'`" in lines
     assert "lost" not in lines
+
+
+RETURNING = """\
+def _plain(x):
+    return x
+
+
+def made(kind):
+    def turn(x, *, by=None):
+        return _plain(x), by
+
+    return turn
+
+
+def wrapped(f):
+    def inner(*args, **kwargs):
+        return f(*args)
+
+    return inner
+"""
+
+
+def test_the_function_that_a_function_returns_is_shown() -> None:
+    test = "import m\n\n\ndef test_m():\n    assert m.made\n"
+    codebase = PythonCodebase.from_texts({"m.py": RETURNING, "test_m.py": test})
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py", tests), REPO, tests).text
+    assert "```python\ndef made(kind):\n    def turn(x, *, by=None)  # it returns this function\n```" in text
+    assert "```python\ndef wrapped(f)\n```" in text

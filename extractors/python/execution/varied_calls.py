@@ -151,7 +151,7 @@ def _changed_items(items: list[Node], words: Sequence[str], rng: random.Random) 
 
 def _changed_text(text: str, words: Sequence[str], rng: random.Random) -> str:
     """Another text: other digits, or words, characters or case changed, which keeps most formats valid."""
-    if re.search(r"\d", text) and rng.random() < OTHER_DIGIT:
+    if re.search(r"\d", text) and "xn--" not in text and rng.random() < OTHER_DIGIT:
         place = rng.choice([match.start() for match in re.finditer(r"\d", text)])
         return text[:place] + str((int(text[place]) + rng.randrange(1, 9)) % 10) + text[place + 1 :]
     found = list(_WORD.finditer(text))
