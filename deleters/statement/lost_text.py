@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 
+from excise.deleters.documents.running_text import sentences_of
 from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
 from excise.deleters.statement.project_docs import one_line
 from excise.protocols import Codebase
@@ -17,7 +18,6 @@ _COMMENT = re.compile(r"\s*(?:///?|//!|/\*[*!]?|\*/|\*(?=\s|$)|#(?!\[))[ \t]?")
 """The mark of a line of a comment."""
 _CALL = re.compile(r"\w\(")
 """A call: a line with one is an example, however short."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _REFERENCE = re.compile(r"(?m)^[ \t]*(?:\.\.[ \t]+auto\w+::|:::)[^\n]*(?:\n[ \t]+:[^\n]*)*\n?")
 _CLOSING = re.compile(r"\s*(?:`{3,}|~{3,})?\s*$")
 """A blank line, or a fence that closes a block."""
@@ -134,7 +134,7 @@ def _lost_text(change: Change) -> str:
             fences = [line for line in own[:1] if _FENCE.match(line)]
             found.append("\n".join([*fences, *code, *(_FENCE.findall(line)[0] for line in fences)] if code else []))
         else:
-            gone = " ".join(each for each in _SENTENCE_END.split(one_line(" ".join(own))) if each not in left)
+            gone = " ".join(each for each in sentences_of(one_line(" ".join(own))) if each not in left)
             found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(filter(None, found))
 
