@@ -62,8 +62,9 @@ def _names(codebase: CompiledCodebase[Any], definition: Definition, gone: frozen
     holder = unnumbered(definition.holder.rpartition(".")[2])
     own_type = unnumbered(definition.qualname.rpartition(".")[0].rpartition(".")[2])
     is_member = bool(definition.holder or definition.about)
-    owners = {holder, own_type, *definition.about} if is_member else codebase.qualifiers_of(definition.path)
-    for name in sorted(definition.names):
+    packages = codebase.qualifiers_of(definition.path)
+    owners = {holder, own_type, *definition.about} if is_member else packages
+    for name in sorted(definition.names - packages):  # text means the package
         if not any(name in each.names for each in beside):
             yield LostName(
                 name=name,

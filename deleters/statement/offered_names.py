@@ -14,6 +14,7 @@ STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 """A string in quotes, on one line."""
 _EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w+["']""", re.MULTILINE)
 """What of a package's own file names what it offers: imports, and names in quotes."""
+_DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 _ALL = re.compile(r"^__all__\b[^\[(\n]*[\[(]([^\])]*)", re.MULTILINE)
 """The content of a list of the names that a star import of the file gives."""
 
@@ -39,7 +40,7 @@ def also_importable(
         code = (line for line in _code_in(removed.get(path, ()), module) if re.match(words.exports, line.strip()))
         text = STRING.sub(_name_in_quotes, "\n".join(code))
         if path.endswith("__init__.py"):
-            text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
+            text += "".join(_EXPORTS.findall(_DOCSTRING.sub("", module.source.decode(errors="replace"))))
         calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
         found = (
             name

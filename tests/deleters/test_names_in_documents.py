@@ -133,3 +133,12 @@ def test_comments_that_begin_with_a_note_are_running_text(mark: str) -> None:
     files = {"m.py": f"def gone_by(x):\n    return x\n\n\ndef other():\n{comment}    return 1\n"}
     left = after(files, delete(files, "m.py::gone_by"))["m.py"]
     assert left == f"def other():\n    # {mark}It keeps what is given.\n    return 1\n"
+
+
+def test_the_name_of_a_module_is_no_name_of_a_function_in_it() -> None:
+    head = "# Plural\n\n.. automodule:: plural\n\n"
+    document = head + "`plural` is a package. `Engine.plural()` makes one. See `plural.Engine`.\n"
+    engine = "class Engine:\n    def plural(self, x):\n        return x\n\n    def one(self):\n        return 1\n"
+    files = {"plural/__init__.py": engine, "docs/index.rst": document}
+    left = after(files, delete(files, "plural/__init__.py::Engine.plural"))["docs/index.rst"]
+    assert left == document.replace(" `Engine.plural()` makes one.", "")

@@ -35,16 +35,25 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
                 name = inner.name.partition("#")[0]
                 names.setdefault(name, set()).add(dotted)
                 methods.update({name} if inner.kind is SymbolKind.METHOD else ())
-    of_python = methods & BUILTIN_ATTRIBUTES
-    is_gone = {name: len(name) > 2 and name not in of_python and not _is_left(remover, name) for name in names}
+    others = methods & BUILTIN_ATTRIBUTES | _module_names(remover)
+    is_gone = {name: len(name) > 2 and name not in others and not _is_left(remover, name) for name in names}
     found = {name: dotted for name, dotted in names.items() if is_gone[name]}
     dotted_names = frozenset(dotted for each in found.values() for dotted in each)
-    others = {with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
-    qualified = others - _owned_names(remover) if others else others
+    behind = {with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
+    qualified = behind - _owned_names(remover) if behind else behind
     texts = frozenset(name for name in found if _is_text(remover, name))
     return GoneNames(
         tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()), tuple(sorted(qualified)), texts=texts
     )
+
+
+def _module_names(remover: DependentRemover) -> set[str]:
+    """The plain names of modules and packages that stay: text means them."""
+    plans, found = remover.plans, set[str]()
+    for path in remover.codebase.modules:
+        if not (path in plans and plans[path].deleted) and not remover.codebase.is_test(path):
+            found.update(remover.codebase.names.name_of(path).split("."))
+    return found
 
 
 def publicly_gone(remover: DependentRemover, gone: Iterable[Symbol]) -> frozenset[str]:
@@ -53,6 +62,7 @@ def publicly_gone(remover: DependentRemover, gone: Iterable[Symbol]) -> frozense
     Documents that name one mean what is gone.
     """
     names = {symbol.name.partition("#")[0] for symbol in gone if symbol.qualname and _is_public(symbol.qualname)}
+    names -= _module_names(remover)
     return frozenset(name for name in names if len(name) > 2 and _is_only_private(remover, name))
 
 
