@@ -108,7 +108,7 @@ def _is_part(entry: tuple[str, str], other: tuple[str, str]) -> bool:
 def used(deletion: Deletion) -> str:
     """The section with uses in functions that stay, whose branches are gone, and with fields of types that stay."""
     return _by_file(
-        "## Where it was used\n\nThis code is still there; what it did with the removed code, or held for it, is gone.",
+        "## Where it was used\n\nThese lines are gone from code that is still there.",
         [(path, text) for path, text in deletion.uses if "```" not in text],
     )
 

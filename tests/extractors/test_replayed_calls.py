@@ -14,21 +14,17 @@ from .inside_programs import INSIDE, load
 values = load("excise_values")
 
 
-def outcomes_of(folder: Path, source: str, calls: list[tuple[str, int]], **more: object) -> list[dict[str, object]]:
-    """The outcome of each call, by name and argument, of a module."""
+def asked(name: str, kind: str, *args: object) -> dict[str, object]:
+    return {"name": f"code_under_test:{name}", "kind": kind, "args": list(args), "kwargs": []}
+
+
+def outcomes_of(folder: Path, source: str, plain: list[tuple[str, int]], **more: object) -> list[dict[str, object]]:
+    """The outcome of each call, by name and argument (or ``calls``), of a module."""
     (folder / "code_under_test.py").write_text(source)
-    made = [
-        {
-            "name": f"code_under_test:{name}",
-            "kind": "function",
-            "args": [values.Encoder().encode(number)],
-            "kwargs": [],
-        }
-        for name, number in calls
-    ]
+    made = [asked(name, "function", values.Encoder().encode(number)) for name, number in plain]
     defaults = {
         "calls": made, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(folder)],
-        "folders": [], "new": 0, "alone": len(calls), "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600,
+        "folders": [], "new": 0, "alone": len(plain), "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600,
         "later_s": 0,
     }  # fmt: skip
     done = subprocess.run(
@@ -80,3 +76,27 @@ def test_a_call_that_draws_random_numbers_has_no_outcome(tmp_path: Path) -> None
     source = "import random\n\n\ndef pick(n):\n    return random.randrange(n)\n\n\ndef same(n):\n    return n\n"
     spans = {str(tmp_path / "code_under_test.py"): [[1, 9]]}
     assert reasons_without_outcome(tmp_path, source, [("pick", 1000), ("same", 1000)], spans=spans) == ["random", None]
+
+
+BOX = """\
+class Box:
+    def __init__(self):
+        self.items = []
+
+    def add(self, x):
+        if x < 0:
+            raise ValueError(x)
+        self.items.append(x)
+
+
+def size(box):
+    return len(box.items)
+"""
+
+
+def test_an_object_whose_history_raises_is_told_apart(tmp_path: Path) -> None:
+    made = [["made", "code_under_test:Box", [], [], [["add", [["i", number]], []]]] for number in ("-1", "1", "-1")]
+    found = outcomes_of(tmp_path, BOX, [], calls=[asked("size", "function", box) for box in made])
+    assert [(each["result"], each.get("uneven")) for each in found] == [
+        (["i", "0"], True), (["i", "1"], None), (["i", "0"], True),
+    ]  # fmt: skip

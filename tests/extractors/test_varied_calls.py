@@ -134,6 +134,12 @@ def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[ob
     assert example(made, json.dumps({"result": ["c", None], "after": after})) == expected
 
 
+def test_an_object_whose_history_raised_is_no_example() -> None:
+    made = call("Box.get", ["made", "m:Box", [], [], [["put", [["i", "1"]], []]]], kind="method")
+    assert example(made, json.dumps({"result": ["c", True]}))
+    assert example(made, json.dumps({"result": ["c", True], "uneven": True})) == ""
+
+
 def test_an_example_shows_the_exception() -> None:
     assert (
         example(call("f"), json.dumps({"raised": ["m:Odd.Error", "builtins:ValueError"]})) == "f()  # raises Odd.Error"

@@ -9,6 +9,7 @@ is no example.
 
 from __future__ import annotations
 
+import platform
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -43,8 +44,8 @@ _SPECIAL = {
     "a nested list": re.compile(r"\[[\[(]"),
 }
 """What is special about arguments, by how they are written."""
-_SANDBOX = re.compile(r"testbed\b|/tmp/", re.IGNORECASE)
-"""Paths of the sandbox in which calls were recorded."""
+_SANDBOX = re.compile(rf"testbed\b|/tmp/|{re.escape(platform.release())}", re.IGNORECASE)
+"""Paths of the sandbox in which calls were recorded, and the machine's own version."""
 HIDDEN_FOR_EACH_SHOWN = 2
 """Number of calls of tests to a function that are not shown, for each one that is."""
 
@@ -91,8 +92,14 @@ def examples_of(
     replayed = behaviour.replayed
     if replayed is None:
         return {}
+
+    def reached_by(call: str, line: str) -> frozenset[str]:
+        text, _, outcome = line.rpartition("  # ")
+        traits = {*_traits(text, outcome), f"given {grading.arguments_given(call)}"} if line else set[str]()
+        return replayed.reached.get(call, frozenset()) | traits
+
     wanted = frozenset[str]().union(
-        *(replayed.reached.get(call, frozenset()) | _traits(call, result) for call, result, _ in replayed.recorded)
+        *(reached_by(call, grading.example(call, found) if found else "") for call, found, _ in replayed.recorded)
     )
     made: dict[str, list[Example]] = defaultdict(list)
     tested: dict[str, list[Example]] = defaultdict(list)
@@ -101,7 +108,7 @@ def examples_of(
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
         if line and len(line) <= MAX_CHARS and not _SANDBOX.search(line):
-            reached = (replayed.reached.get(call, frozenset()) | _traits(call, outcome)) & wanted
+            reached = reached_by(call, line) & wanted
             strangeness = len(_words(call) - known), line.count("; ")
             place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached, strangeness))
 
@@ -159,8 +166,8 @@ def _words(call: str) -> set[str]:
 
 
 def _traits(call: str, outcome: str) -> frozenset[str]:
-    """The kind of a call's result, and what is special about its arguments."""
-    begins = "exception" if outcome.startswith(_RAISES) else outcome if outcome in _ALONE else _kind(outcome)
+    """The kind of a call's result, or its exception, and what is special about its arguments."""
+    begins = outcome if outcome in _ALONE or outcome.startswith(_RAISES) else _kind(outcome)
     return frozenset({f"gives {begins}", *(f"has {name}" for name, form in _SPECIAL.items() if form.search(call))})
 
 

@@ -216,6 +216,12 @@ class PythonGrading:
         name = str(asked.get("name")).partition(":")[2]
         return f"{name}.__init__" if asked.get("kind") == "class" else name
 
+    def arguments_given(self, call: str) -> str:
+        """See :meth:`excise.protocols.Grading.arguments_given`."""
+        asked = compared_outcomes.parsed(call.encode())
+        names = sorted(str(key) for key, _ in asked.get("kwargs", ()))
+        return " ".join([str(len(asked.get("args", ()))), *names])
+
     def is_result(self, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.is_result`."""
         return "result" in compared_outcomes.parsed(outcome.encode())

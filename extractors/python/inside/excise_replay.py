@@ -46,6 +46,7 @@ MAX_TIMEOUTS = 3
 def outcome(call, removed):
     """The outcome of one call."""
     random.seed(0)
+    del decoding.failed_steps[:]
     args = [decoding.decode(node) for node in call["args"]]
     kwargs = {key: decoding.decode(node) for key, node in call["kwargs"]}
 
@@ -60,7 +61,8 @@ def outcome(call, removed):
             return getattr(args[0], name.rpartition(".")[2])
         return values.find(name)(*args, **kwargs)
 
-    return outcomes.outcome_of(make_call, [*args, *kwargs.values()], opaque)
+    found = outcomes.outcome_of(make_call, [*args, *kwargs.values()], opaque)
+    return dict(found, uneven=True) if decoding.failed_steps else found
 
 
 def called(method, args, kwargs):

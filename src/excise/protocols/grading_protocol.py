@@ -289,6 +289,10 @@ class Grading(Protocol):
         """The qualified name of the function that a recorded call calls, without the module."""
         ...
 
+    def arguments_given(self, call: str) -> str:
+        """Which parameters a recorded call gives arguments: their number, and the names of keywords."""
+        ...
+
     def is_result(self, outcome: str) -> bool:
         """Whether an outcome is a result, and no exception."""
         ...

@@ -125,3 +125,25 @@ def test_calls_of_tests_are_shown_only_where_no_other_reaches_the_same() -> None
     assert found["f"].shown == ["f('new')  # False", "f('klass')  # True", "f('for')  # True"]
     few = replayed._replace(recorded=replayed.recorded[:2])
     assert examples_of(behaviour_of([])._replace(replayed=few), PythonGrading())["f"].shown == ["f('new')  # False"]
+
+
+def test_each_exception_and_each_number_of_arguments_of_the_tests_is_shown() -> None:
+    def failing(text: str, name: str) -> RecordedCall:
+        raised = {"raised": [f"builtins:{name}", "builtins:Exception"], "after": []}
+        return replace(asked("f", text, False), outcome=json.dumps(raised))
+
+    def plain(*texts: str) -> RecordedCall:
+        found = json.loads(asked("f", texts[0], False).call)
+        found["args"] = [["s", text] for text in texts]
+        return replace(asked("f", texts[0], False), call=json.dumps(found))
+
+    tested = [failing("key", "KeyError"), failing("name", "NameError"), plain("one"), plain("one", "two")]
+    made = [plain("same"), plain("same", "more"), plain("other", "more")]
+    raising = [failing("near", "KeyError"), failing("far", "NameError"), failing("odd", "OSError")]
+    recorded = [(call.call, call.outcome, call.outcome) for call in tested]
+    replayed = Replayed(recorded, tuple(made), tuple(raising))
+    found = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["f"]
+    assert set(found.shown[: found.num_paths]) == {
+        "f('near')  # raises KeyError", "f('far')  # raises NameError", "f('same')  # False",
+        "f('same', 'more')  # False",
+    }  # fmt: skip
