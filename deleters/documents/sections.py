@@ -37,7 +37,8 @@ _KIND = r"(?:command|function|method|class|decorator|exception|module|script|too
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""
 _HISTORY = re.compile(
-    r"^(?:#+\s+)?(?:change ?logs?|changes|history|release notes|what'?s new|news)"
+    r"^(?:#+\s+)?(?:(?:recent |latest |version )?(?:change ?logs?|changes|history|releases)|release notes|what'?s new"
+    r"|news)"
     r"(?:\s+(?:in|since|for)\s+(?:version\s+)?v?\d.*|\s*[:\d(].*)?$",
     re.IGNORECASE,
 )

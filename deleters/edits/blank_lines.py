@@ -29,7 +29,8 @@ def evened(changed: Changed, code: Container[str]) -> Changed:
 
 
 def without_odd(before: bytes, after: bytes) -> bytes:
-    """One file; see :func:`evened`. Before a closing bracket, and after an opening one, only that side counts."""
+    """One file; see :func:`evened`. Before a closing bracket and at the end, only that side counts; so it does after an
+    opening one and at the beginning."""
     known: set[tuple[bytes, int, bytes]] = set()
     most_below: dict[bytes, int] = {}
     most_above: dict[bytes, int] = {}
@@ -46,12 +47,12 @@ def without_odd(before: bytes, after: bytes) -> bytes:
         size = allowed = stop - start
         if size and (above, size, below) not in known:
             follows, precedes = most_below.get(above, 0), most_above.get(below, 0)
-            if below.lstrip().startswith(_CLOSING):
+            if not below or below.lstrip().startswith(_CLOSING):
                 allowed = precedes
-            elif above.endswith(_OPENING):
+            elif not above or above.endswith(_OPENING):
                 allowed = follows
             else:
-                allowed = max(follows, precedes, 1 if above and below else 0)
+                allowed = max(follows, precedes, 1)
         kept += lines[start : start + min(size, allowed)]
         end = stop
     return b"".join([*kept, *lines[end:]])

@@ -220,7 +220,8 @@ class _Removal:
                     raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason=USED_ELSEWHERE)
         names = {qualified_name(symbol)[-1] for symbol in self.outer}
         names |= {export.name for _, export in self._exports()} - {DEFAULT, WHOLE}
-        for path, text in calls_left(self.codebase, names, self._is_in_removed):
+        paths = {symbol.path for symbol in self.outer}
+        for path, text in calls_left(self.codebase, names, self._is_in_removed, paths):
             raise DeletionRefused(f"{path} has {text}, which may mean what is removed", reason=USED_ELSEWHERE)
 
     def _is_in_removed(self, path: str, offset: int) -> bool:

@@ -9,6 +9,7 @@ from tree_sitter import Node
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.extractors.javascript.analysis.grammar import (
+    DECLARED,
     TYPES,
     VARIABLES,
     children,
@@ -33,14 +34,16 @@ _COLLECTIONS = frozenset({"Map", "Set", "WeakMap", "WeakSet", "RegExp"})
 _MAX_ROUNDS = 10
 
 
-def without_unused(before: bytes, after: bytes) -> bytes:
-    """The file ``after`` without the imports, constants and types of its top level that only ``before`` uses.
+def without_unused(before: bytes, after: bytes, *, functions: bool = False) -> bytes:
+    """The file ``after`` without the imports, constants and types of its top level that only ``before`` uses; with
+    ``functions``, without such functions as well.
 
     What only these used goes, too.
     """
     used_before = _counts(before)
     for _ in range(_MAX_ROUNDS):
         statements, elements = _unused(after, used_before)
+        statements |= _unused_functions(after, used_before) if functions else set()
         if not statements and not elements:
             return after
         after = apply_edits(after, removals(after, statements, elements))
@@ -74,6 +77,18 @@ def _unused(source: bytes, used_before: Counter[str]) -> tuple[set[Range], set[R
                         span = statement if alone else node
                         (statements if alone else elements).add((span.start_byte, span.end_byte))
     return statements, elements
+
+
+def _unused_functions(source: bytes, used_before: Counter[str]) -> set[Range]:
+    """The functions of the top level that nothing else in a file uses."""
+    counts, found = _counts(source), set[Range]()
+    for statement in children(parse_tree(source).root_node):
+        named = statement.child_by_field_name("name") if statement.type in DECLARED else None
+        name = text(named, source) if named is not None else ""
+        own = Counter(text(node, source) for node in descendants(statement) if node.type in _USES)
+        if name and counts[name] == own[name] and used_before[name] > own[name]:
+            found.add((statement.start_byte, statement.end_byte))
+    return found
 
 
 def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[str, int]]]]:

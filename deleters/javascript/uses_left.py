@@ -15,19 +15,26 @@ from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import descendants, parse_tree, text
 from excise.extractors.javascript.analysis.parsed_file import Reference
 
+_THIS = re.compile(rb"\b(?:const|let|var)\s+(\w+)\s*=\s*this\s*(?=[;,\n])")
+"""Another name of ``this``."""
 _TEXTS = frozenset({"string_fragment", "template_string"})
 """Nodes of texts: code that is made of them calls functions, too."""
 
 
 def calls_left(
-    codebase: JavaScriptCodebase, names: Collection[str], is_removed: Callable[[str, int], bool]
+    codebase: JavaScriptCodebase,
+    names: Collection[str],
+    is_removed: Callable[[str, int], bool],
+    own_paths: Collection[str] = (),
 ) -> Iterator[tuple[str, str]]:
     """(path, text) of calls in code that stays, outside tests, of one of the names behind an object of unknown type,
     and of texts that hold such calls. ``is_removed`` tells whether a byte of a file goes.
 
-    Names that objects of the language have are left out.
+    Names that objects of the language have count behind ``this`` alone, in the files that had what is removed
+    (``own_paths``).
     """
     wanted = frozenset(names) - OF_THE_LANGUAGE
+    yield from _calls_of_itself(codebase, frozenset(names) & OF_THE_LANGUAGE, is_removed, own_paths)
     in_text = re.compile(rb"(?<![\w$])(?:%s)\(" % b"|".join(sorted(re.escape(name.encode()) for name in wanted)))
     for path, module in codebase.modules.items() if wanted else ():
         if codebase.is_test(path) or not any(name.encode() in module.source for name in wanted):
@@ -41,6 +48,23 @@ def calls_left(
                 found = in_text.search(module.source, node.start_byte, node.end_byte)
                 if found is not None and not _is_filled_in(node, found.start()):
                     yield path, text(node, module.source)[:80]
+
+
+def _calls_of_itself(
+    codebase: JavaScriptCodebase,
+    names: frozenset[str],
+    is_removed: Callable[[str, int], bool],
+    own_paths: Collection[str],
+) -> Iterator[tuple[str, str]]:
+    """The calls ``this.close()``, also by another name of ``this``."""
+    for path in sorted(own_paths) if names else ():
+        source = codebase.modules[path].source
+        own = {b"this", *_THIS.findall(source)}
+        for reference in codebase.modules[path].references:
+            root = source[reference.start : reference.end].partition(b".")[0]
+            is_own = root in own and reference.chain[-1] in names and len(reference.chain) == 2
+            if is_own and not is_removed(path, reference.start) and _is_unknown_call(codebase, path, reference, source):
+                yield path, source[reference.start : reference.end].decode("utf-8", "replace")
 
 
 def _is_unknown_call(codebase: JavaScriptCodebase, path: str, reference: Reference, source: bytes) -> bool:

@@ -298,3 +298,33 @@ def test_a_part_of_an_exported_object_that_its_reader_calls_is_not_removed() -> 
     }
     with pytest.raises(DeletionRefused, match=r"plans\[n\]\.storage"):
         delete("lib/plan.js::Store", "remove", **files)
+
+
+@pytest.mark.parametrize(
+    ("use", "is_left"),
+    [("this.close()", True), ("const near = this\n    return () => near.close(2)", True), ("file.close()", False)],
+)
+def test_an_object_that_calls_a_method_of_its_own_keeps_it_whatever_its_name(use: str, is_left: bool) -> None:
+    box = (
+        "function Box () {}\nBox.prototype.close = function () {\n  return 1\n}\n"
+        f"Box.prototype.end = function (file) {{\n  if (file) {{\n    {use}\n  }}\n}}\nmodule.exports = Box\n"
+    )
+    if is_left:
+        with pytest.raises(DeletionRefused, match=r"refers to this\.close|near\.close, which may mean what is removed"):
+            delete("lib/box.js::Box.close", "remove", **{"lib/box.js": box})
+    else:
+        changed = delete("lib/box.js::Box.close", "remove", **{"lib/box.js": box})[1]
+        assert "Box.prototype.close" not in (changed["lib/box.js"] or "")
+
+
+def test_helpers_of_hidden_tests_go_and_no_blank_line_ends_the_file() -> None:
+    tests = (
+        "const test = require('tape')\nconst { one, two } = require('..')\n\n"
+        "test('two', (t) => {\n  t.equal(two(), 2)\n})\n\n"
+        "test('one', (t) => {\n  check(t, one('x'))\n})\n\n"
+        "function check (t, x) {\n  t.equal(x && check, false)\n}\n"
+    )
+    changed = delete("lib/one.js::one", "remove", "test/all.js::one", **{"test/all.js": tests})[1]
+    assert changed["test/all.js"] == (
+        "const test = require('tape')\nconst { two } = require('..')\n\ntest('two', (t) => {\n  t.equal(two(), 2)\n})\n"
+    )
