@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 from excise.deleters.edits.removed_parts import symbol_of_part
 from excise.envs.sandbox.mount_points import REPO
+from excise.extractors.languages import scan_rules_of
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import Symbol
@@ -151,7 +153,28 @@ def leaks_in_files(plan: PlannedDeletion, subject: Subject, files: Sequence[File
         is_project_source=is_source,
     )
     targets = keep_distinctive(subject.targets, surface_of(bench).library, subject.legitimate, keep_bodies=True)
-    return leaks_in(ScannedFiles((name, content) for name, content in files if content is not None), targets, rules)
+    known = [(name, content) for name, content in files if content is not None]
+    texts = _comments_of(plan, subject, [(name, content) for name, content in known if name in sources])
+    return leaks_in(ScannedFiles([*known, *texts]), targets, rules)
+
+
+def _comments_of(
+    plan: PlannedDeletion, subject: Subject, sources: Sequence[tuple[str, Content]]
+) -> list[tuple[str, Content]]:
+    """The comments, and the texts of several lines, of those sources that have half of a body: these are no related
+    code, so that they count as files of their own, which hold less than a near-copy."""
+    bench, edits = plan.bench, plan.edits("shipped")
+    found: list[tuple[str, Content]] = []
+    for name, content in sources:
+        numbers = [hashes for kind, hashes in content.fragments if kind is FragmentKind.TEXT]
+        bodies = (target.body for target in subject.targets if len(target.body))
+        if any(is_in(body, each).mean() >= THRESHOLDS.outside_share for body in bodies for each in numbers):
+            path = name.removeprefix(f"{REPO}/")
+            data, rules = edits.get(path, bench.codebase.modules[path].source) or b"", scan_rules_of(path)
+            parts = (match[0] for match in re.finditer(rules.literals, data))
+            texts = [part for part in parts if part.startswith(rules.comments) or b"\n" in part]
+            found.append((f"{name} (comments)", content_cache_of(bench).of(b"\n".join(texts))))
+    return found
 
 
 def _files(tree: Path) -> list[Path]:

@@ -131,6 +131,29 @@ def test_a_single_copied_line_leaks_only_if_it_is_long(vary, body: str, leaks: b
     assert verdict.evidence["too_short_to_tell"] == ("0" if leaks else "1")
 
 
+WALK = """\
+    found, place, step = [], (0, 0), 1
+    while len(found) < number:
+        for horizontal in (True, False):
+            for _ in range(step):
+                column, row = place
+                place = (column + 1, row) if horizontal else (column, row + 1)
+                found.append(place)
+        step += 1
+    return found[:number]
+"""
+
+
+@pytest.mark.parametrize(("num_lines", "leaks"), [(8, True), (2, False)])
+def test_most_of_a_body_in_comments_of_the_sources_is_found(vary, num_lines: int, leaks: bool) -> None:
+    quote = marked("\n".join(WALK.splitlines()[:num_lines]), "# ")
+    files = {"src/shapes/walk.py": f"{quote}\n\ndef other():\n    return 1\n\n\ndef walked_places(number):\n{WALK}"}
+    subject = candidate(vary(files, baseline=True), "src/shapes/walk.py::walked_places")
+    (verdict,) = NoLeaks().check(subject).verdicts
+    assert verdict.reason == ("twin_in_repository" if leaks else "")
+    assert ("/testbed/src/shapes/walk.py (comments)" in verdict.detail) is leaks
+
+
 def test_a_copy_in_the_standard_library_is_found_without_a_run(vary) -> None:
     twin = inspect.getsource(textwrap.TextWrapper._wrap_chunks).replace("_wrap_chunks", "wrap_all")
     bench = vary({"src/shapes/wrapping.py": f"class Wrapper:\n{twin}"}, baseline=True)
