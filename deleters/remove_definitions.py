@@ -143,7 +143,6 @@ class RemoveDeleter(Generic[C]):
             after={path: data for path, data in after.items() if data is not None and not codebase.is_vendored(path)},
             is_test=codebase.is_test,
             scope_of=(lambda path: path) if grammar.is_private_to_file else codebase.scope_of,
-            words_elsewhere=lambda: codebase.others.words,
         )
         parts = ((each.kind, GonePart(each.key, each.path, each.start, each.end)) for each in plan.gone)
         gone = [part for kind, part in parts if kind is DefinitionKind.FUNCTION]

@@ -1,12 +1,14 @@
-"""Fields of types that stay, which a removal leaves without what read them or what gave them their values.
+"""Private fields of types that stay, which a removal leaves without what read them or what gave them their values.
 
-A field that nothing reads any more goes, with the statements that set it. Where it cannot go, and where code that stays
+A field that nothing reads any more goes, with the statements that set it; public ones stay, since other code and
+libraries may read them. Where it cannot go, and where code that stays
 reads what nothing sets any more, the function that did so should stay as a stub.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,6 +16,9 @@ from typing import NamedTuple
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.removed_lines import removals
 from excise.extractors.field_uses import Field, FieldGrammar, FieldUse, UseKind
+
+_NAME = re.compile(rb"(?<![\w.\"'])[a-z_]\w*")
+_LITERALS = frozenset({b"false", b"make", b"map", b"new", b"nil", b"null", b"self", b"this", b"true", b"undefined"})
 
 
 class GonePart(NamedTuple):
@@ -41,8 +46,6 @@ class Sources:
     """Whether a file belongs to the tests."""
     scope_of: Callable[[str], str]
     """The part of the project in which private names of a file are known."""
-    words_elsewhere: Callable[[], Collection[str]]
-    """The words of files that are no sources, such as documents."""
 
 
 @dataclass(slots=True)
@@ -71,7 +74,7 @@ def fields_left(
         by_type[each.path, each.field.holder].append(each)
     for (path, holder), fields in by_type.items():
         source = sources.after[path]
-        dead = [each for each in fields if each.can_go(sources)]
+        dead = _without_shared_names([each for each in fields if each.can_go()], sources)
         if grammar.keeps_one and len(dead) == sum(each.holder == holder for each in grammar.fields(source)):
             dead = []
         for each in dead:
@@ -113,13 +116,13 @@ class _LostField(NamedTuple):
         """(path, bytes) of the statements that set it."""
         return [(where, use.span) for where, use in self.left if use.span is not None]
 
-    def can_go(self, sources: Sources) -> bool:
+    def can_go(self) -> bool:
         """Whether nothing reads it any more, and nothing else is lost with what sets it."""
         if self.is_read or not self.field.can_go or any(use.name == "" for _, use in self.left):
             return False
         spans = self.spans()
         is_alone = all(any(w == where and s <= use.start < e for w, (s, e) in spans) for where, use in self.left)
-        return is_alone and (self.field.is_private or self.field.name not in sources.words_elsewhere())
+        return is_alone and self.field.is_private
 
     def needed(self) -> set[str]:
         """Keys of the functions without which a private field has lost its sense."""
@@ -128,6 +131,21 @@ class _LostField(NamedTuple):
         is_set = self.field.is_set or any(use.kind is UseKind.SET for _, use in self.left)
         missed = UseKind.READ if not self.is_read else UseKind.SET if not is_set else None
         return {part.key for part, use in self.lost if use.kind is missed}
+
+
+def _without_shared_names(fields: list[_LostField], sources: Sources) -> list[_LostField]:
+    """Those of the fields whose statements have no name in common with those of another one: together, these might be
+    all that uses a variable."""
+    words = [{word for path, span in each.spans() for word in _words(sources.after[path], span)} for each in fields]
+    counts = Counter(word for own in words for word in own)
+    return [each for each, own in zip(fields, words, strict=True) if all(counts[word] == 1 for word in own)]
+
+
+def _words(source: bytes, span: tuple[int, int]) -> Iterator[bytes]:
+    """The names in the value of a statement or an element."""
+    text = source[slice(*span)]
+    value = text.partition(b"=" if b"=" in text else b":")[2]
+    yield from (word for word in _NAME.findall(value) if word not in _LITERALS)
 
 
 def _lost_fields(

@@ -91,18 +91,29 @@ class FieldGrammar:
 
 def remembered(find: Callable[[bytes], Iterable[T]]) -> Callable[[bytes], tuple[T, ...]]:
     """A function of files that remembers what it found in the last ones: candidates have most of them in common."""
-    return lru_cache(maxsize=1024)(wraps(find)(lambda source: tuple(find(source))))
+    return lru_cache(maxsize=8192)(wraps(find)(lambda source: tuple(find(source))))
 
 
-def uses_locals_up(function: Node, part: Node, is_variable: Callable[[Node], bool], text: NodeText) -> bool:
-    """Whether a part of a function holds the only uses of a parameter or variable of the function.
+class LocalNames:
+    """The names of variables in the functions of a file, each of which is read once."""
 
-    ``is_variable`` tells of a leaf whether it is the name of a variable.
-    """
-    inside = Counter(text(each) for each in _leaves(part) if is_variable(each))
-    every = Counter(text(each) for each in _leaves(function) if is_variable(each))
-    bound = {text(each) for node in _bindings(function) for each in _leaves(node) if is_variable(each)}
-    return any(name in bound and every[name] - count < 2 for name, count in inside.items())
+    def __init__(self, is_variable: Callable[[Node], bool], text: NodeText) -> None:
+        """``is_variable`` tells of a leaf whether it is the name of a variable."""
+        self._is_variable, self._text = is_variable, text
+        self._known: dict[tuple[int, int], tuple[Counter[str], set[str]]] = {}
+
+    def are_used_up(self, function: Node, part: Node) -> bool:
+        """Whether a part of a function holds the only uses of a parameter or variable of the function."""
+        key = function.start_byte, function.end_byte
+        if key not in self._known:
+            bound = {self._text(each) for node in _bindings(function) for each in self._names(node)}
+            self._known[key] = Counter(map(self._text, self._names(function))), bound
+        every, bound = self._known[key]
+        inside = Counter(map(self._text, self._names(part)))
+        return any(name in bound and every[name] - count < 2 for name, count in inside.items())
+
+    def _names(self, node: Node) -> Iterator[Node]:
+        return filter(self._is_variable, _leaves(node))
 
 
 def _bindings(function: Node) -> Iterator[Node]:
@@ -142,8 +153,16 @@ def whole_lines(node: Node, source: bytes) -> tuple[int, int]:
     """The bytes of a node with the rest of its lines if nothing else but a comment stands on them."""
     start, end = source.rfind(b"\n", 0, node.start_byte) + 1, source.find(b"\n", node.end_byte) + 1 or len(source)
     rest = source[node.end_byte : end].strip()
+    rest = rest.removeprefix(b";").lstrip()
     is_alone = not source[start : node.start_byte].strip() and (not rest or rest.startswith(b"//"))
     return (start, end) if is_alone else (node.start_byte, node.end_byte)
+
+
+def is_only_statement(statement: Node) -> bool:
+    """Whether a block holds no other statement, so that it would be left empty."""
+    block = statement.parent
+    others = block.named_children if block is not None else []
+    return not any(each != statement and "comment" not in each.type for each in others)
 
 
 def around(node: Node, kinds: frozenset[str]) -> Node | None:

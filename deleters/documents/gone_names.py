@@ -39,8 +39,11 @@ class GoneNames:
     texts: frozenset[str] = frozenset()
     """Those of the names that texts of the code still have: in quotes, such a text is meant."""
 
+    keys: tuple[str, ...] = ()
+    """Texts under which tables had what is gone: in backticks or quotes, they are mentions."""
+
     def __bool__(self) -> bool:
-        return bool(self.names or self.qualified or self.bare or self.called)
+        return bool(self.names or self.qualified or self.bare or self.called or self.keys)
 
     @lru_cache(maxsize=64)  # noqa: B019  (names are few, and small)
     def pattern(self) -> re.Pattern[str]:
@@ -63,6 +66,10 @@ class GoneNames:
             parts.append(rf"`\.(?:{any_of(self.methods)}){_CALL}`")
         if self.qualified:
             parts.append(_behind_owner(self.qualified))
+        if self.keys:
+            parts += [
+                rf"(?<![\w{mark}]){mark}(?:{any_of(self.keys)}){mark}(?![\w{mark}])" for mark in ("``", "`", "'", '"')
+            ]
         return re.compile("|".join(parts) or "(?!)")
 
 

@@ -6,10 +6,14 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from itertools import dropwhile
+from itertools import accumulate, dropwhile
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
 """What is between two sentences of running text."""
+MAX_OPEN = 8
+"""Number of sentences within which a parenthesis is closed."""
+MAX_ABBREVIATION = 10
+"""Number of characters of the longest abbreviation, with what stands before it."""
 _ABBREVIATED = re.compile(r"(?:^|[\s(])(?:resp|e\.g|i\.e|cf|vs|viz|approx|esp|incl|ca)\.$")
 """The end of what a sentence does not end with."""
 _SPECIAL = re.compile(
@@ -169,15 +173,19 @@ def shortened(lines: Sequence[str], pattern: re.Pattern[str], *, num_kept: int =
 
 def sentences_of(text: str) -> list[str]:
     """The sentences of running text: none ends with an abbreviation, or in parentheses that are closed later."""
-    found: list[str] = []
-    for each in _SENTENCE_END.split(text):
-        last = found[-1] if found else ""
-        is_open = last.count("(") > last.count(")") and each.count(")") > each.count("(")
-        if last and (is_open or _ABBREVIATED.search(last)):
-            found[-1] = f"{last} {each}"
+    parts = _SENTENCE_END.split(text)
+    depths = [part.count("(") - part.count(")") for part in parts]
+    found: list[list[str]] = []
+    depth = 0
+    for number, part in enumerate(parts):
+        is_closed_later = depth > 0 and min(accumulate(depths[number : number + MAX_OPEN])) < 0
+        if found and (is_closed_later or _ABBREVIATED.search(found[-1][-1][-MAX_ABBREVIATION:])):
+            found[-1].append(part)
+            depth += depths[number]
         else:
-            found.append(each)
-    return found
+            found.append([part])
+            depth = depths[number]
+    return [" ".join(sentence) for sentence in found]
 
 
 def with_shorter_lists(lines: Sequence[str], pattern: re.Pattern[str]) -> list[str]:

@@ -23,6 +23,8 @@ MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
 _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):|(?:<br\s?/?>)+$")
 """What a page has around its content."""
+_NAMED = re.compile(r"`[^`\n]+`|\b\w+\(\)")
+"""What names something as code."""
 _FIRST_PAGE = re.compile(r"(?:readme|index|overview|introduction|contents|home|main)\b", re.IGNORECASE)
 _LABEL = re.compile(r"\.\. _[^:]+:\s*$|<a (?:name|id)=[\"'][^\"'<>]*[\"']>\s*</a>\s*$")
 """What references lead to: the heading below it."""
@@ -66,6 +68,7 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
         *names.mentioned.names,
         *names.mentioned.bare,
         *names.mentioned.called,
+        *names.mentioned.keys,
         *(each.rpartition(".")[2] for each in (*names.dotted, *names.mentioned.qualified)),
         *names.commands.words(),
     }
@@ -107,7 +110,10 @@ def _is_page_about(path: str, text: str, names: GoneCode) -> bool:
     if _FIRST_PAGE.match(path.rpartition("/")[2]):
         return False
     first, *others = sections_of(text.split("\n"))
-    return len(others) == 1 and not any(map(str.strip, first.lines)) and is_about(others[0].lines, names)
+    if len(others) != 1 or any(map(str.strip, first.lines)) or not is_about(others[0].lines, names):
+        return False
+    left = "\n".join(without_mentions(others[0].lines, names))
+    return _NAMED.search(left) is None and len(left) <= MAX_PROSE
 
 
 def _without_whole_sections(text: str, names: GoneCode) -> str:

@@ -140,7 +140,6 @@ class _Removal:
             after={path: data for path, data in after.items() if data and not self.codebase.is_vendored(path)},
             is_test=self.codebase.is_test,
             scope_of=lambda _: "",
-            words_elsewhere=lambda: self.codebase.words_elsewhere,
         )
         gone = [GonePart(s.symbol_id, s.path, s.start, s.end) for s in self.outer]
         left = fields_left(_FIELDS, sources, gone, [])

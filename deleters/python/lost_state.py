@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from excise.deleters.python.references.unfilled_containers import FILLING
@@ -30,16 +30,16 @@ class _Names:
     """Names of other scopes."""
 
 
-def has_lost_sense(before: str, after: str) -> bool:
+def has_lost_sense(before: str, after: str, options: Collection[str] = ()) -> bool:
     """Whether a function has parameters or variables that only what is gone read, gave another value, or filled.
 
-    False for text that cannot be parsed.
+    ``options`` are parameters that need not be read: what they ask for is gone. False for text that cannot be parsed.
     """
     try:
         was, now = (_names_of(ast.parse(textwrap.dedent(text))) for text in (before, after))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    bound = (now.parameters | now.values.keys()) - now.outer - _RECEIVERS
+    bound = (now.parameters | now.values.keys()) - now.outer - _RECEIVERS - (now.parameters & set(options))
     return any(_is_senseless(name, was, now) for name in bound if not name.startswith("_"))
 
 

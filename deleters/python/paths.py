@@ -51,7 +51,7 @@ def longest_path(codebase: PythonCodebase, symbol: Symbol) -> CodePath | None:
         node = node.parent
     found = _cuts(module.source, symbol, node) if node is not None else ()
     for lines, name, cut in sorted(found, key=lambda each: each[:2], reverse=True):
-        text = _text_without(module.source, symbol, cut)
+        text = _text_without(module.source, symbol, name, cut)
         if text is not None:
             return CodePath(name, text.decode("utf-8", "replace"), lines)
     return None
@@ -76,8 +76,9 @@ def _cuts(source: bytes, symbol: Symbol, function: Node) -> Iterator[tuple[int, 
             yield lines, name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…", cut
 
 
-def _text_without(source: bytes, symbol: Symbol, cut: Edit) -> bytes | None:
-    """The source text of a function without a path; ``None`` if what is left is not clean, or does not parse."""
+def _text_without(source: bytes, symbol: Symbol, name: str, cut: Edit) -> bytes | None:
+    """The source text of a function without a path of a name; ``None`` if what is left is not clean, or does not
+    parse."""
     after = apply_edits(source, [cut])
     end = symbol.end - (cut.end - cut.start) + len(cut.replacement)
     if not _is_clean(source[symbol.code_start : symbol.end], after[symbol.code_start : end], _gone(source, cut)):
@@ -86,8 +87,9 @@ def _text_without(source: bytes, symbol: Symbol, cut: Edit) -> bytes | None:
         check_parses(symbol.path, source, after)
     except DeletionRefused:
         return None
-    texts = (data.decode("utf-8", "replace") for data in (source[symbol.start : symbol.end], after[symbol.start : end]))
-    return None if has_lost_sense(*texts) else after[symbol.start : end]
+    line = source.rfind(b"\n", 0, symbol.start) + 1
+    was, now = (data.decode("utf-8", "replace") for data in (source[line : symbol.end], after[line:end]))
+    return None if has_lost_sense(was, now, re.findall(r"\w+", name)) else after[symbol.start : end]
 
 
 def _gone(source: bytes, cut: Edit) -> bytes:

@@ -36,3 +36,16 @@ def test_names_are_read_have_several_values_and_content(part: str, rest: str, is
 
 def test_text_that_is_no_code_says_nothing() -> None:
     assert not has_lost_sense("def f(:\n", "def f(a):\n    pass\n")
+
+
+def test_the_option_that_a_path_is_for_may_stay_unread() -> None:
+    before = (
+        "@wraps\n    def f(self, a, b):\n        if a:\n            b = a + b\n            b += 1\n        return b\n"
+    )
+    after = "@wraps\n    def f(self, a, b):\n        return b\n"
+    assert has_lost_sense(f"    {before}", f"    {after}")
+    assert not has_lost_sense(f"    {before}", f"    {after}", ["a"])
+
+
+def test_deep_text_says_nothing() -> None:
+    assert not has_lost_sense("def f(a):\n    return " + "-" * 50_000 + "a\n", "def f(a):\n    pass\n")

@@ -42,10 +42,10 @@ def test_documents_lose_the_texts_under_which_tables_had_the_code() -> None:
         "pkg/__init__.py": "",
         "pkg/ve.py": "class Spoken:\n    pass\n",
         "pkg/m.py": "from pkg import ve\n\nKINDS = {\n    'es_VE': ve.Spoken(),\n    'en_IN': 1,\n    'plain': 2,\n}\n",
-        "README.md": "# Kinds\n\n* ``en_IN`` (India)\n* ``es_VE`` (Venezuela)\n* ``plain`` (nowhere)\n",
+        "README.md": "# Kinds\n\n* ``en_IN`` (India)\n* ``es_VE`` (Venezuela)\n* ``plain`` (nowhere)\n\nIt is es_VE.\n",
     }
     left = after(files, delete(files, "pkg/ve.py::Spoken"))
-    assert left["README.md"] == "# Kinds\n\n* ``en_IN`` (India)\n* ``plain`` (nowhere)\n"
+    assert left["README.md"] == "# Kinds\n\n* ``en_IN`` (India)\n* ``plain`` (nowhere)\n\nIt is es_VE.\n"
     files["pkg/n.py"] = "def default():\n    return 'es_VE'\n"
     assert after(files, delete(files, "pkg/ve.py::Spoken"))["README.md"] == files["README.md"]
 
@@ -74,6 +74,8 @@ def test_a_comment_with_the_result_of_a_statement_goes_with_it(comment: str, is_
         ("Names, e.g. `One`. More.", ["Names, e.g. `One`.", "More."]),
         ("It is (as said. In full) right. Yes.", ["It is (as said. In full) right.", "Yes."]),
         ("It is (never closed. Then more.", ["It is (never closed.", "Then more."]),
+        ("(See A. It is long. So there.) And on. The end.", ["(See A. It is long. So there.) And on.", "The end."]),
+        ("(See A (or B). It is long) and so on. The end.", ["(See A (or B). It is long) and so on.", "The end."]),
     ],
 )
 def test_sentences_end_neither_behind_abbreviations_nor_in_parentheses(text: str, expected: list[str]) -> None:
@@ -125,6 +127,8 @@ def test_a_page_that_is_about_it_goes_with_its_entry() -> None:
     assert "docs/by.rst" not in left
     assert left["docs/index.rst"] == "Pages\n=====\n\n.. toctree::\n\n   other\n"
     assert "Text.\n" in left["docs/two.rst"]
+    files["docs/by.rst"] = page + "\nPainting is done by `other()`, which stays.\n"
+    assert "`other()`" in after(files, delete(files, "pkg/m.py::gone_by"))["docs/by.rst"]
 
 
 @pytest.mark.parametrize("mark", ["NB: ", "Note: ", ""])

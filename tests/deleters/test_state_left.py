@@ -58,3 +58,23 @@ def test_inherited_tests_are_hidden_in_order_and_above_a_blank_line() -> None:
     hide = ("test_m.py::TestF::test_a", "test_m.py::TestF::test_b")
     left = after(files, delete(files, "m.py::f", hide=hide))["test_m.py"]
     assert "class TestF(Mixin):\n    test_a = None\n    test_b = None\n\n    def make(self):" in left
+
+
+@pytest.mark.parametrize("more", ["print(vars(box))\n", "print(getattr(box, name))\n", "print(box.__dict__)\n"])
+def test_attributes_stay_where_code_takes_them_without_their_names(more: str) -> None:
+    files = {"m.py": f"{BOX}\n\ndef tell(box, name):\n    {more}"}
+    assert "self.shape = 'round'" in after(files, delete(files, "m.py::Box.look"))["m.py"]
+
+
+def test_a_method_that_a_base_elsewhere_may_call_stays() -> None:
+    files = {
+        "m.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n",
+        "base.py": "class Base:\n    def test_common(self):\n        assert self.make()\n",
+        "test_m.py": (
+            "import m\nfrom base import Base\n\n\nclass TestA(Base):\n    def make(self):\n        return 1\n\n"
+            "    def test_f(self):\n        assert self.make() == m.f()\n\n"
+            "    def test_g(self):\n        assert m.g()\n"
+        ),
+    }
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestA::test_f",)))["test_m.py"]
+    assert "def make(self):" in left

@@ -136,11 +136,37 @@ OPTIONS = (
 )
 
 
-@pytest.mark.parametrize(("readme", "is_left"), [("Set `Loose` for more.\n", True), ("Pack it.\n", False)])
-def test_a_public_field_goes_if_no_document_names_it(readme: str, is_left: bool) -> None:
-    after = without("Loosely", more=OPTIONS, files={"README.md": readme})
-    assert ("Loose" in after) is is_left
-    assert after == formatted(after)
+def test_a_public_field_stays() -> None:
+    assert "Loose bool" in without("Loosely", more=OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "\nvar kinds = map[Box]int{}\n",
+        '\nconst how = "{{.strict}}"\n',
+        "\nfunc (b *Box) Reset(all []*Case) {\n\tfor _, b := range all {\n\t\tb.strict = false\n\t\tb.size++\n"
+        "\t}\n}\n\ntype Case struct {\n\tsize   int\n\tstrict bool\n}\n",
+        "\nfunc (b *Box) Reset(x bool) {\n\tif x {\n\t\tb.strict = false\n\t}\n}\n",
+    ],
+    ids=["a key", "a text", "another object", "an empty block"],
+)
+def test_what_else_may_need_a_field_keeps_it(more: str) -> None:
+    limit = "\n// Limit is its limit.\nfunc (b *Box) Limit() int { return b.limit }\n"
+    after = without("Box.SetStrict", "Box.Has", more=STRICT + limit + more)
+    assert "strict bool" in after
+    assert more.strip() in after
+
+
+def test_two_fields_that_share_a_variable_stay() -> None:
+    more = (
+        "\n// Sides is both.\nfunc (s *Side) Sides() int { return s.left + s.right }\n\n"
+        "type Side struct {\n\tleft  int\n\tright int\n\tsize  int\n}\n\n"
+        "func (s *Side) set(n int) {\n\ts.left = n\n\ts.right = n\n\ts.size = 3\n}\n\n"
+        "func other(s *Side) int { return s.size }\n"
+    )
+    after = without("Side.Sides", "Max", more=more + "\n// Max is the greatest.\nfunc Max() int { return 7 }\n")
+    assert "s.left = n\n\ts.right = n" in after
 
 
 LISTS = [

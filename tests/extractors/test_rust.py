@@ -16,7 +16,7 @@ from excise.envs.sandbox.mount_points import SHARED_PROGRAMS
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.languages import detect_language, get_language
 from excise.extractors.rust.analysis.codebase import RustCodebase
-from excise.extractors.rust.analysis.inline_tests import separated
+from excise.extractors.rust.analysis.inline_tests import separate_tests, separated
 from excise.extractors.rust.execution.mirrored_tests import mirrored
 from excise.extractors.rust.execution.rust_grading import RustGrading
 from excise.extractors.rust.needs import find_needs
@@ -170,6 +170,25 @@ def test_tests_in_no_module_move_into_one() -> None:
     }
     assert separated("src/lib.rs", source, {"src/tests.rs"})[1].keys() == {"src/loose_tests.rs"}
     assert separated("src/lib.rs", after, {"src/tests.rs", "src/loose_tests.rs"}) == (after, {})
+    for other in (b"fn a() {} #[test] fn b() { a() }\n", b"#[test]\nfn b() {}\n\n#[cfg(test)]\nfn c() { b() }\n"):
+        assert separated("src/lib.rs", other, set()) == (other, {})
+
+
+@pytest.mark.parametrize(
+    ("path", "is_moved"),
+    [
+        ("src/lib.rs", True), ("src/unit.rs", False), ("src/inc.rs", False), ("x/tests/it.rs", False),
+        ("data/x.rs", False), ("x/src/lib.rs", True),
+    ],
+)  # fmt: skip
+def test_only_files_with_code_of_a_crate_lose_loose_tests(tmp_path: Path, path: str, is_moved: bool) -> None:
+    test = "#[test]\nfn works() {}\n"
+    files = {"src/other.rs": '#[cfg(test)]\n#[path = "unit.rs"]\nmod tests;\ninclude!("inc.rs");\n', path: test}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    separate_tests(tmp_path)
+    assert ((tmp_path / path).read_text() != test) is is_moved
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,12 @@ def _as_documents_mean(remover: DependentRemover, gone: Collection[Symbol], name
         return names
     methods = {s.name.partition("#")[0] for s in gone if s.kind is SymbolKind.METHOD} & public
     own = names.mentioned
-    mentioned = replace(own, names=tuple(sorted({*own.names, *public, *keys})), methods=own.methods | methods)
+    mentioned = replace(
+        own,
+        names=tuple(sorted({*own.names, *public})),
+        methods=own.methods | methods,
+        keys=tuple(sorted(keys.difference(own.names, public))),
+    )
     return replace(names, mentioned=mentioned)
 
 

@@ -6,6 +6,7 @@ code that stays, tests and strings included.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -23,6 +24,8 @@ from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Binding
 from excise.types import Symbol, SymbolKind, path_of
 
+_WHOLE = re.compile(rb"\b__dict__\b|\bvars\(|\bgetattr\(\s*\w+\s*,\s*[^\s'\"]|\basdict\(|\b__slots__\b|\bdir\(")
+"""How a file takes attributes without their names."""
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 """Base classes of enums."""
 
@@ -221,7 +224,8 @@ def _is_dead(
     name = (field(left, "attribute").text or b"").decode(errors="replace")
     if name not in names or plan.is_removed(statement.start_byte, statement.end_byte):
         return False
-    if not _is_private(name) and (words.is_used(name) or name in remover.codebase.others.words):
+    is_taken_whole = _WHOLE.search(plan.source) is not None
+    if not _is_private(name) and (is_taken_whole or words.is_used(name) or name in remover.codebase.others.words):
         return False
     uses_parameter = any(each.type == "identifier" and each.text in parameters for each in descendants(right))
     is_unread = not words.is_used(name) or is_write_only(remover, name)

@@ -15,6 +15,7 @@ from excise.deleters.python.references.uses_by_name import is_fixture
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
+_UNITTEST = frozenset({"TestCase", "IsolatedAsyncioTestCase", "object"})
 _AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|__")
 """Names that a test runner looks for."""
 
@@ -99,7 +100,8 @@ def _is_unused(
     if words.count_in(name, plan.path) > 1:
         return False
     klass = inside.partition(".")[0]
-    if klass not in {"", name} and not is_reached_from_elsewhere(plan.path, klass, remover.uses, remover.plans):
+    is_member = klass not in {"", name} and _has_bases_here(remover, plan.path, klass)
+    if is_member and not is_reached_from_elsewhere(plan.path, klass, remover.uses, remover.plans):
         return True  # a member of a class that no other file has
     if is_found_by_name or plan.path.rpartition("/")[2] == "conftest.py":
         return not words.is_used(name, 0, without=plan.path)
@@ -120,6 +122,17 @@ def _is_helper(remover: DependentRemover, symbol: Symbol, plan: FilePlan) -> boo
     if symbol.kind is SymbolKind.METHOD:
         return remover.uses.has_known_bases(symbol.path, owner)
     return symbol.kind in {SymbolKind.FUNCTION, SymbolKind.CLASS} and not owner
+
+
+def _has_bases_here(remover: DependentRemover, path: str, klass: str) -> bool:
+    """Whether a class has no base but those of its file and unittest's: others may call its methods."""
+    resolver = remover.uses.resolver
+    return all(
+        base.rpartition(".")[2] in _UNITTEST or f"{path}::{base}" in remover.codebase.symbols()
+        for entity in resolver.with_bases([Entity(path, klass)])
+        for base in resolver.scope(entity.path).bases.get(entity.qualname, ())
+        if entity.path == path or not base.endswith("TestCase")
+    )
 
 
 def _is_test_case(remover: DependentRemover, symbol: Symbol) -> bool:

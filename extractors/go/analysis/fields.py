@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
 from tree_sitter import Node
 
-from excise.extractors.field_uses import Field, FieldUse, UseKind, around, remembered, uses_locals_up, whole_lines
+from excise.extractors.field_uses import (
+    Field,
+    FieldUse,
+    LocalNames,
+    UseKind,
+    around,
+    is_only_statement,
+    remembered,
+    whole_lines,
+)
 from excise.extractors.go.analysis.assignments import changes_nothing
 from excise.extractors.go.analysis.grammar import FUNCTIONS, descendants, parse_tree, text
 from excise.extractors.go.analysis.parsed_file import is_exported, lines_with_comments, receiver_of
 
+_TEXTS = frozenset({"interpreted_string_literal", "raw_string_literal"})
+_WORD = re.compile(r"[^\W\d]\w*")
 _FUNCTIONS = FUNCTIONS | {"func_literal"}
 _ZERO = frozenset({"nil", "false", "0", '""', "``", "0.0", "iota"})
 _BLOCKS = frozenset({"block", "statement_list"})
@@ -47,23 +59,35 @@ def fields(source: bytes) -> Iterator[Field]:
 
 @remembered
 def uses(source: bytes) -> Iterator[FieldUse]:
-    """The uses of fields in a file, and of types by values in the order of their fields: uses without a name."""
+    """The uses of fields in a file, and of types by values in the order of their fields: uses without a name.
+
+    A type that is the key of a map, or is compared or given away as a whole by reflection, has such a use, too; and so
+    has every name that a text has, of any type.
+    """
+    names = LocalNames(_is_variable, partial(text, source=source))
     for node in descendants(parse_tree(source).root_node):
         if node.type == "field_identifier" and node.parent is not None:
             if node.parent.type == "selector_expression":
-                yield _of_selector(node, source)
+                yield _of_selector(node, source, names)
             elif node.parent.type != "field_declaration":
                 yield FieldUse(text(node, source), "", node.start_byte, UseKind.READ)
+        elif node.type == "map_type":
+            key = node.child_by_field_name("key")
+            if key is not None and key.type == "type_identifier":
+                yield FieldUse("", text(key, source), key.start_byte, UseKind.READ)
+        elif node.type in _TEXTS:
+            for word in _WORD.finditer(text(node, source)):
+                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
         elif node.type == "literal_value":
             holder = _type_of(node, source)
             for child in node.named_children:
                 if child.type == "literal_element":
                     yield FieldUse("", holder, child.start_byte, UseKind.READ)
                 elif child.type == "keyed_element":
-                    yield from _of_element(child, holder, source)
+                    yield from _of_element(child, holder, source, names)
 
 
-def _of_element(element: Node, holder: str, source: bytes) -> Iterator[FieldUse]:
+def _of_element(element: Node, holder: str, source: bytes, names: LocalNames) -> Iterator[FieldUse]:
     key, value = element.child_by_field_name("key"), element.child_by_field_name("value")
     inner = key.named_children[0] if key is not None and key.named_children else None
     if inner is None or value is None or inner.type != "identifier":
@@ -78,12 +102,12 @@ def _of_element(element: Node, holder: str, source: bytes) -> Iterator[FieldUse]
     else:
         is_line = False
     is_line = is_line and element.parent is not None and len(element.parent.named_children) > 1
-    can_go = is_line and not _is_lost(value, element, source)
+    can_go = is_line and not _is_lost(value, element, source, names)
     kind = UseKind.EMPTY if _is_zero(value, source) else UseKind.SET
     yield FieldUse(text(inner, source), holder, inner.start_byte, kind, (start, end) if can_go else None)
 
 
-def _of_selector(name: Node, source: bytes) -> FieldUse:
+def _of_selector(name: Node, source: bytes, names: LocalNames) -> FieldUse:
     selector = name.parent
     assert selector is not None
     operand = selector.child_by_field_name("operand")
@@ -103,8 +127,8 @@ def _of_selector(name: Node, source: bytes) -> FieldUse:
         return use
     value = parent.child_by_field_name("right")
     is_empty = not is_filled and value is not None and _is_zero(value, source)
-    lost = operand is None or operand.type != "identifier" or _is_lost(parent, parent, source)
-    span = None if lost or _is_alone(parent) else whole_lines(parent, source)
+    lost = not use.holder or _is_lost(parent, parent, source, names)
+    span = None if lost or is_only_statement(parent) else whole_lines(parent, source)
     return use._replace(kind=UseKind.EMPTY if is_empty else UseKind.SET, span=span)
 
 
@@ -123,17 +147,12 @@ def _appended(selector: Node, source: bytes) -> bool:
     return is_append and left is not None and text(left, source) == text(selector, source)
 
 
-def _is_alone(statement: Node) -> bool:
-    """Whether a block holds nothing else."""
-    return statement.parent is None or len(statement.parent.named_children) < 2
-
-
-def _is_lost(part: Node, statement: Node, source: bytes) -> bool:
+def _is_lost(part: Node, statement: Node, source: bytes, names: LocalNames) -> bool:
     """Whether something else would be lost with a part of a function: an effect, or the only use of a variable."""
     function = around(statement, _FUNCTIONS)
     if not all(changes_nothing(each, source) and each.type != "func_literal" for each in descendants(part)):
         return True
-    return function is not None and uses_locals_up(function, part, _is_variable, partial(text, source=source))
+    return function is not None and names.are_used_up(function, part)
 
 
 def _is_variable(leaf: Node) -> bool:
@@ -164,7 +183,14 @@ def _receiver_type(operand: Node | None, source: bytes) -> str:
     inside = receiver.named_children if receiver is not None else []
     names = [each.child_by_field_name("name") for each in inside]
     is_receiver = any(name is not None and text(name, source) == text(operand, source) for name in names)
-    return receiver_of(method, source) if is_receiver else ""
+    return receiver_of(method, source) if is_receiver and not _is_bound_again(method, operand, source) else ""
+
+
+def _is_bound_again(method: Node, name: Node, source: bytes) -> bool:
+    """Whether a method gives the name of its receiver to something else as well."""
+    pattern = rb"\b%s\b[^\n=;{}]*:=|\bvar %s\b" % ((re.escape(source[name.start_byte : name.end_byte]),) * 2)
+    body = method.child_by_field_name("body")
+    return body is not None and re.search(pattern, source[body.start_byte : body.end_byte]) is not None
 
 
 def _type_of(literal: Node, source: bytes) -> str:

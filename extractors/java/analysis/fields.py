@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -11,10 +12,11 @@ from excise.extractors.field_uses import (
     FILLING,
     Field,
     FieldUse,
+    LocalNames,
     UseKind,
     around,
+    is_only_statement,
     remembered,
-    uses_locals_up,
     whole_lines,
 )
 from excise.extractors.java.analysis.grammar import (
@@ -42,6 +44,7 @@ _COLLECTIONS = frozenset(
     {"ArrayDeque", "ArrayList", "ConcurrentHashMap", "HashMap", "HashSet", "LinkedHashMap", "LinkedHashSet",
      "LinkedList", "Object", "StringBuilder", "TreeMap", "TreeSet"}
 )  # fmt: skip
+_WORD = re.compile(r"[^\W\d]\w*")
 _ZERO = frozenset({"null", "0", "0L", "false", '""', "-1"})
 
 
@@ -74,9 +77,13 @@ def fields(source: bytes) -> Iterator[Field]:
 def uses(source: bytes) -> Iterator[FieldUse]:
     """The uses of fields in a file; names of parameters and variables are none."""
     declared = {(each.holder, each.name) for each in fields(source)}
+    locals_ = LocalNames(_is_variable, partial(text, source=source))
     bound: dict[int, frozenset[str]] = {}
     for node in descendants(parse_tree(source).root_node):
         parent = node.parent
+        if node.type == "string_literal":
+            for word in _WORD.finditer(text(node, source)):
+                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
         if node.type != "identifier" or parent is None or not _is_value(node):
             continue
         name = text(node, source)
@@ -89,7 +96,7 @@ def uses(source: bytes) -> Iterator[FieldUse]:
             continue
         else:
             holder = _holder(node, name, declared, source)
-        yield _use(FieldUse(name, holder, node.start_byte, UseKind.READ), target, source)
+        yield _use(FieldUse(name, holder, node.start_byte, UseKind.READ), target, source, locals_)
 
 
 def _is_value(leaf: Node) -> bool:
@@ -112,9 +119,11 @@ _NAMED = FUNCTIONS | TYPES | {
 
 def _holder(node: Node, name: str, declared: set[tuple[str, str]], source: bytes) -> str:
     """The innermost type around a node that declares a field; empty if none does."""
-    found = around(node, TYPES)
+    found = around(node, _TYPES)
     while found is not None and (name_of(found, source), name) not in declared:
-        found = around(found, TYPES)
+        if found.type not in TYPES or found.child_by_field_name("superclass") is not None:
+            return ""  # it may be a field of a class above this one
+        found = around(found, _TYPES)
     return name_of(found, source) if found is not None else ""
 
 
@@ -147,7 +156,7 @@ def _is_plain_parameter(node: Node) -> bool:
     return is_only or parent.type == "inferred_parameters"
 
 
-def _use(use: FieldUse, target: Node, source: bytes) -> FieldUse:
+def _use(use: FieldUse, target: Node, source: bytes, locals_: LocalNames) -> FieldUse:
     """A use with what it does to the field that ``target`` names."""
     parent, changed = target.parent, target
     is_filled = parent is not None and parent.type == "array_access"
@@ -161,8 +170,8 @@ def _use(use: FieldUse, target: Node, source: bytes) -> FieldUse:
         return use
     is_alone = statement.parent is None or statement.parent.type not in {"block", "constructor_body"}
     effects = [each for each in parent.named_children if each != changed and _has_effects(each, source)]
-    owner = use.holder or target.type == "identifier"
-    lost = is_alone or effects or not owner or _takes_variable(statement, source)
+    is_alone = is_alone or is_only_statement(statement)
+    lost = is_alone or effects or not use.holder or _takes_variable(statement, locals_)
     return use._replace(kind=kind, span=None if lost else whole_lines(statement, source))
 
 
@@ -199,10 +208,10 @@ def _is_zero(value: Node, source: bytes) -> bool:
     return text(value, source) in _ZERO or (value.type == "object_creation_expression" and is_empty)
 
 
-def _takes_variable(statement: Node, source: bytes) -> bool:
+def _takes_variable(statement: Node, locals_: LocalNames) -> bool:
     """Whether a statement has the only use of a parameter or variable of a function around it."""
     function = around(statement, _FUNCTIONS)
-    return function is not None and uses_locals_up(function, statement, _is_variable, partial(text, source=source))
+    return function is not None and locals_.are_used_up(function, statement)
 
 
 def _is_variable(leaf: Node) -> bool:

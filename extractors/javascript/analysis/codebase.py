@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -18,8 +17,6 @@ from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.protocols import Inherited
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, path_of
-
-_WORD = re.compile(rb"[A-Za-z_$#][\w$]*")
 
 SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of the files that are parsed."""
@@ -101,11 +98,6 @@ class JavaScriptCodebase:
         return cls(modules, others=others, tests=tests)
 
     # ------------------------------------------------------------------------------------ symbols
-    @cached_property
-    def words_elsewhere(self) -> frozenset[str]:
-        """The words of the files beside the modules: of documents, the manifest and declarations of types."""
-        return frozenset(word.decode() for source in self.others.values() for word in _WORD.findall(source))
-
     @cached_property
     def _symbols(self) -> Mapping[str, Symbol]:
         return MappingProxyType({s.symbol_id: s for m in self.modules.values() for s in m.symbols})

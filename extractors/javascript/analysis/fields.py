@@ -5,6 +5,7 @@ Nothing tells which class an object has, so that a field is known by its name al
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -14,10 +15,11 @@ from excise.extractors.field_uses import (
     FILLING,
     Field,
     FieldUse,
+    LocalNames,
     UseKind,
     around,
+    is_only_statement,
     remembered,
-    uses_locals_up,
     whole_lines,
 )
 from excise.extractors.javascript.analysis.comments import comments_before
@@ -29,6 +31,10 @@ _NAMES = frozenset({"property_identifier", "private_property_identifier"})
 _OTHER_NAMES = frozenset(
     {"shorthand_property_identifier", "shorthand_property_identifier_pattern", "string_fragment"}
 )  # fmt: skip
+_BASES = re.compile(rb"\bextends\b|\binherits\s*\(|\bsetPrototypeOf\b|\bObject\.create\s*\(\s*[\w$.]+\.prototype\b")
+"""How a file says that its objects have what other classes give them, too: these may read what names say is private."""
+_TEXTS = frozenset({"template_string"})
+_WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLES = frozenset({"identifier", "shorthand_property_identifier", "shorthand_property_identifier_pattern"})
 _DEFINITIONS = frozenset({"field_definition", "public_field_definition"})
 _CHANGES = frozenset({"assignment_expression", "augmented_assignment_expression"})
@@ -45,6 +51,7 @@ _ZERO = frozenset({"null", "undefined", "false", "0", "''", '""', "[]", "{}", "v
 def fields(source: bytes) -> Iterator[Field]:
     """The fields that a file gives to ``this``, each once."""
     root = parse_tree(source).root_node
+    has_bases = _BASES.search(source) is not None
     found: dict[str, Field] = {}
     for node in descendants(root):
         if node.type in _DEFINITIONS:
@@ -54,6 +61,7 @@ def fields(source: bytes) -> Iterator[Field]:
             value = node.child_by_field_name("value")
             modifiers = {child.type for child in node.children}
             is_plain = not modifiers & {"static", "decorator", "readonly", "override_modifier", "declare"}
+            is_plain = is_plain and not (has_bases and text(named, source).startswith("_"))
             start, end = whole_lines(node, source)
             comments = comments_before(node, source)
             name = text(named, source)
@@ -68,7 +76,8 @@ def fields(source: bytes) -> Iterator[Field]:
             )
         elif node.type in _NAMES and _is_own(node) and _assigned(node) is not None:
             name = text(node, source)
-            found.setdefault(name, Field(name, OBJECT, 0, 0, _is_private(name), can_go=True))
+            can_go = not (has_bases and name.startswith("_"))
+            found.setdefault(name, Field(name, OBJECT, 0, 0, _is_private(name), can_go=can_go))
     yield from found.values()
 
 
@@ -82,15 +91,25 @@ def _is_private(name: str, definition: Node | None = None) -> bool:
 @remembered
 def uses(source: bytes) -> Iterator[FieldUse]:
     """The uses of names that may be those of fields: also texts, keys of objects and names of variables."""
+    locals_ = LocalNames(lambda leaf: leaf.type in _VARIABLES, partial(text, source=source))
     for node in descendants(parse_tree(source).root_node):
         parent = node.parent
+        if node.type in _TEXTS:
+            for word in _WORD.finditer(text(node, source)):
+                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
+        if node.type == "this" and parent is not None and _is_whole(node, parent):
+            yield FieldUse("", OBJECT, node.start_byte, UseKind.READ)
         if parent is None or (node.type not in _NAMES and node.type not in _OTHER_NAMES):
             continue
         if parent.type in _DEFINITIONS and parent.child_by_field_name("value") != node:
             continue
         name = text(node, source)
         use = FieldUse(name, "", node.start_byte, UseKind.READ)
-        yield _of_member(use, node, source) if parent.type == "member_expression" and node.type in _NAMES else use
+        yield (
+            _of_member(use, node, source, locals_)
+            if parent.type == "member_expression" and node.type in _NAMES
+            else use
+        )
 
 
 def _is_own(name: Node) -> bool:
@@ -108,7 +127,7 @@ def _assigned(name: Node) -> Node | None:
     return parent if is_left else None
 
 
-def _of_member(use: FieldUse, name: Node, source: bytes) -> FieldUse:
+def _of_member(use: FieldUse, name: Node, source: bytes, locals_: LocalNames) -> FieldUse:
     member = name.parent
     assert member is not None
     changed, parent = member, member.parent
@@ -136,8 +155,10 @@ def _of_member(use: FieldUse, name: Node, source: bytes) -> FieldUse:
         return use
     block = statement.parent
     others = [each for each in parent.named_children if each != changed]
-    is_alone = block is None or block.type not in {"statement_block", "class_static_block"}
-    lost = is_alone or not _is_own(name) or any(map(_has_effects, others)) or _takes_variable(statement, source)
+    is_alone = (
+        block is None or block.type not in {"statement_block", "class_static_block"} or is_only_statement(statement)
+    )
+    lost = is_alone or not _is_own(name) or any(map(_has_effects, others)) or _takes_variable(statement, locals_)
     return use._replace(kind=kind, span=None if lost else whole_lines(statement, source))
 
 
@@ -161,9 +182,15 @@ def _is_zero(value: Node, source: bytes) -> bool:
     return text(value, source) in _ZERO or (is_empty and _is_new_collection(value))
 
 
-def _takes_variable(statement: Node, source: bytes) -> bool:
+def _takes_variable(statement: Node, locals_: LocalNames) -> bool:
     """Whether a statement has the only use of a parameter or variable of a function around it."""
     function = around(statement, FUNCTIONS)
-    return function is not None and uses_locals_up(
-        function, statement, lambda leaf: leaf.type in _VARIABLES, partial(text, source=source)
-    )
+    return function is not None and locals_.are_used_up(function, statement)
+
+
+def _is_whole(this: Node, parent: Node) -> bool:
+    """Whether an object is used with names that are computed, or is copied with all that it has."""
+    is_computed = parent.type == "subscript_expression" and parent.child_by_field_name("index") != this
+    index = parent.child_by_field_name("index") if is_computed else None
+    is_plain = index is not None and index.type in {"string", "number"}
+    return (is_computed and not is_plain) or parent.type in {"spread_element", "arguments", "for_in_statement"}

@@ -172,6 +172,7 @@ def read_line(fd, buffer, limit_s):
     except ValueError:
         found = None
     is_answer = isinstance(found, dict) and isinstance(found.get("outcome"), dict)
+    is_answer = is_answer and isinstance(found["outcome"].get("lost", ""), str)
     return (found, rest) if is_answer else ({"outcome": {"lost": ENDED}}, b"")
 
 
@@ -197,6 +198,8 @@ def main():
     while number < len(calls):
         most = MAX_SHARED if number >= request["alone"] else 1
         chosen = range(number, min(number + most, len(calls)))
+        others = (n for n in chosen if timeouts.get(calls[n]["name"], 0) >= MAX_TIMEOUTS)
+        chosen = range(number, max(number + 1, next(others, chosen.stop)))
         name, is_new = calls[number]["name"], number >= first_new
         if time.monotonic() >= deadline or timeouts.get(name, 0) >= MAX_TIMEOUTS:
             found = [{"outcome": TIMEOUT}]

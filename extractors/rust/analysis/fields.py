@@ -12,28 +12,29 @@ from excise.extractors.field_uses import (
     FILLING,
     Field,
     FieldUse,
+    LocalNames,
     UseKind,
     around,
+    is_only_statement,
     remembered,
-    uses_locals_up,
     whole_lines,
 )
 from excise.extractors.rust.analysis.grammar import attributes_of, descendants, field_text, parse_tree, text
 from excise.extractors.rust.analysis.parsed_file import type_name
 from excise.extractors.rust.analysis.parsed_file import whole_lines as item_lines
 
-_HARMLESS = re.compile(
-    r"derive\((?:\s*(?:Clone|Copy|Debug|Default|Eq|Hash|Ord|PartialEq|PartialOrd)\s*,?)*\)|allow\(.*\)"
-)
+_HARMLESS = re.compile(r"derive\((?:\s*(?:Clone|Copy|Debug|Default)\s*,?)*\)|allow\(.*\)")
 """Attributes of a struct that need no field of a name."""
 _EFFECTS = frozenset(
     {"macro_invocation", "closure_expression", "try_expression", "await_expression", "assignment_expression",
      "compound_assignment_expr"}
 )  # fmt: skip
-_MAKES = re.compile(r"(?:[\w:]+(?:<[^()]*>)?::)?(?:new|default|with_capacity|Some)")
+_STANDARD = r"(?:BTreeMap|BTreeSet|BinaryHeap|HashMap|HashSet|String|Vec|VecDeque)"
+_MAKES = re.compile(rf"(?:[\w:]+::)?{_STANDARD}(?:::<[^()]*>)?::(?:new|default|with_capacity)")
 """Functions that only make a value."""
-_ZERO = re.compile(r"None|0|false|\"\"|vec!\[\]|[\w:<>, ]+::(?:new|default)\(\)|Default::default\(\)")
+_ZERO = re.compile(rf"None|0|false|\"\"|vec!\[\]|(?:[\w:]+::)?{_STANDARD}(?:::<[^()]*>)?::(?:new|default)\(\)")
 _FUNCTIONS = frozenset({"function_item", "closure_expression"})
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @remembered
@@ -68,18 +69,22 @@ def _line_end(comma: int, source: bytes) -> int:
 
 @remembered
 def uses(source: bytes) -> Iterator[FieldUse]:
-    """The uses of fields in a file, and all names in macros."""
+    """The uses of fields in a file, and all names in macros and texts."""
+    locals_ = LocalNames(_is_variable, partial(text, source=source))
     for node in descendants(parse_tree(source).root_node):
         parent = node.parent
+        if node.type in {"string_literal", "raw_string_literal"}:
+            for word in _WORD.finditer(text(node, source)):
+                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
         if parent is None or node.type not in {"field_identifier", "identifier", "shorthand_field_identifier"}:
             continue
         name = text(node, source)
         if parent.type == "field_expression" and parent.child_by_field_name("field") == node:
             if not _is_called(parent):
-                yield _of_expression(name, node, parent, source)
+                yield _of_expression(FieldUse(name, "", node.start_byte, UseKind.READ), parent, source, locals_)
         elif parent.type in {"field_initializer", "shorthand_field_initializer"}:
             if parent.type == "shorthand_field_initializer" or parent.child_by_field_name("field") == node:
-                yield _of_initializer(name, node, parent, source)
+                yield _of_initializer(FieldUse(name, "", node.start_byte, UseKind.READ), parent, source, locals_)
         elif parent.type == "token_tree" or node.type == "shorthand_field_identifier" or parent.type == "field_pattern":
             yield FieldUse(name, "", node.start_byte, UseKind.READ)
 
@@ -95,27 +100,27 @@ def _own_type(node: Node, source: bytes) -> str:
     return type_name(block.child_by_field_name("type"), source) if block is not None else ""
 
 
-def _of_initializer(name: str, node: Node, initializer: Node, source: bytes) -> FieldUse:
+def _of_initializer(use: FieldUse, initializer: Node, source: bytes, locals_: LocalNames) -> FieldUse:
     literal = around(initializer, frozenset({"struct_expression"}))
     made = type_name(literal.child_by_field_name("name"), source) if literal is not None else ""
     holder = _own_type(initializer, source) if made == "Self" else made
     value = initializer.child_by_field_name("value")
-    plain = text(value, source) if value is not None else name
+    plain = text(value, source) if value is not None else use.name
     start, end = whole_lines(initializer, source)
     comma = source.find(b",", initializer.end_byte)
     is_line = comma >= 0 and not source[initializer.end_byte : comma].strip()
     start = source.rfind(b"\n", 0, initializer.start_byte) + 1
     end = _line_end(comma, source) if is_line else end
     is_line = is_line and not source[start : initializer.start_byte].strip() and source[end - 1 : end] == b"\n"
-    lost = not is_line or (value is not None and _has_effects(value, source)) or _takes_variable(initializer, source)
+    lost = not is_line or (value is not None and _has_effects(value, source)) or _takes_variable(initializer, locals_)
     kind = UseKind.EMPTY if _ZERO.fullmatch(plain) else UseKind.SET
-    return FieldUse(name, holder, node.start_byte, kind, None if lost else (start, end))
+    return use._replace(holder=holder, kind=kind, span=None if lost else (start, end))
 
 
-def _of_expression(name: str, node: Node, expression: Node, source: bytes) -> FieldUse:
+def _of_expression(use: FieldUse, expression: Node, source: bytes, locals_: LocalNames) -> FieldUse:
     owner = expression.child_by_field_name("value")
     is_own = owner is not None and owner.type == "self"
-    use = FieldUse(name, _own_type(node, source) if is_own else "", node.start_byte, UseKind.READ)
+    use = use._replace(holder=_own_type(expression, source) if is_own else "")
     changed, parent = expression, expression.parent
     is_filled = parent is not None and parent.type == "index_expression" and parent.named_children[0] == expression
     if is_filled and parent is not None:
@@ -131,7 +136,8 @@ def _of_expression(name: str, node: Node, expression: Node, source: bytes) -> Fi
         return use
     others = [each for each in descendants(statement) if each.type in _EFFECTS and each != parent]
     calls = [each for each in descendants(statement) if each.type == "call_expression" and each != parent]
-    lost = not is_own or others or any(not _makes(each, source) for each in calls) or _takes_variable(statement, source)
+    lost = not is_own or others or any(not _makes(each, source) for each in calls)
+    lost = lost or is_only_statement(statement) or _takes_variable(statement, locals_)
     return use._replace(kind=kind, span=None if lost else whole_lines(statement, source))
 
 
@@ -158,10 +164,10 @@ def _makes(call: Node, source: bytes) -> bool:
     return _MAKES.fullmatch(field_text(call, "function", source)) is not None
 
 
-def _takes_variable(part: Node, source: bytes) -> bool:
+def _takes_variable(part: Node, locals_: LocalNames) -> bool:
     """Whether a part of a function has the only use of one of its parameters or variables."""
     function = around(part, _FUNCTIONS)
-    return function is not None and uses_locals_up(function, part, _is_variable, partial(text, source=source))
+    return function is not None and locals_.are_used_up(function, part)
 
 
 def _is_variable(leaf: Node) -> bool:

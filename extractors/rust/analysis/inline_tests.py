@@ -30,6 +30,8 @@ _READS_FILES = re.compile(rb"\binclude(?:_str|_bytes)?\s*!|\bfile\s*!|#\s*\[\s*p
 _TEST = re.compile(rb"#\s*\[[^\[\]]{0,200}(?:test|\bbench\b)")
 """The attribute of a test or a benchmark, also of one that a macro makes."""
 _IS_TEST = re.compile(r"(?:\w+::)*test")
+_INCLUDED = re.compile(rb"(?:\binclude\s*!\s*\(|\bpath\s*=)\s*\"([^\"\n]+)\"")
+"""A file whose modules are elsewhere than those of others."""
 _RELATIVE = re.compile(rb"\bsuper::|\bself::|\binclude(?:_str|_bytes)?\s*!|\bfile\s*!|\bmodule_path\s*!")
 """What means something else in a module of its own."""
 _NAMES = ("tests", "loose_tests")
@@ -48,10 +50,14 @@ def separate_tests(root: Path) -> None:
         if is_source and "bin" not in folders and path not in other_roots and not (root / path).is_symlink():
             sources[path] = (root / path).read_bytes()
     roots = {path: parse_tree(source).root_node for path, source in sources.items()}
+    included = {
+        Path(found.decode("utf-8", "replace")).name for each in sources.values() for found in _INCLUDED.findall(each)
+    }
     of_tests = {found for path, top in roots.items() for found in _files_of_tests(path, top, sources[path])}
     for path, source in sources.items():
         below = any(path == each or path.startswith(f"{each.removesuffix(SUFFIX)}/") for each in of_tests)
-        after, moved = separated(path, source, paths, is_of_tests=below)
+        is_code = "src" in path.split("/")[:-1] and path.rpartition("/")[2] not in included
+        after, moved = separated(path, source, paths, has_code=is_code and not below)
         for target, data in moved.items():
             (root / target).parent.mkdir(parents=True, exist_ok=True)
             (root / target).write_bytes(data)
@@ -72,11 +78,9 @@ def _files_of_tests(path: str, parent: Node, source: bytes, names: tuple[str, ..
             yield module_paths(path, inner)[0]
 
 
-def separated(
-    path: str, source: bytes, paths: set[str], *, is_of_tests: bool = False
-) -> tuple[bytes, dict[str, bytes]]:
-    """(the file without test modules, path to content of these) of a file of sources; ``is_of_tests``: of one that
-    tests alone have, which keeps those outside of modules.
+def separated(path: str, source: bytes, paths: set[str], *, has_code: bool = True) -> tuple[bytes, dict[str, bytes]]:
+    """(the file without test modules, path to content of these) of a file of sources; one without code of the crate
+    (``has_code``) keeps tests outside of modules.
 
     A module stays for which a file is there already (``paths``).
     """
@@ -96,7 +100,7 @@ def separated(
         place = body.end_byte
     after = b"".join([*parts, source[place:]])
     name = next((each for each in _NAMES if paths.isdisjoint(module_paths(path, (each,)))), "")
-    may_move = name and not is_of_tests and f"mod {name}".encode() not in after
+    may_move = name and has_code and f"mod {name}".encode() not in after
     loose = _loose_tests(after) if may_move else []
     if loose:
         moved[module_paths(path, (name,))[0]] = b"\n".join([b"use super::*;\n", *(after[s:e] for s, e in loose)])
@@ -115,9 +119,11 @@ def _loose_tests(source: bytes) -> list[tuple[int, int]]:
         is_test = node.type == "function_item" and any(map(_IS_TEST.fullmatch, attributes_of(node, source)))
         if is_test and not _RELATIVE.search(source, node.start_byte, node.end_byte):
             above = before_item(node)
-            start = source.rfind(b"\n", 0, (above[0] if above else node).start_byte) + 1
-            end = source.find(b"\n", node.end_byte) + 1 or len(source)
-            if not source[node.end_byte : end].strip():
+            first = (above[0] if above else node).start_byte
+            start, end = source.rfind(b"\n", 0, first) + 1, source.find(b"\n", node.end_byte) + 1 or len(source)
+            name = re.escape(field_text(node, "name", source).encode())
+            is_called = len(re.findall(rb"\b%s\b" % name, source)) > 1
+            if not source[start:first].strip() and not source[node.end_byte : end].strip() and not is_called:
                 found.append((start, end))
     return found
 
