@@ -137,13 +137,8 @@ class RemoveDeleter(Generic[C]):
         grammar = self._edits.fields
         if grammar is None or self._keeps_fields:
             return FieldsLeft()
-        after = {path: changed.get(path, (b"", module.source))[1] for path, module in codebase.modules.items()}
-        sources = Sources(
-            before={path: module.source for path, module in codebase.modules.items()},
-            after={path: data for path, data in after.items() if data is not None and not codebase.is_vendored(path)},
-            is_test=codebase.is_test,
-            scope_of=(lambda path: path) if grammar.is_private_to_file else codebase.scope_of,
-        )
+        scope_of = (lambda path: path) if grammar.is_private_to_file else codebase.scope_of
+        sources = Sources.of(codebase, changed, scope_of)
         parts = ((each.kind, GonePart(each.key, each.path, each.start, each.end)) for each in plan.gone)
         gone = [part for kind, part in parts if kind is DefinitionKind.FUNCTION]
         return fields_left(grammar, sources, gone, [GonePart(d.key, d.path, d.start, d.end) for d in plan.stubs])

@@ -1,8 +1,8 @@
 """Private fields of types that stay, which a removal leaves without what read them or what gave them their values.
 
 A field that nothing reads any more goes, with the statements that set it; public ones stay, since other code and
-libraries may read them. Where it cannot go, and where code that stays
-reads what nothing sets any more, the function that did so should stay as a stub.
+libraries may read them. Where it cannot go, and where code that stays reads what nothing sets any more, the function
+that did so should stay as a stub.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from excise.deleters.deletion_record import Changed
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.removed_lines import removals
 from excise.extractors.field_uses import Field, FieldGrammar, FieldUse, UseKind
+from excise.protocols import Codebase
 
 _NAME = re.compile(rb"(?<![\w.\"'])[a-z_]\w*")
 _LITERALS = frozenset({b"false", b"make", b"map", b"new", b"nil", b"null", b"self", b"this", b"true", b"undefined"})
@@ -46,6 +48,14 @@ class Sources:
     """Whether a file belongs to the tests."""
     scope_of: Callable[[str], str]
     """The part of the project in which private names of a file are known."""
+
+    @classmethod
+    def of(cls, codebase: Codebase, changed: Changed, scope_of: Callable[[str], str]) -> Sources:
+        """Those of a codebase; ``changed`` are all files that a removal changes, tests included."""
+        before = {path: module.source for path, module in codebase.modules.items()}
+        after = {path: changed[path][1] if path in changed else source for path, source in before.items()}
+        left = {path: data for path, data in after.items() if data is not None and not codebase.is_vendored(path)}
+        return cls(before=before, after=left, is_test=codebase.is_test, scope_of=scope_of)
 
 
 @dataclass(slots=True)

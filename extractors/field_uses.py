@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from tree_sitter import Node
 
 T = TypeVar("T")
+_WORD = re.compile(r"[^\W\d]\w*")
 NodeText = Callable[[Node], str]
 """The source text of a node."""
 
@@ -97,13 +99,17 @@ def remembered(find: Callable[[bytes], Iterable[T]]) -> Callable[[bytes], tuple[
 class LocalNames:
     """The names of variables in the functions of a file, each of which is read once."""
 
-    def __init__(self, is_variable: Callable[[Node], bool], text: NodeText) -> None:
-        """``is_variable`` tells of a leaf whether it is the name of a variable."""
-        self._is_variable, self._text = is_variable, text
+    def __init__(self, functions: frozenset[str], is_variable: Callable[[Node], bool], text: NodeText) -> None:
+        """``functions`` are the kinds of nodes that have variables; ``is_variable`` tells of a leaf whether it is the
+        name of one."""
+        self._functions, self._is_variable, self._text = functions, is_variable, text
         self._known: dict[tuple[int, int], tuple[Counter[str], set[str]]] = {}
 
-    def are_used_up(self, function: Node, part: Node) -> bool:
+    def are_used_up(self, part: Node) -> bool:
         """Whether a part of a function holds the only uses of a parameter or variable of the function."""
+        function = around(part, self._functions)
+        if function is None:
+            return False
         key = function.start_byte, function.end_byte
         if key not in self._known:
             bound = {self._text(each) for node in _bindings(function) for each in self._names(node)}
@@ -147,6 +153,12 @@ def _nodes(node: Node) -> Iterator[Node]:
 
 def _leaves(node: Node) -> Iterator[Node]:
     return (each for each in _nodes(node) if not each.named_children)
+
+
+def names_in_text(node: Node, source: bytes) -> Iterator[FieldUse]:
+    """The words of a text, each of which may be the name of a field that something looks up."""
+    content = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    return (FieldUse(word[0], "", node.start_byte, UseKind.READ) for word in _WORD.finditer(content))
 
 
 def whole_lines(node: Node, source: bytes) -> tuple[int, int]:

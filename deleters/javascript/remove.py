@@ -132,15 +132,7 @@ class _Removal:
 
         Raises :class:`DeletionRefused` if one that is set or read has lost its sense.
         """
-        modules = self.codebase.modules
-        now = {path: after for path, (_, after) in {**changed, **tests}.items()}
-        after = {path: now.get(path, module.source) for path, module in modules.items()}
-        sources = Sources(
-            before={path: module.source for path, module in modules.items()},
-            after={path: data for path, data in after.items() if data and not self.codebase.is_vendored(path)},
-            is_test=self.codebase.is_test,
-            scope_of=lambda _: "",
-        )
+        sources = Sources.of(self.codebase, {**changed, **tests}, scope_of=lambda _: "")
         gone = [GonePart(s.symbol_id, s.path, s.start, s.end) for s in self.outer]
         left = fields_left(_FIELDS, sources, gone, [])
         if left.stubs:
@@ -150,7 +142,8 @@ class _Removal:
         for path, edits in left.edits.items():
             edited = apply_edits(sources.after[path], edits)
             require_parses(path, edited)
-            found[path] = (modules[path].source, without_unused(modules[path].source, edited))
+            before = sources.before[path]
+            found[path] = (before, without_unused(before, edited))
         return found
 
     def names_in_types(self, changed: Changed) -> TypeNames:

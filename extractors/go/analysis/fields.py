@@ -15,6 +15,7 @@ from excise.extractors.field_uses import (
     UseKind,
     around,
     is_only_statement,
+    names_in_text,
     remembered,
     whole_lines,
 )
@@ -23,7 +24,6 @@ from excise.extractors.go.analysis.grammar import FUNCTIONS, descendants, parse_
 from excise.extractors.go.analysis.parsed_file import is_exported, lines_with_comments, receiver_of
 
 _TEXTS = frozenset({"interpreted_string_literal", "raw_string_literal"})
-_WORD = re.compile(r"[^\W\d]\w*")
 _FUNCTIONS = FUNCTIONS | {"func_literal"}
 _ZERO = frozenset({"nil", "false", "0", '""', "``", "0.0", "iota"})
 _BLOCKS = frozenset({"block", "statement_list"})
@@ -64,7 +64,7 @@ def uses(source: bytes) -> Iterator[FieldUse]:
     A type that is the key of a map, or is compared or given away as a whole by reflection, has such a use, too; and so
     has every name that a text has, of any type.
     """
-    names = LocalNames(_is_variable, partial(text, source=source))
+    names = LocalNames(_FUNCTIONS, _is_variable, partial(text, source=source))
     for node in descendants(parse_tree(source).root_node):
         if node.type == "field_identifier" and node.parent is not None:
             if node.parent.type == "selector_expression":
@@ -76,8 +76,7 @@ def uses(source: bytes) -> Iterator[FieldUse]:
             if key is not None and key.type == "type_identifier":
                 yield FieldUse("", text(key, source), key.start_byte, UseKind.READ)
         elif node.type in _TEXTS:
-            for word in _WORD.finditer(text(node, source)):
-                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
+            yield from names_in_text(node, source)
         elif node.type == "literal_value":
             holder = _type_of(node, source)
             for child in node.named_children:
@@ -102,7 +101,7 @@ def _of_element(element: Node, holder: str, source: bytes, names: LocalNames) ->
     else:
         is_line = False
     is_line = is_line and element.parent is not None and len(element.parent.named_children) > 1
-    can_go = is_line and not _is_lost(value, element, source, names)
+    can_go = is_line and not _is_lost(value, source, names)
     kind = UseKind.EMPTY if _is_zero(value, source) else UseKind.SET
     yield FieldUse(text(inner, source), holder, inner.start_byte, kind, (start, end) if can_go else None)
 
@@ -127,7 +126,7 @@ def _of_selector(name: Node, source: bytes, names: LocalNames) -> FieldUse:
         return use
     value = parent.child_by_field_name("right")
     is_empty = not is_filled and value is not None and _is_zero(value, source)
-    lost = not use.holder or _is_lost(parent, parent, source, names)
+    lost = not use.holder or _is_lost(parent, source, names)
     span = None if lost or is_only_statement(parent) else whole_lines(parent, source)
     return use._replace(kind=UseKind.EMPTY if is_empty else UseKind.SET, span=span)
 
@@ -147,12 +146,10 @@ def _appended(selector: Node, source: bytes) -> bool:
     return is_append and left is not None and text(left, source) == text(selector, source)
 
 
-def _is_lost(part: Node, statement: Node, source: bytes, names: LocalNames) -> bool:
+def _is_lost(part: Node, source: bytes, names: LocalNames) -> bool:
     """Whether something else would be lost with a part of a function: an effect, or the only use of a variable."""
-    function = around(statement, _FUNCTIONS)
-    if not all(changes_nothing(each, source) and each.type != "func_literal" for each in descendants(part)):
-        return True
-    return function is not None and names.are_used_up(function, part)
+    is_plain = all(changes_nothing(each, source) and each.type != "func_literal" for each in descendants(part))
+    return not is_plain or names.are_used_up(part)
 
 
 def _is_variable(leaf: Node) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -16,6 +15,7 @@ from excise.extractors.field_uses import (
     UseKind,
     around,
     is_only_statement,
+    names_in_text,
     remembered,
     whole_lines,
 )
@@ -44,7 +44,6 @@ _COLLECTIONS = frozenset(
     {"ArrayDeque", "ArrayList", "ConcurrentHashMap", "HashMap", "HashSet", "LinkedHashMap", "LinkedHashSet",
      "LinkedList", "Object", "StringBuilder", "TreeMap", "TreeSet"}
 )  # fmt: skip
-_WORD = re.compile(r"[^\W\d]\w*")
 _ZERO = frozenset({"null", "0", "0L", "false", '""', "-1"})
 
 
@@ -77,13 +76,12 @@ def fields(source: bytes) -> Iterator[Field]:
 def uses(source: bytes) -> Iterator[FieldUse]:
     """The uses of fields in a file; names of parameters and variables are none."""
     declared = {(each.holder, each.name) for each in fields(source)}
-    locals_ = LocalNames(_is_variable, partial(text, source=source))
+    locals_ = LocalNames(_FUNCTIONS, _is_variable, partial(text, source=source))
     bound: dict[int, frozenset[str]] = {}
     for node in descendants(parse_tree(source).root_node):
         parent = node.parent
         if node.type == "string_literal":
-            for word in _WORD.finditer(text(node, source)):
-                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
+            yield from names_in_text(node, source)
         if node.type != "identifier" or parent is None or not _is_value(node):
             continue
         name = text(node, source)
@@ -171,7 +169,7 @@ def _use(use: FieldUse, target: Node, source: bytes, locals_: LocalNames) -> Fie
     is_alone = statement.parent is None or statement.parent.type not in {"block", "constructor_body"}
     effects = [each for each in parent.named_children if each != changed and _has_effects(each, source)]
     is_alone = is_alone or is_only_statement(statement)
-    lost = is_alone or effects or not use.holder or _takes_variable(statement, locals_)
+    lost = is_alone or effects or not use.holder or locals_.are_used_up(statement)
     return use._replace(kind=kind, span=None if lost else whole_lines(statement, source))
 
 
@@ -206,12 +204,6 @@ def _is_zero(value: Node, source: bytes) -> bool:
     arguments = value.child_by_field_name("arguments")
     is_empty = arguments is not None and not arguments.named_children
     return text(value, source) in _ZERO or (value.type == "object_creation_expression" and is_empty)
-
-
-def _takes_variable(statement: Node, locals_: LocalNames) -> bool:
-    """Whether a statement has the only use of a parameter or variable of a function around it."""
-    function = around(statement, _FUNCTIONS)
-    return function is not None and locals_.are_used_up(function, statement)
 
 
 def _is_variable(leaf: Node) -> bool:

@@ -17,8 +17,8 @@ from excise.extractors.field_uses import (
     FieldUse,
     LocalNames,
     UseKind,
-    around,
     is_only_statement,
+    names_in_text,
     remembered,
     whole_lines,
 )
@@ -34,7 +34,6 @@ _OTHER_NAMES = frozenset(
 _BASES = re.compile(rb"\bextends\b|\binherits\s*\(|\bsetPrototypeOf\b|\bObject\.create\s*\(\s*[\w$.]+\.prototype\b")
 """How a file says that its objects have what other classes give them, too: these may read what names say is private."""
 _TEXTS = frozenset({"template_string"})
-_WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLES = frozenset({"identifier", "shorthand_property_identifier", "shorthand_property_identifier_pattern"})
 _DEFINITIONS = frozenset({"field_definition", "public_field_definition"})
 _CHANGES = frozenset({"assignment_expression", "augmented_assignment_expression"})
@@ -91,12 +90,11 @@ def _is_private(name: str, definition: Node | None = None) -> bool:
 @remembered
 def uses(source: bytes) -> Iterator[FieldUse]:
     """The uses of names that may be those of fields: also texts, keys of objects and names of variables."""
-    locals_ = LocalNames(lambda leaf: leaf.type in _VARIABLES, partial(text, source=source))
+    locals_ = LocalNames(FUNCTIONS, lambda leaf: leaf.type in _VARIABLES, partial(text, source=source))
     for node in descendants(parse_tree(source).root_node):
         parent = node.parent
         if node.type in _TEXTS:
-            for word in _WORD.finditer(text(node, source)):
-                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
+            yield from names_in_text(node, source)
         if node.type == "this" and parent is not None and _is_whole(node, parent):
             yield FieldUse("", OBJECT, node.start_byte, UseKind.READ)
         if parent is None or (node.type not in _NAMES and node.type not in _OTHER_NAMES):
@@ -158,7 +156,7 @@ def _of_member(use: FieldUse, name: Node, source: bytes, locals_: LocalNames) ->
     is_alone = (
         block is None or block.type not in {"statement_block", "class_static_block"} or is_only_statement(statement)
     )
-    lost = is_alone or not _is_own(name) or any(map(_has_effects, others)) or _takes_variable(statement, locals_)
+    lost = is_alone or not _is_own(name) or any(map(_has_effects, others)) or locals_.are_used_up(statement)
     return use._replace(kind=kind, span=None if lost else whole_lines(statement, source))
 
 
@@ -180,12 +178,6 @@ def _is_zero(value: Node, source: bytes) -> bool:
     arguments = value.child_by_field_name("arguments")
     is_empty = value.type == "new_expression" and (arguments is None or not arguments.named_children)
     return text(value, source) in _ZERO or (is_empty and _is_new_collection(value))
-
-
-def _takes_variable(statement: Node, locals_: LocalNames) -> bool:
-    """Whether a statement has the only use of a parameter or variable of a function around it."""
-    function = around(statement, FUNCTIONS)
-    return function is not None and locals_.are_used_up(function, statement)
 
 
 def _is_whole(this: Node, parent: Node) -> bool:

@@ -16,6 +16,7 @@ from excise.extractors.field_uses import (
     UseKind,
     around,
     is_only_statement,
+    names_in_text,
     remembered,
     whole_lines,
 )
@@ -34,7 +35,6 @@ _MAKES = re.compile(rf"(?:[\w:]+::)?{_STANDARD}(?:::<[^()]*>)?::(?:new|default|w
 """Functions that only make a value."""
 _ZERO = re.compile(rf"None|0|false|\"\"|vec!\[\]|(?:[\w:]+::)?{_STANDARD}(?:::<[^()]*>)?::(?:new|default)\(\)")
 _FUNCTIONS = frozenset({"function_item", "closure_expression"})
-_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @remembered
@@ -70,12 +70,11 @@ def _line_end(comma: int, source: bytes) -> int:
 @remembered
 def uses(source: bytes) -> Iterator[FieldUse]:
     """The uses of fields in a file, and all names in macros and texts."""
-    locals_ = LocalNames(_is_variable, partial(text, source=source))
+    locals_ = LocalNames(_FUNCTIONS, _is_variable, partial(text, source=source))
     for node in descendants(parse_tree(source).root_node):
         parent = node.parent
         if node.type in {"string_literal", "raw_string_literal"}:
-            for word in _WORD.finditer(text(node, source)):
-                yield FieldUse(word[0], "", node.start_byte, UseKind.READ)
+            yield from names_in_text(node, source)
         if parent is None or node.type not in {"field_identifier", "identifier", "shorthand_field_identifier"}:
             continue
         name = text(node, source)
@@ -112,7 +111,7 @@ def _of_initializer(use: FieldUse, initializer: Node, source: bytes, locals_: Lo
     start = source.rfind(b"\n", 0, initializer.start_byte) + 1
     end = _line_end(comma, source) if is_line else end
     is_line = is_line and not source[start : initializer.start_byte].strip() and source[end - 1 : end] == b"\n"
-    lost = not is_line or (value is not None and _has_effects(value, source)) or _takes_variable(initializer, locals_)
+    lost = not is_line or (value is not None and _has_effects(value, source)) or locals_.are_used_up(initializer)
     kind = UseKind.EMPTY if _ZERO.fullmatch(plain) else UseKind.SET
     return use._replace(holder=holder, kind=kind, span=None if lost else (start, end))
 
@@ -137,7 +136,7 @@ def _of_expression(use: FieldUse, expression: Node, source: bytes, locals_: Loca
     others = [each for each in descendants(statement) if each.type in _EFFECTS and each != parent]
     calls = [each for each in descendants(statement) if each.type == "call_expression" and each != parent]
     lost = not is_own or others or any(not _makes(each, source) for each in calls)
-    lost = lost or is_only_statement(statement) or _takes_variable(statement, locals_)
+    lost = lost or is_only_statement(statement) or locals_.are_used_up(statement)
     return use._replace(kind=kind, span=None if lost else whole_lines(statement, source))
 
 
@@ -162,12 +161,6 @@ def _has_effects(node: Node, source: bytes) -> bool:
 
 def _makes(call: Node, source: bytes) -> bool:
     return _MAKES.fullmatch(field_text(call, "function", source)) is not None
-
-
-def _takes_variable(part: Node, locals_: LocalNames) -> bool:
-    """Whether a part of a function has the only use of one of its parameters or variables."""
-    function = around(part, _FUNCTIONS)
-    return function is not None and locals_.are_used_up(function, part)
 
 
 def _is_variable(leaf: Node) -> bool:
