@@ -2,9 +2,9 @@
 
 Started as ``python excise_replay.py PATHS`` with the calls on stdin; writes one line for each call to stdout. The first
 ``alone`` calls run in processes of their own, forked after the modules were imported, so that no call affects another;
-the others share processes, a few each. With
-``spans`` (file to first and last lines of functions), the lines of these that a call executes are written, too. With
-``--serve N``, it serves many replays (``excise_fork_server.py``), which import the project from PATHS (JSON).
+the others share processes, a few each. With ``spans`` (file to first and last lines of functions), the lines of these
+that a call executes are written, too. With ``--serve N``, it serves many replays (``excise_fork_server.py``), which
+import the project from PATHS (JSON).
 """
 
 import contextlib
@@ -200,14 +200,14 @@ def main():
         chosen = range(number, min(number + most, len(calls)))
         others = (n for n in chosen if timeouts.get(calls[n]["name"], 0) >= MAX_TIMEOUTS)
         chosen = range(number, max(number + 1, next(others, chosen.stop)))
-        name, is_new = calls[number]["name"], number >= first_new
-        if time.monotonic() >= deadline or timeouts.get(name, 0) >= MAX_TIMEOUTS:
+        if time.monotonic() >= deadline or timeouts.get(calls[number]["name"], 0) >= MAX_TIMEOUTS:
             found = [{"outcome": TIMEOUT}]
         else:
             limits_s = [request["new_timeout_s" if n >= first_new else "call_timeout_s"] for n in chosen]
             found = answers_in_fork([calls[n] for n in chosen], removed, request["spans"], limits_s)
-            name, is_new = calls[number + len(found) - 1]["name"], number + len(found) > first_new
-            if is_new and found[-1]["outcome"] == TIMEOUT:
+            last = number + len(found) - 1
+            if last >= first_new and found[-1]["outcome"] == TIMEOUT:
+                name = calls[last]["name"]
                 timeouts[name] = timeouts.get(name, 0) + 1
         for each in found:
             write(out, json.dumps(dict(each, n=number)).encode() + b"\n")

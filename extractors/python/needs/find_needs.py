@@ -291,7 +291,6 @@ def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[Ne
     if words.symbol.loc > MIN_SHOWN_LOC:
         shown = sorted(each.template for each in words.formats if _is_filled_in(each, used))
         yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in shown[:MAX_WHOLE] if len(text) <= MAX_ANSWER)
-    if words.symbol.loc > MIN_SHOWN_LOC:
         printed = sorted(text for text in words.printed if len(text) <= MAX_ANSWER)
         yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in printed[:MAX_PRINTED])
     for piece in best.values():
