@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from excise.deleters.documents.code_examples import GoneUses
 from excise.deleters.documents.gone_names import GoneCode, with_owner
+from excise.deleters.documents.list_elements import without_elements
 from excise.deleters.documents.running_text import indent_of
 
+_BLOCKS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.With, ast.AsyncWith)
 _LAST = "_"
 """The name of the last result in a session."""
 MAX_PARTS = 10
@@ -62,10 +64,11 @@ def _left_of_statements(
     nodes: list[ast.stmt] = []
     end = 0
     is_after_lost = False
+    is_script = not _is_session(lines)
     for statement in _statements(lines):
         kept += _between(lines[end : statement.start], kept, is_after_lost=is_after_lost)
         end = statement.end
-        left = lost.rest_of(statement.node, list(lines[statement.start : statement.end]))
+        left = lost.rest_of(statement.node, list(lines[statement.start : statement.end]), is_script=is_script)
         is_after_lost = not left
         nodes += [statement.node] if left else []
         kept += left
@@ -87,18 +90,34 @@ def _statements(lines: Sequence[str]) -> Iterator[_Statement]:
         yield from _examples(lines)
         return
     tree = _parsed("\n".join(lines)) if not any("\r" in line or "\f" in line for line in lines) else None
+    yield from _placed(tree.body if tree is not None else (), lines, 0)
+
+
+def _placed(nodes: Iterable[ast.stmt], lines: Sequence[str], end: int) -> list[_Statement]:
+    """Statements with their lines, from line ``end`` on; none if two of them share a line."""
     found: list[_Statement] = []
-    end = 0
-    for node in tree.body if tree is not None else ():
-        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]) - 1
+    for node in nodes:
+        first = _first_line(node)
         if first < end:
-            return  # two statements on one line
+            return []
         while first > end and lines[first - 1].lstrip().startswith("#"):
             first -= 1
         end = node.end_lineno or node.lineno
         end += _result_below(lines[end:])
         found.append(_Statement(node, first, end))
-    yield from found
+    return found
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Number of the line, from 0, on which a statement or its first decorator begins."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)]) - 1
+
+
+def _does_something(node: ast.stmt) -> bool:
+    """Whether a statement of a block is neither a text, nor ``pass``, nor an import."""
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return not (is_text or isinstance(node, ast.Pass | ast.Import | ast.ImportFrom))
 
 
 def _result_below(lines: Sequence[str]) -> int:
@@ -181,8 +200,8 @@ class LostInExamples:
         """What examples in languages with braces cannot use."""
         return GoneUses(self.functions | self.called, self.members, self.qualified)
 
-    def rest_of(self, node: ast.stmt, lines: list[str]) -> list[str]:
-        """The lines of a statement that stay."""
+    def rest_of(self, node: ast.stmt, lines: list[str], *, is_script: bool) -> list[str]:
+        """The lines of a statement that stay; in scripts, one may lose a part of it."""
         if isinstance(node, ast.Import | ast.ImportFrom):
             return self._imports(node, lines)
         binds = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -196,11 +215,47 @@ class LostInExamples:
             self.depends_on_lost |= not self.changed.isdisjoint(used)
             return lines
         self.has_lost = True
+        if is_script and (left := self._rest_of_block(lines) or without_elements(lines, self._is_lost)):
+            self.own |= binds
+            self.needed |= used
+            return left
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             self.changed |= {_chain(node.value.func).partition(".")[0]} & self.own
         self.bound |= binds
         self.needed |= used
         return []
+
+    def _rest_of_block(self, lines: list[str]) -> list[str]:
+        """The lines of a class, a function or a ``with`` without the statements that use what is gone.
+
+        Nothing if its head uses it, if what stays is no code, or a function would return nothing any more.
+        """
+        tree = _parsed("\n".join(lines))
+        if tree is None or len(tree.body) != 1 or not isinstance(block := tree.body[0], _BLOCKS):
+            return []
+        heads = (each for each in ast.iter_child_nodes(block) if each not in block.body)
+        if any(self._is_lost(inner) for each in heads for inner in ast.walk(each)):
+            return []
+        before = (set(self.own), set(self.bound), set(self.needed), set(self.changed), self.depends_on_lost)
+        kept = lines[: _first_line(block.body[0])]
+        left: list[ast.stmt] = []
+        end = len(kept)
+        is_after_lost = False
+        for statement in _placed(block.body, lines, end):
+            kept += _between(lines[end : statement.start], kept if left else (), is_after_lost=is_after_lost)
+            end = statement.end
+            rest = self.rest_of(statement.node, lines[statement.start : end], is_script=True)
+            is_after_lost = not rest
+            left += [statement.node] if rest else []
+            kept += rest
+        after = _parsed("\n".join([*kept, *lines[end:]])) if any(map(_does_something, left)) else None
+        returned = (any(isinstance(n, ast.Return) for n in ast.walk(each)) for each in (block, after) if each)
+        if after is None or len(set(returned)) > 1:
+            self.own, self.bound, self.needed, self.changed, self.depends_on_lost = before
+            return []
+        while not kept[-1].strip():
+            kept.pop()
+        return [*kept, *lines[end:]]
 
     def unused_imports(self, nodes: Iterable[ast.stmt]) -> frozenset[str]:
         """The names that imports among the statements that stay bring for lost statements alone."""

@@ -21,11 +21,14 @@ _SPECIAL = re.compile(
     r"|\s*(Args|Returns|Yields|Raises|Parameters|Attributes|Notes?|Examples?|See Also|References|Usage)\s*:?$"
 )
 """Lines that belong to no running text."""
-_STRUCTURED = re.compile(
-    r"\s*(?:(?!(?:NB|Note|NOTE|Warning|WARNING|Important)\b)[\w*`, ]{1,60}:\s"
-    r"|<(?!https?:)/?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?[^\s.!?:] {2,}\S)"
+_NAMED_VALUE = re.compile(
+    r"\s*(?!(?:NB|Note|NOTE|Warning|WARNING|Important)\b)[\w*`,]{1,40}(?: [\w*`,]{1,40}){0,3} ?:\s"
 )
-"""Lines that are a named value, markup, an address, or a row of a table, whatever sentences are in them."""
+"""The beginning of a line that is a named value."""
+_STRUCTURED = re.compile(
+    r"\s*(?:<(?!https?:)/?[a-zA-Z!]|\[?!\[|\w+://\S+$|[^|\n]*\s\|\s|\S[^\n]{0,200}?[^\s.!?:] {2,}\S)"
+)
+"""Lines that are markup, an address, or a row of a table, whatever sentences are in them."""
 MIN_WIDTH = 50
 """Length of the longest line from which on lines are taken for running text that was broken into them."""
 SLACK = 12
@@ -200,7 +203,7 @@ def with_shorter_lists(lines: Sequence[str], pattern: re.Pattern[str]) -> list[s
 def without_introduction(lines: list[str]) -> list[str]:
     """A paragraph without its last sentence, if that ends with a colon and is running text."""
     group = list(_wrapped(lines))[-1]
-    is_special = any(_SPECIAL.match(line.rstrip().rstrip(":")) for line in group) or _STRUCTURED.match(group[0])
+    is_special = any(_SPECIAL.match(line.rstrip().rstrip(":")) for line in group) or _is_structured(group[:1])
     if not group[-1].rstrip().endswith(":") or is_special:
         return lines
     *kept, _ = sentences_of(" ".join(line.strip() for line in group))
@@ -255,7 +258,7 @@ def _sentences_left(
     announces = bool(_ANNOUNCING.match(lines[-1])) and sentences[-1] not in gone
     if any(map(_SPECIAL.match, lines[:-1] if announces else lines)):
         return None
-    if any(map(_STRUCTURED.match, lines)):
+    if _is_structured(lines):
         return None
     if not is_alone and not all(_ENDED.search(each) or pattern.match(each.lstrip("`*:~")) for each in gone):
         return None
@@ -268,6 +271,12 @@ def _sentences_left(
         is_after_gone = not kept and not sentence.startswith("See ")
         left += [kept] if kept else []
     return left
+
+
+def _is_structured(lines: Sequence[str]) -> bool:
+    """Whether lines are no running text; a colon in the middle of a paragraph is no mark of a named value."""
+    is_named = _NAMED_VALUE.match(lines[0]) or sum(bool(_NAMED_VALUE.match(line)) for line in lines) > 1
+    return bool(is_named) or any(map(_STRUCTURED.match, lines))
 
 
 def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:

@@ -47,6 +47,8 @@ def left(body: str, head: str = HEAD) -> str:
          "    if a:\n        c = 1\n    c = 2\n    return c\n"),
         ("    gone(out)\n    return b\n", "    return b\n"),
         ("    print(gone(out))\n    return b\n", "    return b\n"),
+        ("    if a:\n        print(b)\n    else:\n        a.go()\n        print(gone(out))\n    return b\n",
+         "    if a:\n        print(b)\n    return b\n"),
         ("    for x in a:\n        gone(x)\n    return b\n", "    return b\n"),
         ("    for x in a:\n        if x:\n            out.append(gone(x))\n        out.append(x)\n    return out\n",
          "    for x in a:\n        out.append(x)\n    return out\n"),
@@ -82,8 +84,8 @@ def left(body: str, head: str = HEAD) -> str:
          "        return a\n\n    return d\n",
          "    @out('/a')\n    def d():\n        return a\n\n    return d\n"),
     ],
-    ids=["if", "if-elif", "elif", "if-else", "else", "bound-below", "call", "told", "loop", "call-in-if", "or", "case",
-         "unused", "advances", "chain", "flag", "attempt", "as", "imports", "lookup",
+    ids=["if", "if-elif", "elif", "if-else", "else", "bound-below", "call", "told", "told-in-else", "loop",
+         "call-in-if", "or", "case", "unused", "advances", "chain", "flag", "attempt", "as", "imports", "lookup",
          "attribute", "no-loop", "attribute-in-loop", "another-way-out", "decorated"],
 )  # fmt: skip
 def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:

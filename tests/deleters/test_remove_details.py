@@ -312,3 +312,12 @@ def test_constants_that_only_removed_code_used_go() -> None:
     )
     assert {"m.py::_DIGITS", "m.py::_NUMBER"} <= set(deletion.removed)
     assert ("m.py::_DIGITS", "_DIGITS = '0-9'") in deletion.text
+
+
+def test_an_else_that_loses_all_its_statements_goes() -> None:
+    source = "class Box:\n    if PY2:\n        keys = list\n"
+    source += "    else:\n        # an iterator\n        items = gone\n\n    rest = 1\n"
+    files = {"pkg/__init__.py": "", "pkg/m.py": f"def gone():\n    return 1\n\n\n{source}"}
+    assert after(files, delete(files, "pkg/m.py::gone"))["pkg/m.py"] == (
+        "class Box:\n    if PY2:\n        keys = list\n\n    rest = 1\n"
+    )

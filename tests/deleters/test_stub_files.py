@@ -82,3 +82,26 @@ def test_what_a_declaration_that_stays_needs_is_a_stub() -> None:
     }
     deletion = delete(files, "pkg/core.py::Gone")
     assert deletion.uses_left == (("pkg/core.pyi", "declarations that stay need what would be gone"),)
+
+
+def test_functions_of_a_stub_file_that_use_what_a_package_loses() -> None:
+    chain = """\
+import pkg as p
+from typing import overload
+
+class All:
+    def stays(self) -> int:
+        return self.wrap(p.stays)()
+    @overload
+    def gone(self, x: int) -> int: ...
+    @overload
+    def gone(self, x: str) -> str: ...
+    def gone(self, x):
+        return self.wrap(p.gone)(x)
+    gone_on = stays
+"""
+    left = after({**SOURCES, "pkg/chain.pyi": chain}, delete({**SOURCES, "pkg/chain.pyi": chain}, "pkg/core.py::gone"))
+    assert left["pkg/chain.pyi"] == (
+        "import pkg as p\n\nclass All:\n    def stays(self) -> int:\n"
+        "        return self.wrap(p.stays)()\n    gone_on = stays\n"
+    )

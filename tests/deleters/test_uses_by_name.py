@@ -270,3 +270,64 @@ def test_an_attribute_of_an_unknown_object_at_import_is_a_use_of_the_only_method
     }
     deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::Parser.combine_all", ("test_m.py::test_m",))
     assert [path for path, text in deletion.uses_left if "combine_all" in text] == ["examples/sql.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        ('call = f"list(el.next_gone())[:{n}]"', True),
+        ('warn("use next_gone instead")', True),
+        ('warn("use `next_gone`.")', True),
+        ('key = "next_gone"', False),
+        ('warn("use next_gone_by instead")', False),
+        ('"""Like next_gone."""', False),
+    ],
+)
+def test_texts_with_a_name_that_is_no_english_word(text: str, *, is_left: bool) -> None:
+    method = "    def next_gone(self):\n        return 1\n"
+    files = {"pkg/m.py": f"class Box:\n{method}\n    def old(self, n):\n        {text}\n        return 1\n"}
+    assert bool(left(files, "pkg/m.py::Box.next_gone")) is is_left
+    files["pkg/n.py"] = f"class Other:\n{method}"
+    assert not left(files, "pkg/m.py::Box.next_gone"), "something else has the name"
+
+
+@pytest.mark.parametrize(
+    ("lookup", "visitor", "is_left"),
+    [
+        ('"visit" + type(node).__name__', "visitGone", True),
+        ('f"visit_{node.__class__.__name__}"', "visit_Gone", True),
+        ('"visit_%s" % node.__class__.__name__', "visit_Gone", True),
+        ('"visit" + type(node).__name__', "visit_Gone", False),
+        ('"visit" + node.kind', "visitGone", False),
+    ],
+)
+def test_visitors_of_a_class_that_is_gone(lookup: str, visitor: str, *, is_left: bool) -> None:
+    source = "class Gone:\n    pass\n\n\nclass Left:\n    pass\n"
+    visit = f"def visit(visitor, node):\n    getattr(visitor, {lookup})(node)\n\n\n"
+    visit += (
+        f"def walk(found):\n    class Finder:\n        def {visitor}(self, node):\n            found.append(node)\n"
+    )
+    assert bool(left({"pkg/m.py": source, "pkg/walk.py": visit}, "pkg/m.py::Gone")) is is_left
+
+
+@pytest.mark.parametrize(
+    ("body", "is_left"),
+    [
+        ("    global gone\n    from pkg.m import gone\n", True),
+        ("    from pkg import m\n    return m\n", False),
+        ("    from pkg.m import other\n    return other\n", False),
+    ],
+)
+def test_imports_of_what_is_gone_in_functions(body: str, *, is_left: bool) -> None:
+    files = {"pkg/m.py": "def gone():\n    return 1\n\n\ndef other():\n    return 2\n"}
+    assert bool(left({**files, "pkg/n.py": f"def load():\n{body}"})) is is_left
+
+
+def test_a_comment_below_what_it_names_goes_with_it() -> None:
+    source = "ZERO = 0\n# the default of numbers.\n\n\n"
+    source += "GONE = make(1)\n# the default of GONE.\n\n\ndef rest():\n    return 1\n"
+    files = {"pkg/__init__.py": "", "pkg/m.py": "class Gone:\n    pass\n\n\n" + source.replace("make(1)", "Gone()")}
+    files["test_m.py"] = "def test_m():\n    assert 1\n"
+    assert after(files, delete(files, "pkg/m.py::Gone"))["pkg/m.py"] == (
+        "ZERO = 0\n# the default of numbers.\n\n\ndef rest():\n    return 1\n"
+    )

@@ -2,8 +2,8 @@
 
 With a definition, its decorators and the comment lines directly above it are removed, with an assignment the string
 directly below it, which describes it. The larger of the numbers of
-blank lines above and below the removed lines is kept. A block that loses its last statement gets ``pass``; an ``if`` or
-``try`` that loses all its statements is removed as a whole.
+blank lines above and below the removed lines is kept. A block that loses its last statement gets ``pass``; an ``else``
+goes, and so does an ``if`` or ``try`` that loses all its statements.
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ class StatementRemover:
             for statement in body:
                 self._descend(statement)
             return
+        clause = block.parent
+        if len(gone) == len(body) and clause is not None and clause.type == "else_clause" and self._begins_line(clause):
+            last = self._row(end_of_comments_in(self.source, clause.end_byte, clause.start_point[1]) - 1)
+            self.gaps.append((clause.start_point[0], last + 1, False, True))
+            return
         if len(gone) == len(body) and block.type != "module":
             first, last = self._start_with_comments(body[0], body), self._end_with_comment(body[-1])
             self.edits.append(Edit(first, last, b"pass"))
@@ -113,6 +118,9 @@ class StatementRemover:
             return self.source[self.line_starts[row] : self.line_starts[row + 1]]
         return self.source[self.line_starts[row] :]
 
+    def _begins_line(self, node: Node) -> bool:
+        return not self.source[self.line_starts[node.start_point[0]] : node.start_byte].strip()
+
     def _is_blank(self, row: int) -> bool:
         return not self._line(row).strip(b" \t\r\n")
 
@@ -132,9 +140,25 @@ class StatementRemover:
             lead_row = min(lead_row, heading)
         column = start - self.line_starts[first]
         last = self._row(end_of_comments_in(self.source, end, column) - 1)
+        last = self._last_comment_below(statement, last)
         at_head = index == 0 and block.type != "module"
         at_tail = index == len(body) - 1 and block.type != "module"
         self.gaps.append((lead_row, last + 1, at_head, at_tail))
+
+    def _last_comment_below(self, statement: Node, last: int) -> int:
+        """Last row of the comment directly below a statement that ends at row ``last``, if it names what the statement
+        gives a value to, and a blank line is below it; else ``last``."""
+        inner = statement.named_children[0] if statement.named_child_count == 1 else None
+        name = inner.child_by_field_name("left") if inner is not None and inner.type == "assignment" else None
+        column = statement.start_byte - self.line_starts[statement.start_point[0]]
+        row = last + 1
+        while row < len(self.line_starts) and self._is_attached(row, column):
+            row += 1
+        is_separate = row >= len(self.line_starts) or self._is_blank(row)
+        if name is None or name.type != "identifier" or not is_separate or self._is_heading(last + 1, row):
+            return last
+        word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(name.text or b""))
+        return row - 1 if any(word.search(self._line(r)) for r in range(last + 1, row)) else last
 
     def _end_with_comment(self, statement: Node) -> int:
         rest = re.compile(rb"[ \t]*#[^\r\n]*").match(self.source, statement.end_byte)

@@ -24,6 +24,8 @@ from excise.deleters.python.references.uses_by_name import (
     overriding_methods,
     passed_names,
     strings_naming,
+    texts_with_name,
+    visitors_of,
 )
 from excise.extractors.python.analysis.grammar import descendants
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -76,19 +78,37 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
             for what in (*by_name, *_bound_again(remover, symbol)):
                 yield Leftover(symbol.path, what, symbol.symbol_id)
     yield from _used_by_scripts(remover, removed)
+    yield from _imported_later(remover, removed)
     for symbol in methods:
         yield from _used_at_import(remover, symbol)
 
 
 def _used_by_scripts(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Leftover]:
     """Uses in scripts, which are not changed: examples, benchmarks, files for type checkers."""
-    by_name = {(symbol.path, without_numbers(symbol.qualname)): symbol.symbol_id for symbol in removed}
+    by_name = _ids_by_name(removed)
     for lost in sorted(remover.lost):
         whole = remover.imported_from(lost)
         used = (*remover.uses.references_to(lost), *remover.uses.later_references_to(lost))
         paths = {path for path, _ in (*used, *remover.uses.importers_of(lost)) if path not in {SETUP, lost.path}}
         for path in sorted(filter(remover.is_script, paths)):
             yield Leftover(path, f"the script uses {lost.qualname or lost.path}", by_name.get(whole, ""))
+
+
+def _imported_later(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Leftover]:
+    """Imports of what is gone in functions of sources that stay."""
+    by_name = _ids_by_name(removed)
+    for lost in sorted(remover.lost):
+        for path, record in remover.uses.later_importers_of(lost):
+            plan = remover.plans.get(path)
+            is_gone = plan is not None and (record in plan.clauses or plan.is_removed(record.start, record.end))
+            if not (is_gone or remover.codebase.is_test(path) or remover.is_script(path)):
+                stub = by_name.get(remover.imported_from(lost), "")
+                yield Leftover(path, f"{record.owner} imports {record.name or record.module}", stub)
+
+
+def _ids_by_name(removed: Iterable[Symbol]) -> dict[tuple[str, str], str]:
+    """File and dotted name of removed definitions to their ids."""
+    return {(symbol.path, without_numbers(symbol.qualname)): symbol.symbol_id for symbol in removed}
 
 
 def _used_at_import(remover: DependentRemover, method: Symbol) -> Iterator[Leftover]:
@@ -108,8 +128,10 @@ def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bo
     for user in fixture_users(remover, symbol) if is_fixture(symbol) else ():
         if not remover.codebase.is_test(user.path):
             yield f"{user.qualname} asks for the fixture {symbol.name}"
-    for text in strings_naming(remover, symbol):
+    for text in (*strings_naming(remover, symbol), *texts_with_name(remover, symbol)):
         yield f"a text names {symbol.qualname}: {text[:MAX_TEXT]}"
+    for visitor in visitors_of(remover, symbol):
+        yield f"{visitor} is found by the name of {symbol.qualname}"
     for call in getattr_lookups(remover, symbol) if is_method else ():
         yield f"{call} looks for {symbol.qualname}"
     for argument in passed_names(remover, symbol) if is_method else ():

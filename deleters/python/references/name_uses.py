@@ -229,6 +229,13 @@ class UseIndex:
 
     def importers_of(self, lost: LostBinding) -> Iterator[tuple[str, Import]]:
         """Import clauses outside functions that need the lost binding."""
+        return (each for each in self._importers_of(lost) if self.at_import(*each))
+
+    def later_importers_of(self, lost: LostBinding) -> Iterator[tuple[str, Import]]:
+        """Import clauses in functions that need the lost binding."""
+        return (each for each in self._importers_of(lost) if not self.at_import(*each))
+
+    def _importers_of(self, lost: LostBinding) -> Iterator[tuple[str, Import]]:
         if "." in lost.qualname:
             return
         module = Entity(lost.path, "")
@@ -238,7 +245,7 @@ class UseIndex:
             candidates += [c for c in self._imports.get("*", ()) if c not in candidates]
             candidates += self._relative_to(lost.path)
         for path, record in dict.fromkeys(candidates):
-            if self.at_import(path, record) and self._needs(path, record, lost, module):
+            if self._needs(path, record, lost, module):
                 yield path, record
 
     def _relative_to(self, path: str) -> list[tuple[str, Import]]:

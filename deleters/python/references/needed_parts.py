@@ -24,10 +24,18 @@ def takes_its_result(statement: Node, use: Node) -> bool:
             if around is not None and around.type == "await":
                 around = around.parent
             if is_called and not is_function and around == statement:
-                return last not in _REPORTING
+                return last not in _REPORTING or _is_in_branch(statement)
             is_called |= is_function
         child, parent = parent, parent.parent
     return False
+
+
+def _is_in_branch(statement: Node) -> bool:
+    """Whether a statement is one of several of a branch or loop, which is there for what it prints."""
+    block = statement.parent
+    owner = block.parent if block is not None else None
+    is_inside = owner is not None and owner.type not in {"function_definition", "module"}
+    return is_inside and block is not None and len(statements(block)) > 1
 
 
 def leaves_a_raise(statement: Node) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.name_uses import LostBinding
-from excise.deleters.python.references.remaining_words import words_of
+from excise.deleters.python.references.remaining_words import count_words, words_of
 from excise.deleters.python.references.unused_code import is_used_in
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.parsed_file import Import
@@ -30,6 +30,7 @@ def stub_files_without(remover: DependentRemover) -> tuple[dict[str, tuple[bytes
             continue
         lost = {*_declared(remover, plan), *_imported(remover, plan)}
         lost |= set(_other_names(plan, lost))
+        _drop_callers(remover, plan)
         if not plan.is_changed:
             continue
         if _is_needed(plan, lost):
@@ -86,6 +87,21 @@ def _other_names(plan: FilePlan, lost: Collection[str]) -> Iterator[str]:
             yield binding.name
 
 
+def _drop_callers(remover: DependentRemover, plan: FilePlan) -> None:
+    """Remove the functions whose bodies use what a module loses, ``pkg.name`` after ``import pkg``, with all their
+    signatures."""
+    beside, names = plan.path.removesuffix("i"), remover.codebase.names
+    imported = {r.bound: names.absolute(r.module, beside) for r in plan.module.imports if not r.name and not r.level}
+    for ref in plan.module.references:
+        root, _, name = ref.chain.partition(".")
+        module = imported.get(root)
+        if module is None or LostBinding(module, name) not in remover.lost or not ref.owner:
+            continue
+        for symbol in plan.module.symbols:
+            if symbol.is_callable and without_numbers(symbol.qualname) == without_numbers(ref.owner):
+                plan.remove_span(symbol.start, symbol.end)
+
+
 def _is_needed(plan: FilePlan, lost: set[str]) -> bool:
     """Whether a declaration that stays uses a name that is lost."""
     uses = (ref for ref in plan.module.references if ref.chain.partition(".")[0] in lost)
@@ -106,7 +122,7 @@ def _drop_private(plan: FilePlan) -> None:
         is_private = binding.name.startswith("_") and not binding.name.endswith("_") and not binding.klass
         if not is_private or binding.name not in words.removed or plan.is_removed(binding.start, binding.end):
             continue
-        own = plan.source[binding.start : binding.end].count(binding.name.encode())
+        own = count_words(plan.source[binding.start : binding.end]).get(binding.name, 0)
         if words.kept.get(binding.name, 0) <= own:
             plan.remove_span(binding.start, binding.end)
 
@@ -117,7 +133,7 @@ def _drop_imports(plan: FilePlan) -> None:
     for record in plan.module.imports:
         is_used = record.name == "*" or _is_offered(record) or record.module == "__future__"
         if record not in plan.clauses and not is_used and record.bound in words.removed:
-            own = plan.source[record.start : record.end].count(record.bound.encode())
+            own = count_words(plan.source[record.start : record.end]).get(record.bound, 0)
             if words.kept.get(record.bound, 0) <= own or not is_used_in(words.after, record.bound):
                 plan.remove_clause(record)
 

@@ -14,7 +14,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import descendants, parse_tree
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import PythonModule
-from excise.types import Symbol
+from excise.types import Symbol, SymbolKind
 
 _BUILT = re.compile(
     r"""\bgetattr\(\s*\w+(?:\.\w+){0,3}\s*,\s*f?(?P<quote>["'])(?P<text>[^"'\n]{2,60})(?P=quote)\s*(?P<more>[%+,)])"""
@@ -22,6 +22,12 @@ _BUILT = re.compile(
 """A call that looks for an attribute whose name is put together."""
 _GIVEN = re.compile(rb"\bgetattr\(\s*\w+(?:\.\w+){0,3}\s*,\s*[a-z_]\w*\s*[,)]")
 """A call that looks for an attribute whose name is the value of a variable."""
+_CLASS_NAME = re.compile(
+    rb"""["'](\w+?)(?:%s)?["']\s*[+%][^\n]{0,60}\b__name__\b|f["'](\w+)\{[^\n]{0,60}\b__name__\b"""
+)
+"""The first part of a name of which the rest is that of a class."""
+_IS_CODE = re.compile(r"_\w+|\w*(?:[a-z0-9]_[a-z0-9]|[a-z0-9][A-Z])\w*")
+"""A name that is no word of English."""
 _PLACE = re.compile(r"%s|\{[^{}]*\}")
 """Where a part of a name stands in a text."""
 
@@ -63,6 +69,36 @@ def strings_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
                 yield text
 
 
+def texts_with_name(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The texts in sources that stay, docstrings aside, which have the name of a removed definition among other words,
+    if it is no word of English and nothing that stays has it: messages, and code that is put together."""
+    name = without_numbers(removed.qualname).rpartition(".")[2]
+    if not _IS_CODE.fullmatch(name) or any(True for _ in _staying(remover, name)):
+        return
+    pattern = re.compile(rf"(?:[\s(`'\"]|[\w)\]]\.){re.escape(name)}(?=[\s(`'\".,:;!?]|\Z)")
+    for path, module in _sources_with(remover, name):
+        for node in descendants(parse_tree(module.source).root_node) if not module.has_error else ():
+            if node.type != "string" or _is_statement(node) or remover.is_removed(path, node.start_byte, node.end_byte):
+                continue
+            parts = [(each.text or b"").decode(errors="replace") for each in node.named_children]
+            for kind, text in zip((each.type for each in node.named_children), parts, strict=True):
+                if kind == "string_content" and (" " in text.strip() or "(" in text) and pattern.search(f" {text}"):
+                    yield text.strip()
+
+
+def visitors_of(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The functions in sources that stay which are found by the name of a removed class: ``visit_Name``, where
+    ``getattr`` gets ``"visit_" + type(node).__name__``."""
+    name = without_numbers(removed.qualname)
+    prefixes = _prefixes_of_class_names(remover.codebase) if removed.kind is SymbolKind.CLASS and name else ()
+    for prefix in prefixes:
+        defined = re.compile(rb"\bdef[ ]+(%s)[ ]*\(" % re.escape(f"{prefix}{name}".encode()))
+        for path, module in _sources_with(remover, f"{prefix}{name}"):
+            for found in defined.finditer(module.source):
+                if not remover.is_removed(path, *found.span()):
+                    yield found[1].decode()
+
+
 def getattr_lookups(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The calls in sources that stay which look up the name of a removed method, if nothing else has the name."""
     name = without_numbers(removed.qualname).rpartition(".")[2]
@@ -102,6 +138,20 @@ def dispatch_keys(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
 
 
 _INDICES: WeakKeyDictionary[PythonCodebase, list[re.Pattern[str]]] = WeakKeyDictionary()
+_PREFIXES: WeakKeyDictionary[PythonCodebase, list[str]] = WeakKeyDictionary()
+
+
+def _prefixes_of_class_names(codebase: PythonCodebase) -> list[str]:
+    """What sources put before the name of a class to find a function."""
+    if codebase not in _PREFIXES:
+        sources = (
+            module.source
+            for path, module in codebase.modules.items()
+            if b"__name__" in module.source and b"getattr(" in module.source and not codebase.is_test(path)
+        )
+        found = (match for source in sources for match in _CLASS_NAME.finditer(source))
+        _PREFIXES[codebase] = sorted({(match[1] or match[2]).decode(errors="replace") for match in found})
+    return _PREFIXES[codebase]
 
 
 def _built_names(codebase: PythonCodebase) -> list[re.Pattern[str]]:

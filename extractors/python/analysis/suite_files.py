@@ -13,6 +13,8 @@ _FOLDERS = frozenset({"tests", "test", "_tests", "testsuite"})
 """Names of folders that hold tests at any level."""
 _TOP_FOLDER = re.compile(r"tests?|_tests?|.*_tests?|test_.*|unittests?")
 _FILE = re.compile(r"(test_.*|.*_tests?|tests?|conftest)\.py")
+_HELPERS = re.compile(r"test(?:ing)?_?(?:utils?|helpers?|cases?|support|tools?|base)\.py")
+"""Names of files with what tests share, if no library code imports them."""
 _AMBIGUOUS = frozenset({"test.py", "tests.py"})
 """Names that may be library code in a package: ``werkzeug/test.py`` is a client, ``jinja2/tests.py`` has filters."""
 
@@ -53,6 +55,8 @@ class SuiteFiles:
         if name in _AMBIGUOUS and path in self._modules:
             return self._defines_tests(path) and path not in self._imported
         if _FILE.fullmatch(name):
+            return True
+        if _HELPERS.fullmatch(name) and path not in self._imported:
             return True
         return bool(folders and _TOP_FOLDER.fullmatch(folders[0])) and folders[0] not in self._libraries
 

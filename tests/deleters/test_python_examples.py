@@ -1,0 +1,60 @@
+"""Examples in Python lose parts of statements: elements of lists, statements of classes and functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_documents import left_of
+
+
+def example(code: str) -> str | None:
+    """What is left of an example of a document in which ``gone_by`` is gone."""
+    left = left_of(f"# pkg\n\nSo:\n\n```python\n{code}```\n\nEnd.\n", path="README.md")
+    return None if left is None else left.partition("```python\n")[2].partition("```")[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (
+            "setup(\n    steps=[\n        # The first.\n        first(),\n        # It goes.\n        gone_by(1),\n"
+            "    ],\n)\n",
+            "setup(\n    steps=[\n        # The first.\n        first(),\n    ],\n)\n",
+        ),
+        ("setup(steps=[gone_by(1), first()])\n", "setup(steps=[first()])\n"),
+        ("setup(steps=[first(), gone_by(1), gone_by(2)])\n", "setup(steps=[first()])\n"),
+        ('setup({"a": gone_by, "b": 2})\n', 'setup({"b": 2})\n'),
+        ('setup([["a", {"x": gone_by, "é": 2}], 1])\n', 'setup([["a", {"é": 2}], 1])\n'),
+        ("# both\nsetup(\n    [\n        # Two.\n        gone_by,\n        first,\n    ]\n)\n",
+         "# both\nsetup(\n    [\n        # Two.\n        first,\n    ]\n)\n"),
+        ("setup([gone_by(1)])\nrest()\n", "rest()\n"),
+        ("setup([gone_by(1), 2], gone_by)\nrest()\n", "rest()\n"),
+        ("assert total([gone_by(1), 2]) == 3\nrest()\n", "rest()\n"),
+        ("x = [gone_by(1), 2]\nuse(x)\n", "x = [2]\nuse(x)\n"),
+    ],
+)  # fmt: skip
+def test_elements_that_use_what_is_gone_go_alone(before: str, expected: str) -> None:
+    assert example(before) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("class Form:\n    a = 1\n    b = gone_by(2)\n", "class Form:\n    a = 1\n"),
+        ('class Form:\n    """It."""\n\n    b = gone_by(2)\n\n\nrest()\n', "rest()\n"),
+        (
+            "class Form:\n    # One.\n    a = 1\n\n    # Two.\n    b = gone_by(2)\n\n"
+            "    def c(self):\n        return 3\n",
+            "class Form:\n    # One.\n    a = 1\n\n    def c(self):\n        return 3\n",
+        ),
+        ("class Form(gone_by):\n    a = 1\n\n\nrest()\n", "rest()\n"),
+        ("def run(a):\n    b = gone_by(a)\n    use(b)\n    other(a)\n", "def run(a):\n    other(a)\n"),
+        ("def run(a):\n    use(a)\n    return gone_by(a)\n\n\nrest()\n", "rest()\n"),
+        ("with box as a:\n    use(a)\n    if a:\n        gone_by(a)\n", "with box as a:\n    use(a)\n"),
+        ("if a:\n    use(a)\nelse:\n    gone_by(a)\nrest()\n", "rest()\n"),
+        ("class Form:\n    a = 1; b = gone_by(2)\n\n\nrest()\n", "rest()\n"),
+        ("class Form:\n    @old\n    def c(self):\n        gone_by(2)\n\n    d = 4\n", "class Form:\n    d = 4\n"),
+    ],
+)
+def test_statements_of_blocks_go_alone(before: str, expected: str) -> None:
+    assert example(before) == expected
