@@ -47,16 +47,18 @@ _DATA = frozenset({"text", "txt", "output", "http", "json", "yaml", "xml", "html
 _LANGUAGES = frozenset({"", "python", "python3", "py", "pycon", "py3", "doctest", "ipython", "default"})
 
 
-class _Kind(Enum):
+class ChunkKind(Enum):
+    """What consecutive lines of a document are."""
+
     BLANK = "blank"
     PROSE = "prose"
     CODE = "code"
 
 
-class _Chunk(NamedTuple):
+class Chunk(NamedTuple):
     """Consecutive lines of a document: ``lines[start:end]``, of which those from ``code`` to ``stop`` are code."""
 
-    kind: _Kind
+    kind: ChunkKind
     start: int
     end: int
     code: int = 0
@@ -90,25 +92,25 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     ends with it; or another sentence names it, nothing is left of the examples, and it has no list. Of a section
     without text, each example loses half of its lines.
     """
-    chunks, lost = list(_chunks(lines)), LostInExamples(gone)
-    texts = [lines[chunk.start : chunk.end] for chunk in chunks if chunk.kind is _Kind.PROSE]
-    first = next((chunk for chunk in chunks if chunk.kind is not _Kind.BLANK), None)
-    examples = [c for c in chunks if c.kind is _Kind.CODE and c.language not in _SHELL | _DATA]
+    chunks, lost = list(chunks_of(lines)), LostInExamples(gone)
+    texts = [lines[chunk.start : chunk.end] for chunk in chunks if chunk.kind is ChunkKind.PROSE]
+    first = next((chunk for chunk in chunks if chunk.kind is not ChunkKind.BLANK), None)
+    examples = [c for c in chunks if c.kind is ChunkKind.CODE and c.language not in _SHELL | _DATA]
     if first is None or not examples or not gone.mentioned:
         return False
     if not texts:
         return all(_loses_half(lines[each.code : each.stop], each.language, lost) for each in examples)
-    if first.kind is not _Kind.PROSE or BULLET.match(lines[first.start]):
+    if first.kind is not ChunkKind.PROSE or BULLET.match(lines[first.start]):
         return False
     pattern = gone.mentioned.pattern()
     sentence = sentences_of(" ".join(map(str.strip, texts[0])))[0]
     found = pattern.search(sentence)
     begins = found is not None and not re.search(r"\w", sentence[: found.start()])
-    has_others = len(examples) < sum(c.kind is _Kind.CODE for c in chunks) or any(map(BULLET.match, lines))
+    has_others = len(examples) < sum(c.kind is ChunkKind.CODE for c in chunks) or any(map(BULLET.match, lines))
     if found is None and (has_others or not any(pattern.search(" ".join(text)) for text in texts)):
         return False
 
-    def is_lost(example: _Chunk) -> bool:
+    def is_lost(example: Chunk) -> bool:
         own = lines[example.code : example.stop]
         left = _without_uses(own, example.language, lost)
         last = next((line for line in reversed(own) if re.search(r"\w", line)), "")
@@ -127,7 +129,7 @@ def _loses_half(lines: Sequence[str], language: str, lost: LostInExamples) -> bo
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
     if not (gone.mentioned or gone.dotted or gone.local or gone.members or gone.commands):
         return list(lines)
-    chunks, lost = list(_chunks(lines)), LostInExamples(gone)
+    chunks, lost = list(chunks_of(lines)), LostInExamples(gone)
     lost.last_lines = {word: at for at, line in enumerate(lines) for word in _WORD.findall(line)}
     left: list[list[str]] = []
     emptied: list[int] = []
@@ -135,11 +137,11 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     """Numbers of chunks whose last item of a list, or term, is gone, to its first line."""
     for number, chunk in enumerate(chunks):
         own = list(lines[chunk.start : chunk.end])
-        if chunk.kind is _Kind.PROSE and (gone.mentioned or gone.commands) and has_text:
+        if chunk.kind is ChunkKind.PROSE and (gone.mentioned or gone.commands) and has_text:
             parts = _parts_left(own, gone)
             own = list(_without_empty_callouts([line for _, kept in parts for line in kept], own))
             lost_heads.update({number: head} if (head := _lost_head(parts, gone)) else {})
-        elif chunk.kind is _Kind.CODE:
+        elif chunk.kind is ChunkKind.CODE:
             lost.end = chunk.stop
             kept = _without_uses(lines[chunk.code : chunk.stop], chunk.language, lost)
             if kept:
@@ -148,20 +150,36 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
                 own = []
                 emptied.append(number)
         left.append(own)
+    emptied += _drop_without_introduction(lines, chunks, left)
     for number, head in lost_heads.items():
         _drop_rest_of_item(lines, chunks, left, number, head)
-    for number in (n for n, c in enumerate(chunks) if c.kind is _Kind.CODE and len(left[n]) < c.end - c.start):
+    _drop_around(lines, chunks, left, emptied)
+    found = list(_without_double_blanks(chunks, left))
+    return _with_end_of(lines, found) if found != list(lines) and found else found
+
+
+def _drop_around(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], emptied: Sequence[int]) -> None:
+    """Take what is about lost examples and lists, of which ``emptied`` are gone, out of what is left."""
+    for number in (n for n, c in enumerate(chunks) if c.kind is ChunkKind.CODE and len(left[n]) < c.end - c.start):
         _drop_output(lines, chunks, left, number)
     for number in emptied:
         _drop_introduction(lines, chunks, left, number)
         _drop_consequence(chunks, left, number)
     for number, chunk in enumerate(chunks):
-        if chunk.kind is _Kind.PROSE and not left[number] and BULLET.match(lines[chunk.start]):
+        if chunk.kind is ChunkKind.PROSE and not left[number] and BULLET.match(lines[chunk.start]):
             _drop_introduction(lines, chunks, left, number)
     for number in reversed(range(len(chunks))):
         _drop_directive(lines, chunks, left, number)
-    found = list(_without_double_blanks(chunks, left))
-    return _with_end_of(lines, found) if found != list(lines) and found else found
+
+
+def _drop_without_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]]) -> Iterator[int]:
+    """Take shortened examples whose introductions are gone, since they were about that, out of what is left; yield
+    their numbers."""
+    for number, chunk in enumerate(chunks):
+        is_shorter = chunk.kind is ChunkKind.CODE and 0 < len(left[number]) < chunk.end - chunk.start
+        if is_shorter and _lost_introduction(lines, chunks, left, number):
+            left[number] = []
+            yield number
 
 
 def _with_end_of(lines: Sequence[str], found: list[str]) -> list[str]:
@@ -172,67 +190,76 @@ def _with_end_of(lines: Sequence[str], found: list[str]) -> list[str]:
     return [*found, *([""] * num_blank if found[-1].strip() else [])]
 
 
-def _without_double_blanks(chunks: Sequence[_Chunk], left: Sequence[Sequence[str]]) -> Iterator[str]:
+def _without_double_blanks(chunks: Sequence[Chunk], left: Sequence[Sequence[str]]) -> Iterator[str]:
     """The lines that are left; of the blank ones around a chunk that is gone, those above it stay."""
     is_after_gone = False
     last_blank = True
     for chunk, own in zip(chunks, left, strict=True):
-        if chunk.kind is not _Kind.BLANK and not own:
+        if chunk.kind is not ChunkKind.BLANK and not own:
             is_after_gone = True
             continue
-        if chunk.kind is _Kind.BLANK and is_after_gone and last_blank:
+        if chunk.kind is ChunkKind.BLANK and is_after_gone and last_blank:
             continue
-        is_after_gone = is_after_gone and chunk.kind is _Kind.BLANK
-        last_blank = chunk.kind is _Kind.BLANK
+        is_after_gone = is_after_gone and chunk.kind is ChunkKind.BLANK
+        last_blank = chunk.kind is ChunkKind.BLANK
         yield from own
 
 
-def _drop_introduction(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], gone: int) -> None:
+def _drop_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], gone: int) -> None:
     """Take the sentence before an example or a list that is gone out of what is left, if it ends with a colon and
     introduces nothing else."""
     before, after = gone - 1, gone + 1
-    is_list = chunks[gone].kind is _Kind.PROSE
-    while before >= 0 and (chunks[before].kind is _Kind.BLANK or (is_list and not left[before])):
+    is_list = chunks[gone].kind is ChunkKind.PROSE
+    while before >= 0 and (chunks[before].kind is ChunkKind.BLANK or (is_list and not left[before])):
         before -= 1
-    if before < 0 or chunks[before].kind is not _Kind.PROSE:
+    if before < 0 or chunks[before].kind is not ChunkKind.PROSE:
         return
-    while after < len(chunks) and (chunks[after].kind is _Kind.BLANK or not left[after]):
+    while after < len(chunks) and (chunks[after].kind is ChunkKind.BLANK or not left[after]):
         after += 1
-    has_more = after < len(chunks) and chunks[after].kind is _Kind.CODE
+    has_more = after < len(chunks) and chunks[after].kind is ChunkKind.CODE
     has_more |= is_list and after < len(chunks) and BULLET.match(lines[chunks[after].start]) is not None
     if left[before] and not has_more:
         left[before] = without_introduction(left[before])
 
 
-def _drop_consequence(chunks: Sequence[_Chunk], left: list[list[str]], example: int) -> None:
+def _lost_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], example: int) -> bool:
+    """Whether the sentence that introduced an example is gone: the example was about what is gone."""
+    before = next((n for n in range(example - 1, -1, -1) if chunks[n].kind is not ChunkKind.BLANK), None)
+    if before is None or chunks[before].kind is not ChunkKind.PROSE:
+        return False
+    last = left[before][-1] if left[before] else ""
+    return lines[chunks[before].end - 1].rstrip().endswith(":") and not last.rstrip().endswith(":")
+
+
+def _drop_consequence(chunks: Sequence[Chunk], left: list[list[str]], example: int) -> None:
     """Take what the text below an example that is gone says of it out of what is left."""
-    below = next((n for n in range(example + 1, len(chunks)) if chunks[n].kind is not _Kind.BLANK and left[n]), 0)
-    if below and chunks[below].kind is _Kind.PROSE:
+    below = next((n for n in range(example + 1, len(chunks)) if chunks[n].kind is not ChunkKind.BLANK and left[n]), 0)
+    if below and chunks[below].kind is ChunkKind.PROSE:
         left[below] = without_back_references(left[below])
 
 
-def _drop_output(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], example: int) -> None:
+def _drop_output(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], example: int) -> None:
     """Take what an example printed, whose last statement is gone, out of what is left, with the words above it."""
-    texts = (number for number in range(example + 1, len(chunks)) if chunks[number].kind is not _Kind.BLANK)
+    texts = (number for number in range(example + 1, len(chunks)) if chunks[number].kind is not ChunkKind.BLANK)
     following = list(islice(texts, 2))
     last = lines[chunks[example].stop - 1]
     if len(following) < 2 or (left[example] and last in left[example]):
         return
     words, output = following
     is_output = chunks[words].end - chunks[words].start == 1 and _OUTPUT.match(lines[chunks[words].start])
-    if is_output and chunks[words].kind is _Kind.PROSE and chunks[output].kind is _Kind.CODE:
+    if is_output and chunks[words].kind is ChunkKind.PROSE and chunks[output].kind is ChunkKind.CODE:
         left[words] = left[output] = []
 
 
-def _drop_directive(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], number: int) -> None:
+def _drop_directive(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], number: int) -> None:
     """Take a directive, ``.. caution::``, out of what is left if nothing is left of what stood below it."""
     own = lines[chunks[number].start : chunks[number].end]
     head = left[number][-1] if left[number] else ""
-    if chunks[number].kind is not _Kind.PROSE or not _DIRECTIVE.match(head):
+    if chunks[number].kind is not ChunkKind.PROSE or not _DIRECTIVE.match(head):
         return
     has_lost = head != own[-1]
     for after in range(number + 1, len(chunks)):
-        if chunks[after].kind is _Kind.BLANK:
+        if chunks[after].kind is ChunkKind.BLANK:
             continue
         if indent_of(lines[chunks[after].start]) <= indent_of(head):
             break
@@ -244,55 +271,56 @@ def _drop_directive(lines: Sequence[str], chunks: Sequence[_Chunk], left: list[l
 
 
 def _drop_rest_of_item(
-    lines: Sequence[str], chunks: Sequence[_Chunk], left: list[list[str]], number: int, head: str
+    lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], number: int, head: str
 ) -> None:
     """Take the paragraphs below an item of a list, or a term, which are further in, out of what is left: its first line
     ``head`` is gone."""
     for after in range(number + 1, len(chunks)):
         chunk = chunks[after]
-        if chunk.kind is not _Kind.BLANK:
+        if chunk.kind is not ChunkKind.BLANK:
             if indent_of(lines[chunk.start]) <= indent_of(head):
                 return
             left[after] = []
 
 
 # ------------------------------------------------------------------------------------------- chunks
-def _chunks(lines: Sequence[str]) -> Iterator[_Chunk]:
+def chunks_of(lines: Sequence[str]) -> Iterator[Chunk]:
+    """The paragraphs, examples and blank lines of a document, in order."""
     number = 0
     while number < len(lines):
         chunk = _chunk_at(lines, number)
         yield chunk
         number = chunk.end
         last = lines[number - 1]
-        if chunk.kind is _Kind.PROSE and last.rstrip().endswith("::") and not _DIRECTIVE.match(last):
+        if chunk.kind is ChunkKind.PROSE and last.rstrip().endswith("::") and not _DIRECTIVE.match(last):
             first = _first_text(lines, number)
             indent = indent_of(lines[number - 1])
             if number < first < len(lines) and indent_of(lines[first]) > indent:
-                yield _Chunk(_Kind.BLANK, number, first)
+                yield Chunk(ChunkKind.BLANK, number, first)
                 number = _end_of_indented(lines, first, indent)
-                yield _Chunk(_Kind.CODE, first, number, first, number)
+                yield Chunk(ChunkKind.CODE, first, number, first, number)
 
 
-def _chunk_at(lines: Sequence[str], number: int) -> _Chunk:
+def _chunk_at(lines: Sequence[str], number: int) -> Chunk:
     line = lines[number]
     if not line.strip():
-        return _Chunk(_Kind.BLANK, number, number + 1)
+        return Chunk(ChunkKind.BLANK, number, number + 1)
     if fence := _FENCE.match(line):
         stop = end_of_fence(lines, number)
-        return _Chunk(_Kind.CODE, number, min(stop + 1, len(lines)), number + 1, stop, fence["language"].lower())
+        return Chunk(ChunkKind.CODE, number, min(stop + 1, len(lines)), number + 1, stop, fence["language"].lower())
     if directive := _CODE.match(line):
         end = _end_of_indented(lines, number + 1, indent_of(line))
         code = _first_text(lines, number + 1)
         while code < end and _OPTION.match(lines[code]):
             code = _first_text(lines, code + 1)
-        return _Chunk(_Kind.CODE, number, end, min(code, end), end, directive["language"].lower())
+        return Chunk(ChunkKind.CODE, number, end, min(code, end), end, directive["language"].lower())
     is_session = line.lstrip().startswith(">>>")
     is_first = not number or not lines[number - 1].strip()
     end = number + 1
     while end < len(lines) and lines[end].strip() and not _FENCE.match(lines[end]) and not _CODE.match(lines[end]):
         end += 1
     is_code = is_session or (is_first and _is_indented_code(lines[number:end]))
-    return _Chunk(_Kind.CODE, number, end, number, end) if is_code else _Chunk(_Kind.PROSE, number, end)
+    return Chunk(ChunkKind.CODE, number, end, number, end) if is_code else Chunk(ChunkKind.PROSE, number, end)
 
 
 def _is_indented_code(lines: Sequence[str]) -> bool:

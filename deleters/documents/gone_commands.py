@@ -33,6 +33,15 @@ class GoneCommands:
     def __bool__(self) -> bool:
         return bool(self.scripts or self.modules)
 
+    @property
+    def is_project(self) -> bool:
+        """Whether the last command is named like a package: all that documents say is about it."""
+        return self.is_last and any(_plain(name) in self.packages for name in self.scripts)
+
+    def calls(self, line: str) -> bool:
+        """Whether a line of an example calls one of the commands."""
+        return bool(self) and _call(self).search(_PROMPT.sub("", line)) is not None
+
     def words(self) -> tuple[str, ...]:
         """The words that every mention has."""
         return (*self.scripts, *self.modules)

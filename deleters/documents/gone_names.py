@@ -111,8 +111,13 @@ def item_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 def _divided(names: Iterable[str]) -> tuple[list[str], list[str]]:
     """The names that are no ordinary words, and the others."""
-    distinct = [name for name in names if _DISTINCT.search(name)]
+    distinct = [name for name in names if is_distinct(name)]
     return distinct, [name for name in names if name not in distinct]
+
+
+def is_distinct(name: str) -> bool:
+    """Whether a name is no ordinary word: it has an underscore or capitals inside."""
+    return _DISTINCT.search(name) is not None
 
 
 def any_of(names: Iterable[str]) -> str:

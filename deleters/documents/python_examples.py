@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
@@ -14,6 +15,7 @@ from excise.deleters.documents.list_elements import without_elements
 from excise.deleters.documents.running_text import indent_of
 
 _BLOCKS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.With, ast.AsyncWith)
+_COMMENT = re.compile(r"\s*(?:>>>\s*)?#")
 _LAST = "_"
 """The name of the last result in a session."""
 MAX_PARTS = 10
@@ -146,11 +148,16 @@ def _is_session(lines: Sequence[str]) -> bool:
 
 def _examples(lines: Sequence[str]) -> Iterator[_Statement]:
     starts = [at for at, line in enumerate(lines) if line.lstrip().startswith(">>>")]
+    first: int | None = None
+    """Where the comments above the statement begin."""
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         own = [lines[start], *(line for line in lines[start + 1 : end] if line.lstrip().startswith("..."))]
         tree = _parsed("\n".join(line.lstrip()[4:] for line in own))
         if tree is not None and len(tree.body) == 1:
-            yield _Statement(tree.body[0], start, start + len("\n".join(lines[start:end]).rstrip().split("\n")))
+            stop = start + len("\n".join(lines[start:end]).rstrip().split("\n"))
+            yield _Statement(tree.body[0], start if first is None else first, stop)
+        is_comment = tree is not None and not tree.body and _COMMENT.match(lines[start]) and end == start + 1
+        first = (start if first is None else first) if is_comment else None
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -296,7 +303,7 @@ class LostInExamples:
         node.names = [alias for alias in node.names if alias not in lost]
         if not node.names:
             return []
-        first = next((at for at, line in enumerate(lines) if not line.lstrip().startswith("#")), 0)
+        first = next((at for at, line in enumerate(lines) if not _COMMENT.match(line)), 0)
         head = lines[first][: indent_of(lines[first])] + (">>> " if lines[first].lstrip().startswith(">>>") else "")
         return [*lines[:first], f"{head}{ast.unparse(node)}"]
 

@@ -200,6 +200,13 @@ def sections_of(lines: list[str]) -> Iterator[Section]:
     yield current
 
 
+def sections_now(text: str) -> list[Section]:
+    """The sections of a document but for those about earlier versions."""
+    sections = list(sections_of(text.split("\n")))
+    history = set(map(id, _of_history(sections)))
+    return [section for section in sections if id(section) not in history]
+
+
 def _heading_at(lines: list[str], number: int) -> tuple[str, int]:
     """The mark and the number of lines of the heading that begins at a line; an empty mark if there is none."""
     line = lines[number]

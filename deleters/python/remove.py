@@ -41,6 +41,7 @@ from excise.deleters.python.references.entry_points import (
 from excise.deleters.python.references.find_gone_commands import gone_commands
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
+from excise.deleters.python.references.loose_documents import loose_documents
 from excise.deleters.python.references.mentions import remove_mentions
 from excise.deleters.python.references.named_entries import remove_named_entries
 from excise.deleters.python.references.named_paths import without_paths
@@ -50,7 +51,7 @@ from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.deleters.python.references.unused_members import drop_unused_members
 from excise.errors import DeletionRefused
-from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase, is_generated_manifest
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind
@@ -138,13 +139,15 @@ class Removal:
         stub_files, needing = stub_files_without(self.remover)
         changed = {**changed_files(self.remover), **documents, **stub_files, **shortened}
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
-        entry_points = [(path, line) for path, pair in shortened.items() for line in entry_lines(*pair)]
+        written = {path: pair for path, pair in shortened.items() if not is_generated_manifest(path)}
+        entry_points = [(path, line) for path, pair in written.items() for line in entry_lines(*pair)]
         deleted = [path for path, (_, after) in changed.items() if after is None and not self.codebase.is_test(path)]
         changed |= without_paths(self.codebase, changed, deleted)
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
-        self.leftovers = list(leftovers(self.remover, self.wanted))
+        loose = loose_documents(self.remover, gone, self.wanted, names, documents)
+        self.leftovers = [*leftovers(self.remover, self.wanted), *loose]
         return EditedFiles(
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],

@@ -7,8 +7,11 @@ import time
 import pytest
 
 from excise.deleters.documents.gone_commands import GoneCommands
+from excise.deleters.patches.git_patches import apply_patch
 from excise.deleters.python.references.entry_points import scripts_in
+from excise.extractors.python.analysis.codebase import PythonCodebase
 
+from .planned_deletions import delete_symbol
 from .test_remove_details import after, delete
 
 CODE = {
@@ -118,3 +121,17 @@ def test_hostile_lines_take_no_long_time() -> None:
         commands.left_of([text], is_shell=True)
         list(scripts_in(f"[project.scripts]\n{text}\n[{text}".encode()))
     assert time.process_time() - begun < 60
+
+
+def test_metadata_of_an_archive_lose_entry_points_without_a_word() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": "def gone():\n    return 1\n\n\ndef other():\n    return 2\n",
+        "test_m.py": "def test_m():\n    assert 1\n",
+        "pyproject.toml": '[project.scripts]\nold = "pkg.m:gone"\nnew = "pkg.m:other"\n',
+        "pkg.egg-info/entry_points.txt": "[console_scripts]\nnew = pkg.m:other\nold = pkg.m:gone\n",
+    }
+    deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::gone", ("test_m.py::test_m",))
+    left = apply_patch({path: text.encode() for path, text in files.items()}, deletion.source_patch)
+    assert left["pkg.egg-info/entry_points.txt"] == b"[console_scripts]\nnew = pkg.m:other\n"
+    assert [path for path, _ in deletion.registrations] == ["pyproject.toml"]

@@ -58,3 +58,18 @@ def test_elements_that_use_what_is_gone_go_alone(before: str, expected: str) -> 
 )
 def test_statements_of_blocks_go_alone(before: str, expected: str) -> None:
     assert example(before) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (">>> a = 1\n>>> # It counts.\n>>> # Twice.\n>>> gone_by(a)\n2\n>>> a\n1\n", ">>> a = 1\n>>> a\n1\n"),
+        (
+            ">>> # Both.\n>>> from pkg import gone_by, other\n>>> other()\n",
+            ">>> # Both.\n>>> from pkg import other\n>>> other()\n",
+        ),
+        (">>> # It.\n\n>>> gone_by(1)\n>>> other()\n", ">>> # It.\n\n>>> other()\n"),
+    ],
+)
+def test_comments_of_a_session_go_with_the_statement_below(before: str, expected: str) -> None:
+    assert example(before) == expected

@@ -66,7 +66,7 @@ def documents_without(
     remover: DependentRemover, gone: Collection[Symbol], names: GoneCode
 ) -> dict[str, tuple[bytes, bytes | None]]:
     """Path to (content before, content after) of documents without what is gone; ``None``: no page left."""
-    names = _as_documents_mean(remover, gone, names)
+    names = as_documents_mean(remover, gone, names)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     others = remover.codebase.others
     words = words_of(names)
@@ -91,7 +91,7 @@ def documents_without(
     return changed
 
 
-def _as_documents_mean(remover: DependentRemover, gone: Collection[Symbol], names: GoneCode) -> GoneCode:
+def as_documents_mean(remover: DependentRemover, gone: Collection[Symbol], names: GoneCode) -> GoneCode:
     """The names with those that only private definitions still have, and those under which tables had the code."""
     public, keys = publicly_gone(remover, gone), gone_keys(remover)
     if not public and not keys:

@@ -266,7 +266,12 @@ class PythonCodebase:
 
 
 def _is_manifest(path: str) -> bool:
-    return path.rpartition("/")[2] in MANIFESTS
+    return path.rpartition("/")[2] in MANIFESTS or is_generated_manifest(path)
+
+
+def is_generated_manifest(path: str) -> bool:
+    """Whether a file of an archive is what building it made of the entry points of a manifest."""
+    return path.endswith(".egg-info/entry_points.txt")
 
 
 def base_id(symbol: Symbol) -> str:

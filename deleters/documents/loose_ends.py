@@ -1,0 +1,98 @@
+"""What a document would be left with that makes no sense any more after a removal: only a writer could mend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from excise.deleters.documents.document_text import BULLET, Chunk, ChunkKind, chunks_of
+from excise.deleters.documents.gone_names import GoneCode, is_distinct
+from excise.deleters.documents.running_text import indent_of
+from excise.deleters.documents.sections import sections_now
+
+MAX_TEXT = 100
+"""Number of characters that are shown of a line."""
+_LISTED = re.compile(r"\s*(?:\||\+[-=]|={3,}|<|!?\[|\.\.\s|:\w|>)")
+"""The beginning of a table, a picture, a link, a directive, a field or a quotation."""
+_INTRODUCES = re.compile(r"[\w`*)\"'].*:\s*$")
+"""A line of running text that ends with a colon."""
+_ON_EXAMPLE = re.compile(
+    r"\s*(?:In (?:the|this) (?:above |previous |preceding )?example\b|In this case\b|Here,? (?:we|the)\b"
+    r"|As you can see\b|The (?:above|previous|preceding) (?:example|code|snippet|program)\b"
+    r"|The (?:example|code|snippet|program) above\b"
+    r"|(?:The )?[Oo]utput (?:is|will|would|should)\b|(?:The )?[Rr]esult (?:is|will|would|should)\b"
+    r"|(?:Which|This|That|It) (?:will |would )?(?:prints?|outputs?|gives?|yields?|produces?|results? in)\b)"
+)
+"""The beginning of a paragraph about the example above it."""
+_DEFINED = re.compile(
+    r"\b(?:class|def|function|func|fn|type|struct|const|let|var|interface|enum|trait)\s+(?:mut\s+)?(\w+)"
+    r"|^\s*(?:>>> )?(\w+) :?=(?!=)",
+    re.MULTILINE,
+)
+"""A name to which an example gives something."""
+
+
+def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
+    """(line, mention in it) of a document that still names what is gone, history aside."""
+    pattern = names.mentioned.pattern()
+    if not names.mentioned or not pattern.search(text):
+        return
+    for section in sections_now(text):
+        for line in (*section.heading, *section.lines):
+            if found := pattern.search(line):
+                yield line.strip()[:MAX_TEXT], found[0]
+
+
+def loose_ends(before: str, after: str) -> Iterator[str]:
+    """What a document says of examples and lists that it lost: introductions, explanations, names that these made."""
+    old, new = before.split("\n"), after.split("\n")
+    chunks_before, chunks_after = list(chunks_of(old)), list(chunks_of(new))
+    for find in (_dangling, _on_nothing):
+        known = find(old, chunks_before)
+        for line in find(new, chunks_after):
+            if line in known:
+                known.remove(line)
+            else:
+                yield line.strip()[:MAX_TEXT]
+    lost = _made_names(old, chunks_before) - _made_names(new, chunks_after)
+    prose = "\n".join("\n".join(new[c.start : c.end]) for c in chunks_after if c.kind is ChunkKind.PROSE)
+    words = set(re.findall(r"\w+", prose))
+    yield from sorted(name for name in lost if is_distinct(name) and name in words)
+
+
+def _dangling(lines: Sequence[str], chunks: Sequence[Chunk]) -> list[str]:
+    """The last lines of paragraphs that introduce something with a colon, below which nothing stands."""
+    texts = [chunk for chunk in chunks if chunk.kind is not ChunkKind.BLANK]
+    found: list[str] = []
+    for number, chunk in enumerate(texts):
+        last = lines[chunk.end - 1]
+        if chunk.kind is not ChunkKind.PROSE or not _INTRODUCES.search(last) or _LISTED.match(last):
+            continue
+        below = texts[number + 1] if number + 1 < len(texts) else None
+        first = lines[below.start] if below is not None else ""
+        is_shown = below is not None and (
+            below.kind is ChunkKind.CODE
+            or BULLET.match(first)
+            or _LISTED.match(first)
+            or indent_of(first) > indent_of(last)
+        )
+        found += [] if is_shown else [last]
+    return found
+
+
+def _on_nothing(lines: Sequence[str], chunks: Sequence[Chunk]) -> list[str]:
+    """The first lines of paragraphs about an example that is not above them."""
+    texts = [chunk for chunk in chunks if chunk.kind is not ChunkKind.BLANK]
+    return [
+        lines[chunk.start]
+        for above, chunk in zip([None, *texts], texts, strict=False)
+        if chunk.kind is ChunkKind.PROSE
+        and _ON_EXAMPLE.match(lines[chunk.start])
+        and (above is None or above.kind is not ChunkKind.CODE)
+    ]
+
+
+def _made_names(lines: Sequence[str], chunks: Sequence[Chunk]) -> set[str]:
+    """The names to which examples give something."""
+    codes = ("\n".join(lines[chunk.code : chunk.stop]) for chunk in chunks if chunk.kind is ChunkKind.CODE)
+    return {found[1] or found[2] for code in codes for found in _DEFINED.finditer(code)}

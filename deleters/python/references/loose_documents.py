@@ -1,0 +1,49 @@
+"""Documents that would still name removed code, or explain what is gone from them: the code stays as a stub then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from excise.deleters.deletion_record import Changed
+from excise.deleters.documents.document_text import utf8_text
+from excise.deleters.documents.gone_names import GoneCode
+from excise.deleters.documents.loose_ends import loose_ends, mentions_left
+from excise.deleters.documents.sections import words_of
+from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
+from excise.deleters.python.references.documents import as_documents_mean
+from excise.deleters.python.references.leftovers import Leftover
+from excise.deleters.statement.project_docs import is_document
+from excise.types import Symbol
+
+
+def loose_documents(
+    remover: DependentRemover, gone: Collection[Symbol], wanted: Sequence[Symbol], names: GoneCode, changed: Changed
+) -> Iterator[Leftover]:
+    """What documents would say: ``gone`` is all removed code, ``wanted`` that of the feature, and ``changed`` are the
+    documents that lose something."""
+    names = as_documents_mean(remover, gone, names)
+    words, others = words_of(names), remover.codebase.others
+    is_told = False
+    for path in sorted(filter(is_document, others.paths - remover.codebase.suite.collected)):
+        data = others.read(path)
+        if not words.search(data):
+            continue
+        before, after = (utf8_text(each or b"") or "" for each in changed.get(path, (data, data)))
+        call = next((line.strip() for line in before.split("\n") if names.commands.calls(line)), "")
+        if names.commands.is_project and call and not is_told:
+            is_told = True
+            yield Leftover(path, f"documents are about the program that would be gone: {call}", "")
+        for line, mention in mentions_left(after, names):
+            named = set(re.findall(r"\w+", mention))
+            yield from _leftovers(path, f"the document names it: {line}", wanted, named)
+        if path in changed and after:
+            for line in loose_ends(before, after):
+                yield from _leftovers(path, f"the document would say: {line}", wanted, set(re.findall(r"\w+", before)))
+
+
+def _leftovers(path: str, text: str, wanted: Sequence[Symbol], words: Collection[str]) -> Iterator[Leftover]:
+    """What is left, for each of the symbols with one of the words as its name; for none if there is no such symbol."""
+    named = [each for each in wanted if without_numbers(each.qualname).rpartition(".")[2] in words]
+    for symbol_id in [symbol.symbol_id for symbol in named] or [""]:
+        yield Leftover(path, text, symbol_id)

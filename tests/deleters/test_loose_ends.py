@@ -1,0 +1,69 @@
+"""Removed code stays as a stub where documents would still name it, or explain what they lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.documents.loose_ends import loose_ends
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+from .planned_deletions import delete_symbol
+
+SOURCE = "def gone_by(x):\n    return x\n\n\ndef other(x):\n    return x\n"
+
+
+def told(
+    document: str, path: str = "README.md", more: dict[str, str] | None = None, name: str = "gone_by"
+) -> list[str]:
+    """What would be left in documents of a project that loses a function."""
+    files = {"pkg/__init__.py": "", "pkg/m.py": SOURCE, "test_m.py": "def test_m():\n    assert 1\n", **(more or {})}
+    codebase = PythonCodebase.from_texts({**files, path: document})
+    return [
+        text
+        for where, text in delete_symbol(codebase, f"pkg/m.py::{name}", ("test_m.py::test_m",)).uses_left
+        if where == path
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "is_left"),
+    [
+        ("# pkg\n\nCall `gone_by` with a number.\n", False),
+        ("# pkg\n\n| a | gone_by | it counts. It is fast. |\n", True),
+        ("# pkg\n\n```python\nx = gone_by(\n```\n", True),
+        ("# pkg\n\n## Changes\n\n| 1.0 | gone_by is new. It is fast. |\n", False),
+    ],
+)
+def test_a_document_that_still_names_it(document: str, *, is_left: bool) -> None:
+    assert bool(told(document)) is is_left
+    assert not told(document, "CHANGES.md")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("So:\n\n```\na()\n```\n\nEnd.\n", "So:\n\nEnd.\n", ["So:"]),
+        ("So:\n\n* a\n", "So:\n\n* b\n", []),
+        ("So:\n\nEnd.\n", "So:\n\nEnd.\n", []),
+        ("```\na()\n```\n\nHere, we call it.\n", "\nHere, we call it.\n", ["Here, we call it."]),
+        ("```\na()\nb()\n```\n\nHere, we call it.\n", "```\na()\n```\n\nHere, we call it.\n", []),
+        ("```\nclass MyForm:\n    a = 1\n```\n\nA MyForm is one.\n", "A MyForm is one.\n", ["MyForm"]),
+        ("```\nclass MyForm:\n    a = 1\n```\n\nA form is one.\n", "A form is one.\n", []),
+        ("```\ncall(my_size=1)\n```\n\nSet my_size.\n", "Set my_size.\n", []),
+    ],
+)
+def test_text_about_what_a_document_lost(before: str, after: str, expected: list[str]) -> None:
+    assert list(loose_ends(before, after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "document", "is_left"),
+    [
+        ("pkg", "# pkg\n\nTo run it:\n\n```sh\npkg --all\n```\n", True),
+        ("pkg", "# pkg\n\nIt has an API.\n", False),
+        ("pkg-run", "# pkg\n\nTo run it:\n\n```sh\npkg-run --all\n```\n", False),
+    ],
+)
+def test_the_program_that_a_project_is_stays(command: str, document: str, *, is_left: bool) -> None:
+    manifest = f'[project]\nname = "pkg"\n\n[project.scripts]\n{command} = "pkg.m:gone_by"\n'
+    assert bool(told(document, more={"pyproject.toml": manifest})) is is_left
