@@ -217,6 +217,11 @@ def test_special_methods_are_called_through_their_operator(monkeypatch: pytest.M
         def __call__(self, *args: int, by: int = 1) -> int:
             return sum(args) * by
 
+        def __repr__(self) -> str:
+            return "it"
+
+    assert called("__repr__", [NotImplementedOperators()], {}) == called("__str__", [NotImplementedOperators()], {})
+    assert called("__str__", [NotImplementedOperators()], {}) == "it"
     assert called("__eq__", [NotImplementedOperators(), 1], {}) is False
     assert called("__call__", [NotImplementedOperators(), 1, 2], {"by": 2}) == 6
     assert called("__len__", [NotImplementedOperators()], {}) == 3

@@ -91,3 +91,21 @@ def test_objects_that_hold_each_other_do_not_double_what_is_noted(shelves: tuple
     assert len(recorded) < 12
     assert max(map(len, map(repr, recorder.recipes.values()))) < 50_000
     assert recorder.refused.keys() == {"too large"}
+
+
+def test_objects_without_state_whose_class_leaves_making_them_to_python_are_made_by_it(
+    shelves: tuple[Any, Any],
+) -> None:
+    module, recorder = shelves
+    source = "class Rule:\n    def holds(self, text):\n        return not text\n"
+    exec(source + "class Noted(Rule):\n    def __new__(cls):\n        return super().__new__(cls)\n", module.__dict__)
+    module.Rule.__module__ = module.Noted.__module__ = module.__name__
+    recorder.watch("recorded_shelves:Rule.holds")
+    assert module.Rule().holds("")
+    module.Noted().holds("")
+    rule = module.Rule()
+    rule.name = "long"
+    rule.holds("")
+    assert [call["args"][0][:2] for call in recorder.calls] == [
+        ["made", "recorded_shelves:Rule"], ["obj", "recorded_shelves:Noted"], ["obj", "recorded_shelves:Rule"],
+    ]  # fmt: skip

@@ -294,7 +294,7 @@ class Recorder:
         Objects of removed classes are never made from their state.
         """
         recipe = self.recipes.get(id(value))
-        node = None
+        node = made_of_nothing(value)
         if recipe is not None and len(recipe[3]) <= MAX_HISTORY and self.size + self.sizes[id(value)] <= MAX_RECIPE:
             self.size += self.sizes[id(value)]
             node = ["made", *json.loads(json.dumps(recipe))]
@@ -317,6 +317,16 @@ class Recorder:
             return values.Encoder().encode(made) == values.Encoder().encode(value)
         except Exception:  # objects without a visible state: the replays will tell
             return True
+
+
+def made_of_nothing(value):
+    """The recipe of an object without state whose class leaves making it to Python; ``None`` for others."""
+    kind = type(value)
+    is_plain = isinstance(kind, type) and kind.__init__ is object.__init__ and kind.__new__ is object.__new__
+    if not is_plain or kind.__module__ in values.MADE_IN_C or values.state_of(value) != {}:
+        return None
+    name = "%s:%s" % (kind.__module__, kind.__qualname__)
+    return ["made", name, [], [], []] if values.find_or_none(name) is kind else None
 
 
 def is_plain_function(value):

@@ -71,10 +71,11 @@ def called(method, args, kwargs):
     Special methods are called through their operators, as a solution may implement either side of an operator and
     return ``NotImplemented`` from the other.
     """
-    plain_operator = getattr(operator, method, None) if method.startswith("__") else None
+    operators = vars(operator)  # as a module, it has __repr__ and others of its own
+    plain_operator = operators.get(method) if method.startswith("__") else None
     if plain_operator is not None and not kwargs and len(args) <= (3 if method == "__setitem__" else 2):
         return plain_operator(*args)
-    reflected = getattr(operator, "__" + method[3:], None) if method.startswith("__r") else None
+    reflected = operators.get("__" + method[3:]) if method.startswith("__r") else None
     if reflected is not None and len(args) == 2 and not kwargs:
         return reflected(args[1], args[0])
     return getattr(args[0], method)(*args[1:], **kwargs)
