@@ -106,6 +106,7 @@ def test_objects_without_state_whose_class_leaves_making_them_to_python_are_made
     rule = module.Rule()
     rule.name = "long"
     rule.holds("")
+    assert not recorder.refused
     assert [call["args"][0][:2] for call in recorder.calls] == [
         ["made", "recorded_shelves:Rule"], ["obj", "recorded_shelves:Noted"], ["obj", "recorded_shelves:Rule"],
     ]  # fmt: skip

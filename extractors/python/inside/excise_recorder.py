@@ -306,7 +306,7 @@ class Recorder:
 
     def can_repeat(self, node, value):
         """Whether an object that is constructed by a recipe has the same state, as far as this can be told."""
-        self.repeated += 1 + self.sizes[id(value)] // 1000
+        self.repeated += 1 + self.sizes.get(id(value), 0) // 1000
         if self.repeated > MAX_REPEATED:
             return False
         try:
