@@ -472,3 +472,14 @@ def test_a_class_that_removed_code_tests_before_it_makes_it() -> None:
         "    raise TooFar(x)\n\n\ndef keep(x):\n    return isinstance(x, TooFar)\n"
     )
     assert "nothing would make TooFar any more" in left(source, "gone")
+
+
+@pytest.mark.parametrize(("fallback", "is_left"), [("__getattr__", True), ("__getitem__", False)])
+def test_a_method_for_which_getattr_would_answer_stays(fallback: str, *, is_left: bool) -> None:
+    source = (
+        f"class Proxy:\n    def gone(self):\n        return 1\n\n    def {fallback}(self, name):\n"
+        "        return getattr(self.inner, name)\n"
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
+    deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::Proxy.gone", ("test_m.py::test_m",))
+    assert bool(deletion.uses_left) is is_left

@@ -205,7 +205,7 @@ def _inherited_instead(remover: DependentRemover, methods: Iterable[Symbol]) -> 
     project's own, one that calls that of its base may go."""
     for symbol in methods:
         klass = Entity(symbol.path, symbol.qualname.rpartition(".")[0])
-        found = _foreign_method(remover, klass, symbol)
+        found = _foreign_method(remover, klass, symbol) or _any_attribute(remover, klass, symbol)
         if found:
             yield Leftover(symbol.path, f"{symbol.qualname} would be {found}", symbol.symbol_id)
 
@@ -221,6 +221,15 @@ def _inherited_values(remover: DependentRemover) -> Iterator[Leftover]:
             continue
         if any(resolver.attribute(base, name) is not None for base in resolver.bases(Entity(path, owner))):
             yield Leftover(path, f"{qualname} would be that of a base", "")
+
+
+def _any_attribute(remover: DependentRemover, klass: Entity, method: Symbol) -> str:
+    """The ``__getattr__`` that answers for a method that is gone, as it may pass calls on; empty if there is none."""
+    name = without_numbers(method.name)
+    found = remover.uses.resolver.attribute(klass, "__getattr__") if not name.startswith("__") else None
+    fallback = remover.codebase.symbols().get(found.id) if found is not None else None
+    is_left = fallback is not None and not remover.is_removed(fallback.path, fallback.start, fallback.end)
+    return f"what {fallback.qualname} gives" if fallback is not None and is_left else ""
 
 
 def _foreign_method(remover: DependentRemover, klass: Entity, own_method: Symbol) -> str:

@@ -228,8 +228,11 @@ def _change_text(call: dict[str, Any], after: Sequence[Node]) -> str:
 
     Raises :class:`ValueError` if it changes, or may have changed, several.
     """
-    pairs = enumerate(zip(map(literal, call["args"]), map(literal, after), strict=False))
-    changed = [(place, before, now) for place, (before, now) in pairs if before != now]
+    pairs = list(enumerate(zip(call["args"], after, strict=False)))
+    if call["kind"] == "method" and after and after[0][:1] == ["seen"] and not any(after[0][2:]):
+        pairs = pairs[1:]  # the object has nothing that others see
+    texts = ((place, literal(before), literal(now)) for place, (before, now) in pairs)
+    changed = [(place, before, now) for place, before, now in texts if before != now]
     if not changed:
         return f"{_call_text(call)}  # None"
     if len(changed) > 1:
