@@ -31,7 +31,7 @@ _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
 _CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|doctest)::\s*(?P<language>[\w+-]*)\s*$")
 _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
-BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s")
 """The beginning of an item of a list."""
 _CALLOUT = re.compile(r">\s*\[!\w+\]\s*$")
 _OUTPUT = re.compile(

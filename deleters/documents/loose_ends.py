@@ -54,10 +54,29 @@ def loose_ends(before: str, after: str) -> Iterator[str]:
                 known.remove(line)
             else:
                 yield line.strip()[:MAX_TEXT]
+    yield from _without_examples(before, after)
     lost = _made_names(old, chunks_before) - _made_names(new, chunks_after)
     prose = "\n".join("\n".join(new[c.start : c.end]) for c in chunks_after if c.kind is ChunkKind.PROSE)
     words = set(re.findall(r"\w+", prose))
     yield from sorted(name for name in lost if is_distinct(name) and name in words)
+
+
+def _without_examples(before: str, after: str) -> Iterator[str]:
+    """The headings of sections that lost all their examples, while text about these is left."""
+    had = {tuple(section.heading) for section in sections_now(before) if ChunkKind.CODE in _kinds(section.lines)}
+    for section in sections_now(after):
+        kinds = _kinds(section.lines)
+        if (
+            section.heading
+            and tuple(section.heading) in had
+            and ChunkKind.CODE not in kinds
+            and ChunkKind.PROSE in kinds
+        ):
+            yield next(line.strip() for line in section.heading if re.search(r"\w", line))
+
+
+def _kinds(lines: Sequence[str]) -> set[ChunkKind]:
+    return {chunk.kind for chunk in chunks_of(lines)}
 
 
 def _dangling(lines: Sequence[str], chunks: Sequence[Chunk]) -> list[str]:

@@ -244,7 +244,10 @@ class LostInExamples:
         if any(self._is_lost(inner) for each in heads for inner in ast.walk(each)):
             return []
         before = (set(self.own), set(self.bound), set(self.needed), set(self.changed), self.depends_on_lost)
-        kept = lines[: _first_line(block.body[0])]
+        head = _first_line(block.body[0])
+        while lines[head - 1].lstrip().startswith("#"):
+            head -= 1
+        kept = lines[:head]
         left: list[ast.stmt] = []
         end = len(kept)
         is_after_lost = False

@@ -17,7 +17,7 @@ MAX_ABBREVIATION = 10
 _ABBREVIATED = re.compile(r"(?:^|[\s(])(?:resp|e\.g|i\.e|cf|vs|viz|approx|esp|incl|ca)\.$")
 """The end of what a sentence does not end with."""
 _SPECIAL = re.compile(
-    r"\s*([-*+•]\s|\d+[.)]\s|>>>|\.\.\s|:\w[\w ]*:(?!`)|[-=~^#]{3,}|\||@|#\s|```|\$\s)|.*::$"
+    r"\s*([-*+•]\s|(?:\d+|#)[.)]\s|>>>|\.\.\s|:\w[\w ]*:(?!`)|[-=~^#]{3,}|\||@|#\s|```|\$\s)|.*::$"
     r"|\s*(Args|Returns|Yields|Raises|Parameters|Attributes|Notes?|Examples?|See Also|References|Usage)\s*:?$"
 )
 """Lines that belong to no running text."""
@@ -68,7 +68,7 @@ _ANNOUNCING = re.compile(r"(?!\s*(?:\.\.\s|[-*+•]\s)).*\w[`*)\"']*::$")
 """The last line of running text that announces a literal block."""
 _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
-_BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?=[^\s\-=~|>])")
+_BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s+(?=[^\s\-=~|>])")
 """The mark of an item of a list, whose text stands behind it and, further in, below."""
 _FIELD = re.compile(r"\s*:[a-z][\w *]{0,60}:\s+(?=\S)")
 """The name of a field of a docstring, as ``:param size:``, whose text stands behind it and, further in, below."""

@@ -146,7 +146,7 @@ class Removal:
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
-        loose = loose_documents(self.remover, gone, self.wanted, names, documents)
+        loose = loose_documents(self.remover, gone, self.wanted, names, {**documents, **shortened})
         self.leftovers = [*leftovers(self.remover, self.wanted), *loose]
         return EditedFiles(
             changed=changed,

@@ -50,8 +50,13 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
 _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 """A docstring among code, or another text in triple quotes."""
-HAS_PLACEHOLDER = re.compile(rf"{FILLED_IN}|\{{[\w!:.<>^+#?,%-]*\}}|%[-+#0-9.*]*[a-zA-Z(]")
-"""A line of details in which something stands for what is filled in."""
+PLACEHOLDERS = {
+    f"`{FILLED_IN}`": re.compile(FILLED_IN),
+    "`${name}`": re.compile(r"\$\{[\w!:.<>^+#?,%-]*\}"),
+    "`{name}`": re.compile(r"(?<!\$)\{[\w!:.<>^+#?,%-]*\}"),
+    "`%s`": re.compile(r"%[-+#0-9.*]*[a-zA-Z(]"),
+}
+"""What stands for something that is filled in, as statements spell it, to what finds it in a line of details."""
 SENTINEL = re.compile(r"(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)")
 """The name of an error that is a value, as in Go."""
 _CHOICE = re.compile(r"(['\"])[^\n]*\1 if \w+ else (['\"])[^\n]*\2")
@@ -70,8 +75,8 @@ _TITLES = {
     NeedKind.NUMBER: "Numbers",
     NeedKind.FORMAT: "Writes values as texts with",
     NeedKind.ORDER: "Sorts what it returns or goes through",
-    NeedKind.HANDLED: "Returns, where an exception occurs in it",
-    NeedKind.USED: "Names in this file that it used, and nothing else does",
+    NeedKind.HANDLED: "Returns when an exception is raised inside it (exception: result)",
+    NeedKind.USED: "Names in this file that only the missing code used",
     NeedKind.REPLACED: "Names that tests replace, so that it must use them",
 }
 
@@ -94,6 +99,19 @@ def locate(needs: Sequence[Need], statement: str, related: str, codebase: Codeba
             given = GivenBy.ANSWER if need.is_answer or too_many else GivenBy.DETAILS
         found.append(need.given_by(given))
     return sorted(found, key=lambda need: (need.owner, need.kind, _position(need, codebase), need.word))
+
+
+def known_from_rest(needs: Iterable[Need], deletion: Deletion) -> list[Need]:
+    """The needs, with exceptions and messages in what stays of functions that lose parts as given by the tree."""
+    is_small = deletion.deleter in {"line", "expression"}
+    partly = {*lines_of_parts(deletion.text), *(deletion.removed if is_small else ())}
+    lost = "\n".join(text for _, text in deletion.text)
+
+    def is_left(need: Need) -> bool:
+        word = need.word.partition(" ")[0] if need.kind is NeedKind.EXCEPTION else need.word
+        return need.kind in {NeedKind.EXCEPTION, NeedKind.MESSAGE} and need.owner in partly and word not in lost
+
+    return [need.given_by(GivenBy.TREE) if need.given is None and is_left(need) else need for need in needs]
 
 
 def _position(need: Need, codebase: Codebase) -> int:

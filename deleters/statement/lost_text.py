@@ -21,6 +21,7 @@ _CALL = re.compile(r"\w\(")
 _REFERENCE = re.compile(r"(?m)^[ \t]*(?:\.\.[ \t]+auto\w+::|:::)[^\n]*(?:\n[ \t]+:[^\n]*)*\n?")
 _CLOSING = re.compile(r"\s*(?:`{3,}|~{3,})?\s*$")
 """A blank line, or a fence that closes a block."""
+_RULE = re.compile(r"([=~^\"'`#*+-])\1{2,}\s*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 
 
@@ -143,6 +144,8 @@ def _from_its_beginning(change: Change) -> list[str]:
     """The lines that are gone; of equal blank lines and fences above and below them, the one below: what is gone begins
     with a heading or with text."""
     lines, below = list(change.before), list(change.below)
+    while lines and _RULE.match(lines[0]):
+        lines = lines[1:]  # the line below a heading that stays
     while not change.after and lines and below and lines[0] == below[0] and _CLOSING.match(lines[0]):
         lines = [*lines[1:], below.pop(0)]
     return lines
@@ -152,7 +155,7 @@ def _with_examples(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """The lines, and whether each is of an example: code, or what it prints up to a blank line."""
     is_session = is_fenced = False
     for line in lines:
-        is_session = line.startswith((">>>", "...")) or (is_session and bool(line.strip()))
+        is_session = line.startswith((">>>", "...", ".. ")) or (is_session and bool(line.strip()))
         is_fence = _FENCE.match(line) is not None
         yield line, is_session or is_fence or is_fenced or line.startswith(("    ", "\t"))
         is_fenced ^= is_fence

@@ -34,7 +34,14 @@ from excise.deleters.statement.descriptions import (
     quoted,
     without_example,
 )
-from excise.deleters.statement.details import HAS_PLACEHOLDER, lines_by_symbol, locate, place_of, related_code
+from excise.deleters.statement.details import (
+    PLACEHOLDERS,
+    known_from_rest,
+    lines_by_symbol,
+    locate,
+    place_of,
+    related_code,
+)
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.offered_names import also_importable
@@ -44,7 +51,6 @@ from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
 from excise.protocols import Codebase, Module, StatementWords
 from excise.types import (
-    FILLED_IN,
     Deletion,
     GivenBy,
     Need,
@@ -133,7 +139,11 @@ def write_statement(
     along = [symbols[i] for i, _ in deletion.text if i in symbols]
     whole = [s for s in dict.fromkeys([*removed, *along]) if s.symbol_id not in partly]
     data = _data_lines(codebase, whole, listed, words, written({}))
-    located = locate(needs, written(data), related_code(codebase, deletion), codebase) if needs else []
+    located = (
+        locate(known_from_rest(needs, deletion), written(data), related_code(codebase, deletion), codebase)
+        if needs
+        else []
+    )
     details = lines_by_symbol(located, listed, codebase)
     spelled = kind_and_name if visibility is Visibility.BEHAVIOUR else signature_or_path
     return Statement(
@@ -207,11 +217,11 @@ def _missing(
             for symbol in symbols
         )
         lines += dict.fromkeys([*entries, *assignments(names[path], codebase.modules[path], visibility, words.fence)])
-    written = (line for each in details.values() for line in each if not line.startswith(("- Sorts", "- Writes")))
-    if any(map(HAS_PLACEHOLDER.search, written)):
-        lines.append(
-            f"\nIn texts and messages, `{FILLED_IN}`, `{{name}}`, `${{name}}` and `%s` stand for what is filled in."
-        )
+    written = [line for each in details.values() for line in each if not line.startswith(("- Sorts", "- Writes"))]
+    if found := [mark for mark, form in PLACEHOLDERS.items() if any(map(form.search, written))]:
+        listed = " and ".join(filter(None, [", ".join(found[:-1]), found[-1]]))
+        stand = "stands" if len(found) == 1 else "stand"
+        lines.append(f"\nIn texts and messages, {listed} {stand} for what is filled in.")
     return "\n".join(lines)
 
 
@@ -280,7 +290,10 @@ def _documented(
     if visibility is Visibility.BEHAVIOUR:
         found = [replace(quote, text=without_parameters(quote.text, shown)) for quote in found]
         gone = {path: without_parameters(text, shown) for path, text in gone.items()}
-    lost = [f"From `{path}`, where it is gone as well:\n{quoted(text)}" for path, text in gone.items()]
+    lost = [
+        f"From `{path}` (removed from there as well, and not to be restored):\n{quoted(text)}"
+        for path, text in gone.items()
+    ]
     parts = [*([rendered(found)] if found else []), *lost]
     return "\n\n".join(["## What the documentation says", *parts]) if parts else ""
 

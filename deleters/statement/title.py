@@ -13,6 +13,8 @@ from excise.protocols import Codebase, StatementWords
 from excise.types import Deletion, Repo, Symbol, SymbolKind, path_of
 
 _WITH_IMPORTS = "; imports that only this code used are gone as well"
+MAX_IMPORTS = 6
+"""Number of imports up to which a statement names those that are gone."""
 _HOW_PARTS_ARE_GONE = {
     "path": "the branch that ran under the condition `{condition}` is missing",
     "proposed": "functions that are still there do less than they did, others may be missing",
@@ -44,17 +46,17 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
         )
     removed = removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
-    unused = any(re.match(words.imports, line) for path in defining for line in removed.get(path, ()))
+    unused = _unused_imports([line for path in sorted(defining) for line in removed.get(path, ())], words.imports)
     if deletion.deleter in {"stub", "line"}:
         return (
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
-            f"names and signatures are there, what they do is gone{_WITH_IMPORTS if unused else ''}. Write it again so "
+            f"names and signatures are there, what they do is gone{unused}. Write it again so "
             "that it does what is described here. Everything else in the project works and must keep working."
         )
     if lines_of_parts(deletion.text):
         return (
             f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} the code below is there only in part: "
-            f"{_how_parts_are_gone(deletion)}{_WITH_IMPORTS if unused else ''}. Write the rest again so that all of it "
+            f"{_how_parts_are_gone(deletion)}{unused}. Write the rest again so that all of it "
             "does what is described here. Everything else in the project works and must keep working."
         )
     others = (codebase.modules.keys() & touched(deletion.source_patch)).difference(map(path_of, deletion.removed))
@@ -63,9 +65,18 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
     also = ", together with the imports and exports that named it" if is_named else ""
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
-        f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
+        f"missing{also}{unused}. Write it again, under the same names and in the same places. "
         "Everything else in the project works and must keep working."
     )
+
+
+def _unused_imports(lines: Sequence[str], imports: str) -> str:
+    """What the paragraph says of the imports among removed lines; it names those of one name, as tests may look for
+    them in the module."""
+    found = [line.strip() for line in lines if re.match(imports, line)]
+    whole = list(dict.fromkeys(line for line in found if not re.search(r"[,({\\]", line)))
+    named = f" ({', '.join(f'`{line}`' for line in whole)})" if len(whole) == len(found) <= MAX_IMPORTS else ""
+    return f"{_WITH_IMPORTS}{named}" if found else ""
 
 
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:

@@ -19,7 +19,7 @@ from excise.extractors.features.search_index import SearchIndex
 from excise.protocols import Codebase, Module
 from excise.types import Feature, FeatureKind, Symbol, SymbolKind, content_id, path_of
 
-LEFT_OUT = frozenset({"syntax_error", "vendored", "runs_at_import", "too_central", "used_by_others"})
+LEFT_OUT = frozenset({"syntax_error", "vendored", "example", "runs_at_import", "too_central", "used_by_others"})
 """Reasons for which a definition is left out of a proposal; the rest of it is tried."""
 _EMPTY = re.compile(r"(pass|\.\.\.|return( None)?|raise NotImplementedError(\([^\n]*\))?)?;?")
 """Bodies, after the docstring, of functions from which everything was taken."""
@@ -171,6 +171,7 @@ _SAID = {
     "runs_at_import": "it runs when modules are imported",
     "used_by_others": "too much other code uses it",
     "vendored": "it belongs to a copy of another project",
+    "example": "it belongs to an example of how to use the project",
     "syntax_error": "its file has a syntax error",
 }
 

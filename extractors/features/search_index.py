@@ -12,6 +12,8 @@ from excise.types import CoverageMap, Symbol, SymbolKind
 
 MIN_LOC = 3
 """Minimum lines of code of a single definition, unless the caller sets another: shorter ones make trivial tasks."""
+_EXAMPLE_FOLDERS = frozenset({"example", "examples", "demo", "demos", "sample", "samples"})
+"""Folders of a repository with what shows how to use the project."""
 MAX_LOC = 800
 """Maximum lines of code of a feature: more is too much for one task."""
 MIN_TWIN_CHARS = 80
@@ -65,6 +67,7 @@ class SearchIndex:
         checks: tuple[tuple[str, Callable[[], bool]], ...] = (
             ("syntax_error", lambda: self.codebase.modules[symbol.path].has_error),
             ("vendored", lambda: self.codebase.is_vendored(symbol.path)),
+            ("example", lambda: symbol.path.partition("/")[0].lower() in _EXAMPLE_FOLDERS),
             ("not_covered", lambda: not tests),
             ("runs_at_import", lambda: bool(self.callables(symbol.symbol_id) & self.at_import)),
             ("too_central", lambda: len(tests) > self.max_tests),

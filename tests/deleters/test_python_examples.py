@@ -47,6 +47,7 @@ def test_elements_that_use_what_is_gone_go_alone(before: str, expected: str) -> 
             "    def c(self):\n        return 3\n",
             "class Form:\n    # One.\n    a = 1\n\n    def c(self):\n        return 3\n",
         ),
+        ("def f():\n    # It must.\n    gone_by(1)\n    ...\n    return 2\n", "def f():\n    ...\n    return 2\n"),
         ("class Form(gone_by):\n    a = 1\n\n\nrest()\n", "rest()\n"),
         ("def run(a):\n    b = gone_by(a)\n    use(b)\n    other(a)\n", "def run(a):\n    other(a)\n"),
         ("def run(a):\n    use(a)\n    return gone_by(a)\n\n\nrest()\n", "rest()\n"),

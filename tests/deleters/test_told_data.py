@@ -187,7 +187,12 @@ def test_how_code_sorts_is_told_where_nothing_speaks_of_order(text: str, *, is_t
 @pytest.mark.parametrize(
     ("kind", "word", "docstring", "line"),
     [
-        (NeedKind.HANDLED, "OSError: []", "Names.", "- Returns, where an exception occurs in it: `OSError: []`."),
+        (
+            NeedKind.HANDLED,
+            "OSError: []",
+            "Names.",
+            "- Returns when an exception is raised inside it (exception: result): `OSError: []`.",
+        ),
         (NeedKind.HANDLED, "OSError: []", "Names; none after an OSError.", ""),
         (NeedKind.RESULT, "f bool", "Waits.", "- Returns `True` or `False`."),
         (NeedKind.RESULT, "f bool", "Tell whether it is open.", ""),

@@ -331,3 +331,62 @@ def test_a_comment_below_what_it_names_goes_with_it() -> None:
     assert after(files, delete(files, "pkg/m.py::Gone"))["pkg/m.py"] == (
         "ZERO = 0\n# the default of numbers.\n\n\ndef rest():\n    return 1\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("use", "is_left"),
+    [
+        ("self.parcel.gone()", True),
+        ("self._first_parcel().gone()", True),
+        ("parcel_gone()", False),
+        ("self.parcels.gone()", False),
+        ("self.parcel.gone = 1", False),
+    ],
+)
+def test_a_method_of_an_object_that_is_named_like_its_class_stays(use: str, *, is_left: bool) -> None:
+    files = {
+        "pkg/m.py": "class Parcel:\n    def gone(self):\n        return 1\n\n    def rest(self):\n        return 2\n",
+        "pkg/n.py": f"class Van:\n    def gone(self):\n        {use}\n        return 3\n",
+    }
+    assert bool(left(files, "pkg/m.py::Parcel.gone")) is is_left
+
+
+@pytest.mark.parametrize(
+    ("collected", "kind", "is_left"),
+    [
+        ("inspect.getmembers(self)", '"heading"', True),
+        ("dir(self)", "'heading'", True),
+        ("self.rules", '"heading"', False),
+        ("dir(self)", '"headings"', False),
+    ],
+)
+def test_a_method_that_is_collected_by_its_name_stays(collected: str, kind: str, *, is_left: bool) -> None:
+    source = f"import inspect\n\n\nclass Renderer:\n    def __init__(self):\n        self.found = {collected}\n\n"
+    source += "    def heading(self):\n        return 1\n"
+    files = {"pkg/m.py": source, "pkg/n.py": f"def parse(push):\n    push({kind})\n"}
+    assert bool(left(files, "pkg/m.py::Renderer.heading")) is is_left
+
+
+@pytest.mark.parametrize(("other", "is_left"), [("__setitem__", True), ("__call__", False)])
+def test_a_part_of_a_container_stays(other: str, *, is_left: bool) -> None:
+    source = "class Box:\n    def __getitem__(self, n):\n        return n\n\n"
+    source += f"    def {other}(self, n, x):\n        return x\n"
+    assert bool(left({"pkg/m.py": source}, "pkg/m.py::Box.__getitem__")) is is_left
+
+
+def test_what_is_imported_where_another_import_fails_stays() -> None:
+    files = {
+        "pkg/m.py": "def gone():\n    return 1\n",
+        "pkg/fast.py": "import engine\n\n\ndef gone():\n    return 2\n",
+        "pkg/n.py": "try:\n    from pkg.fast import gone\nexcept ImportError:\n    from pkg.m import gone\n",
+    }
+    assert left(files)
+    files["pkg/n.py"] = "try:\n    from pkg.m import gone\nexcept ImportError:\n    pass\n"
+    assert not left(files)
+
+
+def test_a_manifest_that_names_what_is_gone() -> None:
+    hook = '[tool.release]\nbefore = ["pkg.m.gone"]\n'
+    source = "def gone():\n    return 1\n\n\ndef rest():\n    return 2\n"
+    assert left({"pkg/m.py": source, "pyproject.toml": hook})
+    assert not left({"pkg/m.py": source, "pyproject.toml": hook.replace("gone", "gone_by")})

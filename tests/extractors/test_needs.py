@@ -408,3 +408,19 @@ def test_handled_exceptions_that_give_a_constant_are_needs(handler: str, word: s
     source = f"def names(x):\n    try:\n        return os.listdir(x)\n    {handler}\n"
     found = labels("def test_a():\n    assert bank.names('') == []\n", source, ("bank.py::names",))
     assert [label.partition(" ")[2] for label in found if label.startswith("handled ")] == ([word] if word else [])
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ('"password" in x or "passwd" in x or "pwd" in x', {"text passwd", "text password", "text pwd"}),
+        ('x in ("password", "pwd")', {"text password", "text pwd"}),
+        ('"password" in x and "pwd" in x', {"text password"}),
+        ('x in ("secret", "pwd")', set()),
+    ],
+)
+def test_texts_beside_one_that_tests_need_are_needed(condition: str, expected: set[str]) -> None:
+    source = f"def hide(x):\n    if {condition}:\n        return 1\n    return x\n"
+    test = "def test_hide():\n    assert bank.hide('password')\n"
+    found = labels(test, source, removed=("bank.py::hide",))
+    assert {label for label in found if label.startswith("text ")} == expected

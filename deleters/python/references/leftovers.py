@@ -17,17 +17,19 @@ from excise.deleters.python.references.unfilled_containers import unfilled_conta
 from excise.deleters.python.references.uninstantiated_classes import uninstantiated_classes
 from excise.deleters.python.references.unread_names import unread_names
 from excise.deleters.python.references.uses_by_name import (
+    collected_names,
     dispatch_keys,
     fixture_users,
     getattr_lookups,
     is_fixture,
+    named_objects,
     overriding_methods,
     passed_names,
     strings_naming,
     texts_with_name,
     visitors_of,
 )
-from excise.extractors.python.analysis.grammar import descendants
+from excise.extractors.python.analysis.grammar import descendants, statements
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
@@ -38,6 +40,10 @@ _HALVES = (
     ("lock", "unlock"),
 )  # fmt: skip
 """Methods of which one means nothing without the other."""
+_CONTAINER = frozenset(
+    {"__getitem__", "__setitem__", "__delitem__", "__contains__", "__len__", "__iter__", "__reversed__"}
+)
+"""Methods of which a container has several: one that loses some of them is a half of one."""
 _DISPLAYS = frozenset({"dictionary", "set", "list", "tuple"})
 
 
@@ -79,6 +85,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
                 yield Leftover(symbol.path, what, symbol.symbol_id)
     yield from _used_by_scripts(remover, removed)
     yield from _imported_later(remover, removed)
+    yield from _emptied_handlers(remover)
     for symbol in methods:
         yield from _used_at_import(remover, symbol)
 
@@ -104,6 +111,24 @@ def _imported_later(remover: DependentRemover, removed: Iterable[Symbol]) -> Ite
             if not (is_gone or remover.codebase.is_test(path) or remover.is_script(path)):
                 stub = by_name.get(remover.imported_from(lost), "")
                 yield Leftover(path, f"{record.owner} imports {record.name or record.module}", stub)
+
+
+def _emptied_handlers(remover: DependentRemover) -> Iterator[Leftover]:
+    """Handlers of failed imports that do nothing any more, since what they imported instead is gone."""
+    for path, plan in sorted(remover.plans.items()):
+        clauses = [record for record in plan.clauses if record.in_try]
+        if not clauses or plan.deleted or remover.codebase.is_test(path):
+            continue
+        for node in descendants(plan.root):
+            body = node.named_children[-1] if node.type == "except_clause" and node.named_children else None
+            inside = [r for r in clauses if body is not None and body.start_byte <= r.start and r.end <= body.end_byte]
+            if body is None or not inside or node.parent is None:
+                continue
+            is_emptied = all(plan.is_removed(s.start_byte, s.end_byte) for s in statements(body))
+            tried = node.parent.child_by_field_name("body")
+            is_tried = any(not plan.is_removed(s.start_byte, s.end_byte) for s in statements(tried)) if tried else False
+            if is_emptied and is_tried:
+                yield Leftover(path, f"nothing would be imported instead of {inside[0].bound}", "")
 
 
 def _ids_by_name(removed: Iterable[Symbol]) -> dict[tuple[str, str], str]:
@@ -136,6 +161,10 @@ def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bo
         yield f"{call} looks for {symbol.qualname}"
     for argument in passed_names(remover, symbol) if is_method else ():
         yield f"{symbol.qualname} is looked for by its name: {argument}"
+    for text in collected_names(remover, symbol) if is_method else ():
+        yield f"{symbol.qualname} is collected by its name, which {text} is"
+    for use in named_objects(remover, symbol) if is_method else ():
+        yield f"{use} uses {symbol.qualname} of an object that is named like its class"
     for word in dispatch_keys(remover, symbol) if is_method else ():
         yield f"{symbol.qualname} is looked for by {word}"
     for method in overriding_methods(remover, symbol) if is_method else ():
@@ -159,6 +188,12 @@ def _halves(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Le
         left = remover.codebase.symbols().get(f"{symbol.holder_id}.{half}") if half else None
         if left is not None and not remover.is_removed(left.path, left.start, left.end):
             yield Leftover(symbol.path, f"{left.qualname} would be half of a protocol", symbol.symbol_id)
+        if without_numbers(symbol.name) in _CONTAINER:
+            around = (remover.codebase.symbols().get(f"{symbol.holder_id}.{name}") for name in sorted(_CONTAINER))
+            for other_method in (each for each in around if each is not None):
+                if not remover.is_removed(other_method.path, other_method.start, other_method.end):
+                    text = f"{other_method.qualname} would be a part of what a container has"
+                    yield Leftover(symbol.path, text, symbol.symbol_id)
 
 
 def _stays_around(remover: DependentRemover, method: Symbol) -> bool:

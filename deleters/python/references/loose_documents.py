@@ -22,6 +22,7 @@ def loose_documents(
 ) -> Iterator[Leftover]:
     """What documents would say: ``gone`` is all removed code, ``wanted`` that of the feature, and ``changed`` are the
     documents that lose something."""
+    yield from _in_manifests(remover, names, changed)
     names = as_documents_mean(remover, gone, names)
     words, others = words_of(names), remover.codebase.others
     is_told = False
@@ -40,6 +41,16 @@ def loose_documents(
         if path in changed and after:
             for line in loose_ends(before, after):
                 yield from _leftovers(path, f"the document would say: {line}", wanted, set(re.findall(r"\w+", before)))
+
+
+def _in_manifests(remover: DependentRemover, names: GoneCode, changed: Changed) -> Iterator[Leftover]:
+    """Manifests that name what is gone in other places than entry points, as hooks of tools."""
+    dotted = [re.escape(name) for name in sorted(names.dotted) if "." in name]
+    pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(dotted)})(?!\w)".encode()) if dotted else None
+    for path, data in sorted(remover.codebase.manifests.items()) if pattern is not None else ():
+        left = changed.get(path, (data, data))[1]
+        if left and not remover.codebase.is_test(path) and (found := pattern.search(left) if pattern else None):
+            yield Leftover(path, f"it names {found[0].decode(errors='replace')}", "")
 
 
 def _leftovers(path: str, text: str, wanted: Sequence[Symbol], words: Collection[str]) -> Iterator[Leftover]:

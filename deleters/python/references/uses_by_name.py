@@ -28,6 +28,10 @@ _CLASS_NAME = re.compile(
 """The first part of a name of which the rest is that of a class."""
 _IS_CODE = re.compile(r"_\w+|\w*(?:[a-z0-9]_[a-z0-9]|[a-z0-9][A-Z])\w*")
 """A name that is no word of English."""
+_COLLECTED = re.compile(rb"\bgetmembers\(|\bdir\(\s*(?:self|cls|type\(self\))\s*\)|\b(?:self|cls)\.__dict__\b")
+"""Code that collects the methods of a class by their names."""
+MIN_CLASS_NAME = 4
+"""Number of letters from which on objects are known by the names of their classes."""
 _PLACE = re.compile(r"%s|\{[^{}]*\}")
 """Where a part of a name stands in a text."""
 
@@ -121,6 +125,32 @@ def passed_names(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
             for found in argument.finditer(module.source):
                 if not remover.is_removed(path, *found.span()):
                     yield found[0].decode(errors="replace")
+
+
+def collected_names(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The texts in sources that stay which are the name of a removed method, if code of its file collects methods by
+    their names."""
+    name = without_numbers(removed.qualname).rpartition(".")[2]
+    is_collected = _COLLECTED.search(remover.codebase.modules[removed.path].source) and not name.startswith("_")
+    text = re.compile(rb"""(["'])%s\1""" % re.escape(name.encode()))
+    for path, module in _sources_with(remover, name) if is_collected else ():
+        for found in text.finditer(module.source):
+            if not remover.is_removed(path, *found.span()):
+                yield found[0].decode(errors="replace")
+
+
+def named_objects(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The uses in sources that stay of a removed method of an object that is named like its class:
+    ``self.connection.send``, ``self._first_token().kind``."""
+    owner, _, name = without_numbers(removed.qualname).rpartition(".")
+    klass = owner.rpartition(".")[2].strip("_").lower()
+    use = re.compile(rb"\b(\w+)(?:\([^()\n]{0,40}\))?\.%s\b(?!\s*=[^=])" % re.escape(name.encode()))
+    for path, module in _sources_with(remover, name) if len(klass) >= MIN_CLASS_NAME else ():
+        for found in use.finditer(module.source):
+            called = found[1].decode(errors="replace")
+            is_object = called.replace("_", "").lower().endswith(klass) and called.rpartition(".")[2] != owner
+            if is_object and not remover.is_removed(path, *found.span()):
+                yield found[0].decode(errors="replace")
 
 
 def dispatch_keys(remover: DependentRemover, removed: Symbol) -> Iterator[str]:

@@ -175,6 +175,8 @@ _OPERATORS = {
 }  # fmt: skip
 
 
+_OF_TESTS = re.compile(r"(?:^|\.)(?:tests?|test_\w+|\w+_tests?|conftest)(?:\.|$)")
+"""Names of modules with tests."""
 _FORMS = {
     "__getitem__": "{}[{}]", "__setitem__": "{}[{}] = {}", "__delitem__": "del {}[{}]", "__contains__": "{1} in {0}",
     "__len__": "len({})", "__iter__": "iter({})", "__bool__": "bool({})", "__str__": "str({})", "__int__": "int({})",
@@ -191,7 +193,7 @@ def example(call: str, outcome: str) -> str:
     try:
         steps, asked = _steps(asked)
         if "result" not in found:
-            return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_qualname(found['raised'][0])}"
+            return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_raised(found)}"
         if found["result"][0] == "it":
             items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")
             return _items_of_call("; ".join([*steps, items]), *found["result"][1:])
@@ -202,6 +204,13 @@ def example(call: str, outcome: str) -> str:
     except ValueError:
         return ""
     return f"{'; '.join([*steps, left])}  # {right}"
+
+
+def _raised(outcome: dict[str, Any]) -> str:
+    """The exception of an outcome; with a status that ends the process."""
+    name = _qualname(outcome["raised"][0])
+    said = outcome.get("said") or []
+    return f"{name}({literal(said[0])})" if name == "SystemExit" and len(said) == 1 and said[0][0] in "ci" else name
 
 
 def _items_of_call(call: str, nodes: Sequence[Node], end: str) -> str:
@@ -304,7 +313,12 @@ def _time(name: str, nodes: Sequence[Node]) -> object:
 
 
 def _qualname(name: str) -> str:
-    return name.partition(":")[2]
+    """The name of a class or function in its module. Raises :class:`ValueError` for those of tests, which no reader
+    has."""
+    module, _, qualname = name.partition(":")
+    if _OF_TESTS.search(module):
+        raise ValueError(name)
+    return qualname
 
 
 def _items_text(tag: str, items: list[str]) -> str:

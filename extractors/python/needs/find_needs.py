@@ -244,10 +244,19 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
             yield NeedKind.REPLACED, target, _NO_TEXT, False
     texts = list(_needed_texts(words, used, told))
     yield from texts
+    yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in sorted(_beside(words, {each[1] for each in texts})))
     known_messages = {piece.template or word for kind, word, piece, _ in texts if kind is NeedKind.MESSAGE}
     for piece in (piece for word in sorted(raised) for piece in _when_raised(words, word)):
         if (piece.template or piece.text) not in known_messages:
             yield NeedKind.MESSAGE, piece.text.strip(), piece, False
+
+
+def _beside(words: Words, needed: set[str]) -> set[str]:
+    """The other texts of conditions in which a needed one stands: one alone would tell a half of these."""
+    groups = (group for group in words.groups if not needed.isdisjoint(group))
+    return {
+        text for group in groups for text in group if text not in needed and text.strip() and len(text) <= MAX_ANSWER
+    }
 
 
 def _stored(words: Words, number: str) -> Piece:

@@ -22,6 +22,8 @@ _MAKERS = {"list": ("list",), "sorted": ("list",), "tuple": ("tuple",)}
 """Functions to the types of what they make."""
 MAX_CHAIN = 40
 """Number of characters of a name with its attributes up to which a statement shows it in a text."""
+MAX_GROUP = 8
+"""Number of texts in one condition above which they are data."""
 _RECEIVERS = frozenset({"self", "cls"})
 _EXITS = frozenset({"exit", "SystemExit"})
 _PRINTERS = frozenset({"print", "echo", "secho"})
@@ -104,6 +106,8 @@ class Words:
     """How it sorts: ``sorted(…)``, ``sorted(…, reverse=True)``, and keys that are names."""
     writers: set[str] = field(default_factory=set)
     """How it writes values as texts: ``dumps(…, indent=2)``."""
+    groups: set[tuple[str, ...]] = field(default_factory=set)
+    """Texts that stand beside each other in one condition: ``"a" in x or "b" in x``, ``x in ("a", "b")``."""
     handled: set[str] = field(default_factory=set)
     """Exceptions that it handles by returning a constant, a colon, and that: ``OSError: []``."""
     gives_none: bool = False
@@ -175,6 +179,7 @@ class _Reader:
                     _note_exits(child, words)
                     _note_handled(child, words)
                     _note_choice(child, words)
+                    _note_group(child, words)
                     if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
                         words.elsewhere.add(child.attr)
                 self._visit(child, words, scope)
@@ -241,6 +246,22 @@ def _note_handled(node: ast.AST, words: Words) -> None:
     match node:
         case ast.ExceptHandler(type=ast.expr() as caught, body=[*_, ast.Return(value=value)]) if _is_plain(value):
             words.handled.add(f"{ast.unparse(caught)}: {ast.unparse(value) if value is not None else None}")
+
+
+def _note_group(node: ast.AST, words: Words) -> None:
+    """Note the texts of one condition, if it has several."""
+    match node:
+        case ast.BoolOp(op=ast.Or(), values=values):
+            parts = [
+                part for each in values if isinstance(each, ast.Compare) for part in (each.left, *each.comparators)
+            ]
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[ast.Tuple() | ast.List() | ast.Set() as table]):
+            parts = table.elts
+        case _:
+            parts = []
+    texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    if 1 < len(texts) <= MAX_GROUP:
+        words.groups.add(tuple(texts))
 
 
 def _note_choice(node: ast.AST, words: Words) -> None:
