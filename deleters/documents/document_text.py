@@ -28,7 +28,9 @@ from excise.deleters.documents.running_text import (
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
 _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
-_CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|doctest)::\s*(?P<language>[\w+-]*)\s*$")
+_CODE = re.compile(
+    r"\s*\.\.\s+(?:code-block|code|sourcecode|ipython|testcode|testsetup|testcleanup|doctest)::\s*(?P<language>[\w+-]*)\s*$"
+)
 _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
 BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s")

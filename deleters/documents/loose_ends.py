@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from excise.deleters.documents.document_text import BULLET, Chunk, ChunkKind, chunks_of
-from excise.deleters.documents.gone_names import GoneCode, is_distinct
+from excise.deleters.documents.gone_names import GoneCode, any_of, is_distinct, with_owner
 from excise.deleters.documents.running_text import indent_of
 from excise.deleters.documents.sections import sections_now
 
@@ -14,6 +14,8 @@ MAX_TEXT = 100
 """Number of characters that are shown of a line."""
 _LISTED = re.compile(r"\s*(?:\||\+[-=]|={3,}|<|!?\[|\.\.\s|:\w|>)")
 """The beginning of a table, a picture, a link, a directive, a field or a quotation."""
+_NAME_PART = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+"""A word of a name."""
 _INTRODUCES = re.compile(r"[\w`*)\"'].*:\s*$")
 """A line of running text that ends with a colon."""
 _ON_EXAMPLE = re.compile(
@@ -34,8 +36,9 @@ _DEFINED = re.compile(
 
 def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
     """(line, mention in it) of a document that still names what is gone, history aside."""
-    pattern = names.mentioned.pattern()
-    if not names.mentioned or not pattern.search(text):
+    owned = any_of(with_owner(name) for name in names.dotted if "." in name)
+    pattern = re.compile(rf"{names.mentioned.pattern().pattern}|(?<![\w.])(?:{owned})(?!\w)")
+    if not pattern.search(text):
         return
     for section in sections_now(text):
         for line in (*section.heading, *section.lines):
@@ -43,8 +46,9 @@ def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
                 yield line.strip()[:MAX_TEXT], found[0]
 
 
-def loose_ends(before: str, after: str) -> Iterator[str]:
-    """What a document says of examples and lists that it lost: introductions, explanations, names that these made."""
+def loose_ends(before: str, after: str, names: GoneCode) -> Iterator[str]:
+    """What a document says of examples and lists that it lost: introductions, explanations, names that these made; and
+    examples that it lost although they are about something else."""
     old, new = before.split("\n"), after.split("\n")
     chunks_before, chunks_after = list(chunks_of(old)), list(chunks_of(new))
     for find in (_dangling, _on_nothing):
@@ -55,6 +59,7 @@ def loose_ends(before: str, after: str) -> Iterator[str]:
             else:
                 yield line.strip()[:MAX_TEXT]
     yield from _without_examples(before, after)
+    yield from _lost_for_others(before, after, names)
     lost = _made_names(old, chunks_before) - _made_names(new, chunks_after)
     prose = "\n".join("\n".join(new[c.start : c.end]) for c in chunks_after if c.kind is ChunkKind.PROSE)
     words = set(re.findall(r"\w+", prose))
@@ -73,6 +78,24 @@ def _without_examples(before: str, after: str) -> Iterator[str]:
             and ChunkKind.PROSE in kinds
         ):
             yield next(line.strip() for line in section.heading if re.search(r"\w", line))
+
+
+def _lost_for_others(before: str, after: str, names: GoneCode) -> Iterator[str]:
+    """The first lines of examples that are gone, while neither the heading nor the text beside them has a word of what
+    is gone: they show something else."""
+    told = (*names.mentioned.names, *names.mentioned.qualified, *names.commands.words(), *map(with_owner, names.dotted))
+    words = {word.lower() for name in told for word in _NAME_PART.findall(name)}
+    left = {line.strip() for line in after.split("\n")}
+    for section in sections_now(before):
+        chunks = [chunk for chunk in chunks_of(section.lines) if chunk.kind is not ChunkKind.BLANK]
+        for number, chunk in enumerate(chunks):
+            code = [line.strip() for line in section.lines[chunk.code : chunk.stop] if line.strip()]
+            if chunk.kind is not ChunkKind.CODE or not code or any(line in left for line in code):
+                continue
+            beside = (c for c in chunks[max(0, number - 1) : number + 2] if c.kind is ChunkKind.PROSE)
+            text = [*section.heading, *(line for each in beside for line in section.lines[each.start : each.end])]
+            if not any(word in " ".join(text).lower() for word in words):
+                yield code[0][:MAX_TEXT]
 
 
 def _kinds(lines: Sequence[str]) -> set[ChunkKind]:

@@ -18,6 +18,8 @@ _BLOCKS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.With, ast.As
 _COMMENT = re.compile(r"\s*(?:>>>\s*)?#")
 _LAST = "_"
 """The name of the last result in a session."""
+MAX_ROUNDS = 4
+"""How often names are looked for that only statements used which went in the round before."""
 MAX_PARTS = 10
 """Number of parts of a dotted name that are looked at."""
 
@@ -34,12 +36,16 @@ def without_statements(lines: Sequence[str], lost: LostInExamples) -> list[str] 
     """The lines of an example that do not use what is gone; ``None`` if none does, or it is no code that can be read.
 
     Nothing is left if there is nothing but imports and assignments for what is gone. Imports lose the names that only
-    lost statements used.
+    lost statements used, and values that only these used are not made.
     """
-    bound = set(lost.bound)
+    bound, unused = set(lost.bound), frozenset[str]()
     left = _left_of_statements(lines, lost)
-    if left is not None and (unused := lost.unused_imports(left.nodes)):
-        lost.bound = bound
+    for _ in range(MAX_ROUNDS):
+        more = lost.unused_names(left.nodes) - unused if left is not None else ()
+        if not more:
+            break
+        unused |= more
+        lost.bound = set(bound)
         left = _left_of_statements(lines, lost, unused)
     if left is None:
         return None
@@ -60,7 +66,8 @@ class _Left(NamedTuple):
 def _left_of_statements(
     lines: Sequence[str], lost: LostInExamples, unused: frozenset[str] = frozenset()
 ) -> _Left | None:
-    """The statements that do not use what is gone, without imports of ``unused`` names; ``None`` if all stay."""
+    """The statements that do not use what is gone, without those that bring or make ``unused`` names alone; ``None`` if
+    all stay."""
     lost.begin(unused)
     kept: list[str] = []
     nodes: list[ast.stmt] = []
@@ -148,15 +155,20 @@ def _is_session(lines: Sequence[str]) -> bool:
 
 def _examples(lines: Sequence[str]) -> Iterator[_Statement]:
     starts = [at for at, line in enumerate(lines) if line.lstrip().startswith(">>>")]
-    first: int | None = None
-    """Where the comments above the statement begin."""
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    done = 0
+    first = None
+    """Where comments begin that are statements of the session, above the next one."""
+    for start, following in zip(starts, [*starts[1:], len(lines)], strict=True):
+        end = next((at for at in range(start + 1, following) if not lines[at].strip()), following)
         own = [lines[start], *(line for line in lines[start + 1 : end] if line.lstrip().startswith("..."))]
         tree = _parsed("\n".join(line.lstrip()[4:] for line in own))
         if tree is not None and len(tree.body) == 1:
-            stop = start + len("\n".join(lines[start:end]).rstrip().split("\n"))
-            yield _Statement(tree.body[0], start if first is None else first, stop)
-        is_comment = tree is not None and not tree.body and _COMMENT.match(lines[start]) and end == start + 1
+            begin = start if first is None else first
+            while begin > done and lines[begin - 1].lstrip().startswith("#"):
+                begin -= 1
+            yield _Statement(tree.body[0], begin, end)
+        done = end
+        is_comment = tree is not None and not tree.body and _COMMENT.match(lines[start]) and following == start + 1
         first = (start if first is None else first) if is_comment else None
 
 
@@ -190,7 +202,7 @@ class LostInExamples:
     def begin(self, unused: frozenset[str] = frozenset()) -> None:
         """Forget what is known of the example before, but for the names that its lost statements gave.
 
-        ``unused`` are names that its imports need not bring.
+        ``unused`` are names that its imports and assignments need not bring.
         """
         self.unused = unused
         self.needed: set[str] = set()
@@ -216,7 +228,8 @@ class LostInExamples:
         used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         if isinstance(node, ast.Expr):
             binds.add(_LAST)
-        if not any(map(self._is_lost, ast.walk(node))):
+        is_unread = isinstance(node, ast.Assign | ast.AnnAssign) and bool(binds) and binds <= self.unused
+        if not is_unread and not any(map(self._is_lost, ast.walk(node))):
             self.own |= binds
             self.bound -= binds
             self.depends_on_lost |= not self.changed.isdisjoint(used)
@@ -267,12 +280,16 @@ class LostInExamples:
             kept.pop()
         return [*kept, *lines[end:]]
 
-    def unused_imports(self, nodes: Iterable[ast.stmt]) -> frozenset[str]:
-        """The names that imports among the statements that stay bring for lost statements alone."""
+    def unused_names(self, nodes: Iterable[ast.stmt]) -> frozenset[str]:
+        """The names that imports and assignments among the statements that stay bring for lost statements alone."""
         imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
         brought = {alias.asname or alias.name for node in imports for alias in node.names}
-        others = (node for node in nodes if node not in imports)
-        used = {n.id for node in others for n in ast.walk(node) if isinstance(n, ast.Name)}
+        others = [n for node in nodes if node not in imports for n in ast.walk(node) if isinstance(n, ast.Name)]
+        made = (node for node in nodes if isinstance(node, ast.Assign | ast.AnnAssign))
+        brought |= {
+            n.id for node in made for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        used = {n.id for n in others if isinstance(n.ctx, ast.Load)}
         later = {name for name in brought if self.last_lines.get(name, -1) >= self.end}
         return frozenset(brought & self.needed - used - later)
 

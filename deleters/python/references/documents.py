@@ -200,6 +200,9 @@ def _has(names: GoneCode, name: str, module: str, klass: str) -> bool:
 
     It may lack a part, or have another.
     """
+    parts = name.split(".")
+    if any(".".join(parts[:end]) in names.dotted for end in range(2, len(parts) + 1)):
+        return True
     if name in names.dotted or (module and f"{module}.{name}" in names.dotted):
         return True
     if klass and "." not in name:

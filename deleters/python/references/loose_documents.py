@@ -39,7 +39,7 @@ def loose_documents(
             named = set(re.findall(r"\w+", mention))
             yield from _leftovers(path, f"the document names it: {line}", wanted, named)
         if path in changed and after:
-            for line in loose_ends(before, after):
+            for line in loose_ends(before, after, names):
                 yield from _leftovers(path, f"the document would say: {line}", wanted, set(re.findall(r"\w+", before)))
 
 
