@@ -8,7 +8,7 @@ from typing import Any
 
 from excise.deleters.compiled_edits import CompiledEdits
 from excise.deleters.deletion_record import Changed
-from excise.deleters.documents.lost_names import LeftSources, LostName, without_lost_names
+from excise.deleters.documents.lost_names import LeftSources, LostName, WithoutNames, without_lost_names
 from excise.deleters.statement.project_docs import is_document
 from excise.deleters.statement.spelling import unnumbered
 from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind
@@ -30,7 +30,7 @@ _WORD = re.compile(r"[a-z]+$")
 
 def without_mentions(
     edits: CompiledEdits[Any], codebase: CompiledCodebase[Any], gone: Sequence[Definition], changed: Changed
-) -> Changed:
+) -> WithoutNames:
     """The files that a removal of definitions changes, and documents, without text that names these.
 
     ``changed`` are the sources that its edits change.

@@ -76,7 +76,9 @@ class RemoveDeleter(Generic[C]):
         if stubs_wanted := fields.stubs & plan.wanted - self._kept:
             kept = self._kept | stubs_wanted
             return RemoveDeleter(self._edits, kept, self._hidden).delete(codebase, feature, only=only, hide=hide)
-        sources = without_mentions(self._edits, own, plan.gone, self._edits.edited_again(own, edited, fields.edits))
+        sources, loose = without_mentions(
+            self._edits, own, plan.gone, self._edits.edited_again(own, edited, fields.edits)
+        )
         files = EditedFiles(
             changed=evened({**sources, **tests}, own.modules),
             removed=[*told, *stubs],
@@ -84,6 +86,7 @@ class RemoveDeleter(Generic[C]):
             text=[*_texts(own, gone), *(part for found in parts.values() for part in found)],
             stubs_of=[key for key in (*told, *stubs) if key in symbols],
             uses=fields.texts,
+            uses_left=loose,
         )
         return build_deletion(
             own,

@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
 from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.code_comments import comment_edits
+from excise.deleters.documents.document_text import utf8_text
 from excise.deleters.documents.gone_names import GoneCode, GoneNames
-from excise.deleters.documents.sections import shortened_documents
+from excise.deleters.documents.loose_ends import loose_ends, mentions_left
+from excise.deleters.documents.sections import shortened_documents, words_of
 from excise.deleters.edits.byte_edits import apply_edits
 
 MIN_NAME = 3
@@ -88,15 +91,25 @@ class LeftSources:
         return b" ".join([*pieces, source[end:]])
 
 
+class WithoutNames(NamedTuple):
+    """The files of a removal without text about what is gone."""
+
+    changed: Changed
+    """Path to (content before, content after)."""
+    loose: tuple[tuple[str, str], ...] = ()
+    """(path, text) of the documents that would still name it, or explain what they lost."""
+
+
 def without_lost_names(
     left: LeftSources, lost: Iterable[LostName], documents: Mapping[str, bytes], changed: Changed
-) -> Changed:
-    """Path to (content before, content after) of the files that a removal has changed, and of sources and documents
-    without text about what is gone; ``left`` has the sources as the removal changed them."""
+) -> WithoutNames:
+    """The files that a removal has changed, with sources and documents without text about what is gone; ``left`` has
+    the sources as the removal changed them."""
     code = _gone_code(left, list(lost))
     if not code.mentioned:
-        return changed
+        return WithoutNames(changed)
     found = dict(shortened_documents(documents, code))
+    loose = tuple(_loose(documents, found, code))
     names = {
         *code.mentioned.names,
         *code.mentioned.bare,
@@ -109,7 +122,20 @@ def without_lost_names(
             if after != source and (left.is_sound(after) or not left.is_sound(source)):
                 found[path] = (source, after)
     originals = {path: before for path, (before, _) in changed.items()}
-    return {**changed, **{path: (originals.get(path, before), after) for path, (before, after) in found.items()}}
+    without = {path: (originals.get(path, before), after) for path, (before, after) in found.items()}
+    return WithoutNames({**changed, **without}, loose)
+
+
+def _loose(documents: Mapping[str, bytes], changed: Changed, code: GoneCode) -> Iterator[tuple[str, str]]:
+    """(path, text) of the documents that would name what is gone, or explain what they lost."""
+    words = words_of(code)
+    for path, data in sorted(documents.items()):
+        if not words.search(data):
+            continue
+        before, after = (utf8_text(each or b"") or "" for each in changed.get(path, (data, data)))
+        yield from ((path, f"the document names it: {line}") for line, _ in mentions_left(after, code))
+        if after:
+            yield from ((path, f"the document would say: {line}") for line in loose_ends(before, after, code))
 
 
 def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from tree_sitter import Node
 
 from excise.deleters.deletion_record import Changed
-from excise.deleters.documents.lost_names import LeftSources, LostName, without_lost_names
+from excise.deleters.documents.lost_names import LeftSources, LostName, WithoutNames, without_lost_names
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.statement.project_docs import is_document
 from excise.extractors.javascript.analysis.codebase import MANIFEST, JavaScriptCodebase
@@ -42,7 +42,7 @@ def left_sources(codebase: JavaScriptCodebase, changed: Changed) -> LeftSources:
     )
 
 
-def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], changed: Changed) -> Changed:
+def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], changed: Changed) -> WithoutNames:
     """The files that a removal of definitions changes, and documents, without text that names these.
 
     ``changed`` are the files that its edits change.

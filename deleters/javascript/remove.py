@@ -61,6 +61,7 @@ class Remove:
             stubs_of=removal.gone,
             registrations=removal.registrations,
             uses=removal.fields_gone,
+            uses_left=removal.loose,
         )
         return build_deletion(
             javascript,
@@ -84,6 +85,8 @@ class _Removal:
         self.registrations: list[tuple[str, str]] = []
         self.fields_gone: list[tuple[str, str]] = []
         """(path, text) of the fields that go."""
+        self.loose: tuple[tuple[str, str], ...] = ()
+        """(path, text) of documents that would make no sense; after :meth:`run`."""
 
     def _is_in_another(self, symbol: Symbol) -> bool:
         """Whether the bytes of a symbol are in those of another that goes."""
@@ -125,7 +128,9 @@ class _Removal:
         changed = self._without_fields(changed, tests)
         types = without_declarations(self.codebase, self.names_in_types(changed))
         symbols = self.codebase.symbols()
-        return without_mentions(self.codebase, [symbols[i] for i in self.gone], {**changed, **types})
+        found = without_mentions(self.codebase, [symbols[i] for i in self.gone], {**changed, **types})
+        self.loose = found.loose
+        return found.changed
 
     def _without_fields(self, changed: Changed, tests: Changed) -> dict[str, tuple[bytes, bytes | None]]:
         """The changed sources, without the fields of objects that nothing reads any more.
