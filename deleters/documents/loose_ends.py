@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from excise.deleters.documents.document_text import BULLET, Chunk, ChunkKind, chunks_of
 from excise.deleters.documents.gone_names import GoneCode, any_of, is_distinct, with_owner
@@ -37,7 +38,10 @@ _DEFINED = re.compile(
 def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
     """(line, mention in it) of a document that still names what is gone, history aside."""
     owned = any_of(with_owner(name) for name in names.dotted if "." in name)
-    pattern = re.compile(rf"{names.mentioned.pattern().pattern}|(?<![\w.])(?:{owned})(?!\w)")
+    last = any_of(name.rpartition(".")[2] for name in names.dotted)
+    pattern = re.compile(
+        rf"{names.mentioned.pattern().pattern}|(?<![\w.])(?:{owned})(?!\w)|(?<![\w.])(?:{last})\((?:self|cls)[,)]"
+    )
     if not pattern.search(text):
         return
     for section in sections_now(text):
@@ -60,6 +64,7 @@ def loose_ends(before: str, after: str, names: GoneCode) -> Iterator[str]:
                 yield line.strip()[:MAX_TEXT]
     yield from _without_examples(before, after)
     yield from _lost_for_others(before, after, names)
+    yield from _halves(before, after, names)
     lost = _made_names(old, chunks_before) - _made_names(new, chunks_after)
     prose = "\n".join("\n".join(new[c.start : c.end]) for c in chunks_after if c.kind is ChunkKind.PROSE)
     words = set(re.findall(r"\w+", prose))
@@ -96,6 +101,23 @@ def _lost_for_others(before: str, after: str, names: GoneCode) -> Iterator[str]:
             text = [*section.heading, *(line for each in beside for line in section.lines[each.start : each.end])]
             if not any(word in " ".join(text).lower() for word in words):
                 yield code[0][:MAX_TEXT]
+
+
+def _halves(before: str, after: str, names: GoneCode) -> Iterator[str]:
+    """The headings of sections of which text about what is gone went, while a part of an example is left."""
+    left = {tuple(section.heading): section for section in sections_now(after)}
+    pattern = names.mentioned.pattern()
+    for section in sections_now(before):
+        now = left.get(tuple(section.heading))
+        if not section.heading or now is None or now.lines == section.lines:
+            continue
+        lines = set(now.lines)
+        for above, chunk in pairwise(c for c in chunks_of(section.lines) if c.kind is not ChunkKind.BLANK):
+            own = [line in lines for line in section.lines[chunk.code : chunk.stop] if line.strip()]
+            text = " ".join(section.lines[above.start : above.end])
+            is_half = chunk.kind is ChunkKind.CODE and any(own) and not all(own)
+            if is_half and above.kind is ChunkKind.PROSE and pattern.search(text):
+                yield next(line.strip() for line in section.heading if re.search(r"\w", line))
 
 
 def _kinds(lines: Sequence[str]) -> set[ChunkKind]:

@@ -248,7 +248,7 @@ class LostInExamples:
     def _rest_of_block(self, lines: list[str]) -> list[str]:
         """The lines of a class, a function or a ``with`` without the statements that use what is gone.
 
-        Nothing if its head uses it, if what stays is no code, or a function would return nothing any more.
+        Nothing if its head uses it, if what stays is no code, or if its last statement goes, except in a class.
         """
         tree = _parsed("\n".join(lines))
         if tree is None or len(tree.body) != 1 or not isinstance(block := tree.body[0], _BLOCKS):
@@ -272,6 +272,8 @@ class LostInExamples:
             left += [statement.node] if rest else []
             kept += rest
         after = _parsed("\n".join([*kept, *lines[end:]])) if any(map(_does_something, left)) else None
+        if not isinstance(block, ast.ClassDef) and is_after_lost:
+            after = None  # it was there for its last statement
         returned = (any(isinstance(n, ast.Return) for n in ast.walk(each)) for each in (block, after) if each)
         if after is None or len(set(returned)) > 1:
             self.own, self.bound, self.needed, self.changed, self.depends_on_lost = before

@@ -35,17 +35,38 @@ def has_lost_sense(before: str, after: str, options: Collection[str] = ()) -> bo
 
     ``options`` are parameters that need not be read: what they ask for is gone. False for text that cannot be parsed.
     """
+    both = _names_of_both(before, after)
+    if both is None:
+        return False
+    was, now = both
+    bound = (now.parameters | now.values.keys()) - now.outer - _RECEIVERS - (now.parameters & set(options))
+    return any(_is_senseless(name, was, now) for name in bound if not name.startswith("_"))
+
+
+def constant_variables(before: str, after: str) -> list[str]:
+    """The variables of a function that have one value, or stay empty, since only what is gone gave them another one."""
+    both = _names_of_both(before, after)
+    if both is None:
+        return []
+    was, now = both
+    return sorted(name for name in now.values.keys() - now.outer if _is_constant_now(name, was, now))
+
+
+def _names_of_both(before: str, after: str) -> tuple[_Names, _Names] | None:
     try:
         was, now = (_names_of(ast.parse(textwrap.dedent(text))) for text in (before, after))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    bound = (now.parameters | now.values.keys()) - now.outer - _RECEIVERS - (now.parameters & set(options))
-    return any(_is_senseless(name, was, now) for name in bound if not name.startswith("_"))
+        return None
+    return was, now
 
 
 def _is_senseless(name: str, was: _Names, now: _Names) -> bool:
     if not now.loads[name] and not now.fills[name]:
         return was.loads[name] > 0
+    return _is_constant_now(name, was, now)
+
+
+def _is_constant_now(name: str, was: _Names, now: _Names) -> bool:
     values = now.values.get(name, [])
     if name in now.parameters or not values or not now.loads[name]:
         return False

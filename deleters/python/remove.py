@@ -18,6 +18,7 @@ from excise.deleters.python.deletion_builder import (
     symbols_to_delete,
 )
 from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.lost_state import constant_variables
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_paths import (
     LaterUse,
@@ -53,6 +54,7 @@ from excise.deleters.python.references.unused_members import drop_unused_members
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase, is_generated_manifest
 from excise.extractors.python.analysis.parsed_file import Reference
+from excise.extractors.python.analysis.parser import parse_module
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind
 
@@ -146,8 +148,9 @@ class Removal:
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
+        self.leftovers = list(_without_sense(self.codebase, changed))
         loose = loose_documents(self.remover, gone, self.wanted, names, {**documents, **shortened})
-        self.leftovers = [*leftovers(self.remover, self.wanted), *loose]
+        self.leftovers += [*leftovers(self.remover, self.wanted), *loose]
         return EditedFiles(
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
@@ -265,6 +268,21 @@ class Removal:
                 if symbol.path == path and same:
                     found.append(test_id)
         return found
+
+
+def _without_sense(codebase: PythonCodebase, changed: Changed) -> Iterator[Leftover]:
+    """Functions that stay, and of which a path is gone, with variables that have no other value any more."""
+    for path, (before, after) in sorted(changed.items()):
+        module = codebase.modules.get(path)
+        if module is None or after is None or codebase.is_test(path):
+            continue
+        left = {s.qualname: after[s.start : s.end] for s in parse_module(path, after).symbols if s.is_callable}
+        for symbol in (each for each in module.symbols if each.is_callable):
+            text, now = before[symbol.start : symbol.end], left.get(symbol.qualname, b"")
+            if not now or now == text or b"raise NotImplementedError" in now:
+                continue
+            for name in constant_variables(text.decode(errors="replace"), now.decode(errors="replace")):
+                yield Leftover(path, f"{symbol.qualname} would give {name} no other value any more", "")
 
 
 def _is_replaced(plan: FilePlan, ref: Reference) -> bool:

@@ -447,3 +447,21 @@ def test_a_section_with_more_than_its_examples_stays() -> None:
     left = left_of(f"# A\n\nText.\n\n## B\n\nB.\n\n{section}", path="README.md")
     assert left is not None
     assert left.endswith("## Start\n\nSettings are read.\n\n```sh\npip install p\n```\n")
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ("a, gone_by, b", "a, b"),
+        ("gone_by, b", "b"),
+        ("a,\n        gone_by, b", "a, b"),
+        ("a,\n        gone_by", "a"),
+        ("a, gone_by_it", "a, gone_by_it"),
+    ],
+)
+def test_members_of_a_class_that_directives_list(members: str, expected: str) -> None:
+    source = "class Box:\n    def gone_by(self):\n        return 1\n\n    def b(self):\n        return 2\n"
+    text = "Boxes\n=====\n\n.. autoclass:: pkg.m.Box\n    :members: {}\n    :undoc-members:\n"
+    left = left_of(text.format(members), source, symbol="Box.gone_by")
+    assert left is not None
+    assert " ".join(left.split()) == " ".join(text.format(expected).split())

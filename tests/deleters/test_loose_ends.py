@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excise.deleters.documents.gone_names import GoneCode, GoneNames
-from excise.deleters.documents.loose_ends import loose_ends
+from excise.deleters.documents.loose_ends import loose_ends, mentions_left
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
 from .planned_deletions import delete_symbol
@@ -85,3 +85,18 @@ def test_examples_that_are_lost_although_they_show_something_else(text: str, *, 
 def test_the_program_that_a_project_is_stays(command: str, document: str, *, is_left: bool) -> None:
     manifest = f'[project]\nname = "pkg"\n\n[project.scripts]\n{command} = "pkg.m:gone_by"\n'
     assert bool(told(document, more={"pyproject.toml": manifest})) is is_left
+
+
+def test_a_section_that_keeps_a_half_of_its_example() -> None:
+    names = GoneCode(GoneNames(("gone_by",), frozenset({"pkg.gone_by"})), frozenset({"pkg.gone_by"}))
+    before = "# Matching\n\nUse `gone_by` so.\n\n```python\nwith a() as b:\n    gone_by(b)\n    c(b)\n```\n"
+    after = "# Matching\n\n```python\nwith a() as b:\n    c(b)\n```\n"
+    assert list(loose_ends(before, after, names)) == ["# Matching"]
+    assert not list(
+        loose_ends(before.replace("Use `gone_by` so.", "So."), after.replace("ing\n", "ing\n\nSo.\n"), names)
+    )
+
+
+def test_a_document_with_what_help_prints() -> None:
+    names = GoneCode(GoneNames((), frozenset()), frozenset({"pkg.Box.clear"}))
+    assert [found for _, found in mentions_left("# A\n\n    |  clear(self, keep=False)\n", names)] == ["clear(self,"]

@@ -181,7 +181,8 @@ class StatementRemover:
             first -= 1
         if first == row or self._is_heading(first, row):
             return statement.start_byte
-        if not _is_definition(statement) and not self._stands_alone(statement, body):
+        is_block = _is_definition(statement) or statement.type in COMPOUND
+        if not is_block and not self._stands_alone(statement, body):
             return statement.start_byte
         return self.line_starts[first] + column
 

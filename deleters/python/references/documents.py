@@ -45,6 +45,8 @@ _MODULE = re.compile(r"^\.\.\s+(?:current)?module::\s+([\w.]+)\s*$")
 """A directive that says in which module the names below are."""
 _CLASS = re.compile(r"(?P<indent>[ \t]*)\.\.\s+(?:auto|py:)?(?:class|exception)::\s+(?P<name>[\w.]+)")
 """A directive for a class, below which those for its members stand, further in."""
+_MEMBERS = re.compile(r"[ \t]+:(?:inherited-|special-|private-)?members:(?=[ \t]+\w)")
+"""An option of such a directive: the members of the class that it shows."""
 _TOCTREE = re.compile(r"[ \t]*\.\.\s+toctree::")
 """The head of a table of contents; its entries stand below it, indented."""
 
@@ -173,6 +175,15 @@ def _without_directives(text: str, names: GoneCode) -> str:
                 module = found[1]
                 section.lines.append(line)
                 continue
+            if klass is not None and _MEMBERS.match(line):
+                end = number
+                while end < len(lines) and indent_of(lines[end]) > indent_of(line):
+                    end += 1
+                option = _without_members(lines[number - 1 : end], names, module, klass["name"])
+                section.has_lost |= option != lines[number - 1 : end]
+                section.lines += option
+                number = end
+                continue
             match = _REFERENCE.match(line)
             owner = klass["name"] if klass is not None and match is not None and klass[0] not in line else ""
             if match is None or not _has(names, match["name"], module, owner):
@@ -193,6 +204,20 @@ def _without_directives(text: str, names: GoneCode) -> str:
     if not any(says_something(section.lines) for section in left):
         return ""
     return "\n".join(line for section in left for line in (*section.heading, *section.lines)).rstrip() + "\n"
+
+
+def _without_members(lines: list[str], names: GoneCode, module: str, klass: str) -> list[str]:
+    """The lines of an option with the members of a class, without those that are gone; none if no other is left."""
+    head = _MEMBERS.match(lines[0])
+    listed = re.findall(r"\w+", "\n".join([lines[0][head.end() if head else 0 :], *lines[1:]]))
+    gone = [name for name in listed if _has(names, name, module, klass)]
+    if not gone:
+        return lines
+    if len(gone) == len(listed):
+        return []
+    name = "|".join(map(re.escape, gone))
+    text = re.sub(rf",\s*(?:{name})\b(?!:)|(?<=\s)(?:{name}),[ ]*", "", "\n".join(lines))
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def _has(names: GoneCode, name: str, module: str, klass: str) -> bool:

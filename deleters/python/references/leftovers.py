@@ -18,10 +18,12 @@ from excise.deleters.python.references.uninstantiated_classes import uninstantia
 from excise.deleters.python.references.unread_names import unread_names
 from excise.deleters.python.references.uses_by_name import (
     collected_names,
+    comments_naming,
     dispatch_keys,
     fixture_users,
     getattr_lookups,
     is_fixture,
+    looked_up_methods,
     named_objects,
     overriding_methods,
     passed_names,
@@ -155,6 +157,10 @@ def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bo
             yield f"{user.qualname} asks for the fixture {symbol.name}"
     for text in (*strings_naming(remover, symbol), *texts_with_name(remover, symbol)):
         yield f"a text names {symbol.qualname}: {text[:MAX_TEXT]}"
+    for comment in comments_naming(remover, symbol):
+        yield f"a comment names {symbol.qualname}: {comment}"
+    for klass in looked_up_methods(remover, symbol) if is_method else ():
+        yield f"{klass} looks for methods by names, and nothing else calls {symbol.qualname}"
     for visitor in visitors_of(remover, symbol):
         yield f"{visitor} is found by the name of {symbol.qualname}"
     for call in getattr_lookups(remover, symbol) if is_method else ():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
@@ -11,10 +13,10 @@ from tree_sitter import Node
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.analysis.grammar import descendants, parse_tree
+from excise.extractors.python.analysis.grammar import comments, descendants, parse_tree
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import PythonModule
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol, SymbolKind, path_of
 
 _BUILT = re.compile(
     r"""\bgetattr\(\s*\w+(?:\.\w+){0,3}\s*,\s*f?(?P<quote>["'])(?P<text>[^"'\n]{2,60})(?P=quote)\s*(?P<more>[%+,)])"""
@@ -30,8 +32,12 @@ _IS_CODE = re.compile(r"_\w+|\w*(?:[a-z0-9]_[a-z0-9]|[a-z0-9][A-Z])\w*")
 """A name that is no word of English."""
 _COLLECTED = re.compile(rb"\bgetmembers\(|\bdir\(\s*(?:self|cls|type\(self\))\s*\)|\b(?:self|cls)\.__dict__\b")
 """Code that collects the methods of a class by their names."""
+AROUND = 40
+"""Number of characters around a name that a message shows."""
 MIN_CLASS_NAME = 4
 """Number of letters from which on objects are known by the names of their classes."""
+_OWN_LOOKUP = re.compile(rb"\bgetattr\(\s*(?:self|cls)\s*,\s*[a-zA-Z_]\w*\s*[,)]")
+"""A class that looks for its own attributes by names that it is given."""
 _PLACE = re.compile(r"%s|\{[^{}]*\}")
 """Where a part of a name stands in a text."""
 
@@ -53,6 +59,23 @@ def fixture_users(remover: DependentRemover, fixture: Symbol) -> Iterator[Symbol
             is_asking = symbol.is_callable and (is_test or is_fixture(symbol)) and parameter.search(symbol.signature)
             if is_asking and not _is_removed(remover, symbol):
                 yield symbol
+
+
+def comments_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The comments and docstrings in sources that stay with a removed name that is no word of English, if nothing that
+    stays has it: tables and notes from which no sentence could go."""
+    name = without_numbers(removed.qualname).rpartition(".")[2]
+    if not _IS_CODE.fullmatch(name) or any(True for _ in _staying(remover, name)):
+        return
+    word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(name.encode()))
+    for path, module in _sources_with(remover, name):
+        plan = remover.plans.get(path)
+        source = (plan.result() or b"") if plan is not None and plan.is_changed else module.source
+        root = parse_tree(source).root_node
+        strings = (node for node in descendants(root) if node.type == "string" and _is_statement(node))
+        for node in itertools.chain(comments(root), strings) if word.search(source) else ():
+            if found := word.search(node.text or b""):
+                yield (node.text or b"")[max(0, found.start() - AROUND) : found.end() + AROUND].decode(errors="replace")
 
 
 def strings_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
@@ -95,12 +118,36 @@ def visitors_of(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     ``getattr`` gets ``"visit_" + type(node).__name__``."""
     name = without_numbers(removed.qualname)
     prefixes = _prefixes_of_class_names(remover.codebase) if removed.kind is SymbolKind.CLASS and name else ()
+    if removed.kind is SymbolKind.METHOD:
+        yield from _classes_visited(remover, name.rpartition(".")[2])
     for prefix in prefixes:
         defined = re.compile(rb"\bdef[ ]+(%s)[ ]*\(" % re.escape(f"{prefix}{name}".encode()))
         for path, module in _sources_with(remover, f"{prefix}{name}"):
             for found in defined.finditer(module.source):
                 if not remover.is_removed(path, *found.span()):
                     yield found[1].decode()
+
+
+def _classes_visited(remover: DependentRemover, method: str) -> Iterator[str]:
+    """The classes that stay whose names are the rest of the name of a removed method, which finds it."""
+    for prefix in _prefixes_of_class_names(remover.codebase):
+        visited = method.removeprefix(prefix) if method.startswith(prefix) else ""
+        is_of_python = visited[:1].isupper() and hasattr(ast, visited)
+        own = (s for s in _staying(remover, visited) if s.kind is SymbolKind.CLASS) if visited else ()
+        if is_of_python or any(True for _ in own):
+            yield visited
+
+
+def looked_up_methods(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
+    """The class of a removed method that nothing calls by its name, if the class looks up its own methods by names."""
+    holder = remover.codebase.symbols().get(removed.holder_id)
+    if holder is None or removed.name.startswith("__"):
+        return
+    source = remover.codebase.modules[holder.path].source[holder.start : holder.end]
+    name = without_numbers(removed.qualname).rpartition(".")[2]
+    callers = [i for i in remover.codebase.callers(removed.symbol_id) if not remover.codebase.is_test(path_of(i))]
+    if _OWN_LOOKUP.search(source) and not callers and not removed.docstring and re.search(r"[A-Z]|_", name):
+        yield holder.qualname
 
 
 def getattr_lookups(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
@@ -144,11 +191,13 @@ def named_objects(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     ``self.connection.send``, ``self._first_token().kind``."""
     owner, _, name = without_numbers(removed.qualname).rpartition(".")
     klass = owner.rpartition(".")[2].strip("_").lower()
-    use = re.compile(rb"\b(\w+)(?:\([^()\n]{0,40}\))?\.%s\b(?!\s*=[^=])" % re.escape(name.encode()))
-    for path, module in _sources_with(remover, name) if len(klass) >= MIN_CLASS_NAME else ():
+    call = rb"(?:\((?:[^()\n]|\([^()\n]{0,80}\)){0,200}\))"
+    use = re.compile(rb"\b(\w+)(%s?)\.%s\b(?!\s*=[^=])" % (call, re.escape(name.encode())))
+    for path, module in _sources_with(remover, name):
         for found in use.finditer(module.source):
             called = found[1].decode(errors="replace")
-            is_object = called.replace("_", "").lower().endswith(klass) and called.rpartition(".")[2] != owner
+            is_named = len(klass) >= MIN_CLASS_NAME and called.replace("_", "").lower().endswith(klass)
+            is_object = found[2] if called == owner.rpartition(".")[2] else is_named
             if is_object and not remover.is_removed(path, *found.span()):
                 yield found[0].decode(errors="replace")
 
