@@ -47,6 +47,7 @@ from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.offered_names import also_importable
 from excise.deleters.statement.project_docs import Quote, is_quoted, quotes, rendered
 from excise.deleters.statement.spelling import kind_and_name, signature_or_path, unnumbered, without_parameters
+from excise.deleters.statement.test_words import words_of_tests
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
 from excise.protocols import Codebase, Module, StatementWords
@@ -123,6 +124,7 @@ def write_statement(
         registered(deletion),
         used(deletion),
         _examples(examples, words.fence),
+        words_of_tests(codebase, () if examples else deletion.hidden, visibility),
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(codebase, fail_to_pass, deletion, visibility),
     )
