@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -109,7 +110,7 @@ def _is_page_about(path: str, text: str, names: GoneCode) -> bool:
     """Whether a page is no more than a section about what is gone; the first page of a project or a manual is not."""
     if _FIRST_PAGE.match(path.rpartition("/")[2]):
         return False
-    first, *others = sections_of(text.split("\n"))
+    first, *others = sections_of(text)
     if len(others) != 1 or any(map(str.strip, first.lines)) or not is_about(others[0].lines, names):
         return False
     left = "\n".join(without_mentions(others[0].lines, names))
@@ -118,7 +119,7 @@ def _is_page_about(path: str, text: str, names: GoneCode) -> bool:
 
 def _without_whole_sections(text: str, names: GoneCode) -> str:
     """A document without sections about what is gone, and then without text and examples."""
-    sections = _with_labels(sections_of(text.split("\n")))
+    sections = _with_labels(sections_of(text))
     left = list(_without_sections_about(sections, names))
     if len(left) == len(sections):
         return _without_sections(text, names)
@@ -154,7 +155,7 @@ def _without_entries(lines: Sequence[str], anchors: Collection[str]) -> Iterator
 
 def _without_sections(text: str, names: GoneCode) -> str:
     """A document without text and examples, and without sections that were nothing else; its title stays."""
-    sections = _with_labels(sections_of(text.split("\n")))
+    sections = _with_labels(sections_of(text))
     depths = _depths(sections)
     of_history = set(map(id, _of_history(sections)))
     for number, section in enumerate(sections):
@@ -179,30 +180,31 @@ def with_line_ends_of(text: str, change: Callable[[str], str]) -> str:
     return change(text.replace("\r\n", "\n")).replace("\n", "\r\n")
 
 
-def sections_of(lines: list[str]) -> Iterator[Section]:
+def sections_of(text: str) -> Iterator[Section]:
     """The sections of a document; the first is what stands above the first heading."""
-    current = Section("", [], [])
-    number = 0
+    lines = text.split("\n")
+    headings = _headings(text)
+    for (level, start, length), (_, end, _) in pairwise([("", 0, 0), *headings, ("", len(lines), 0)]):
+        yield Section(level, lines[start : start + length], lines[start + length : end])
+
+
+@lru_cache(maxsize=128)
+def _headings(text: str) -> tuple[tuple[str, int, int], ...]:
+    """(mark, number of the first line, number of lines) of each heading of a document; the same ones are asked for
+    again and again."""
+    lines, number = text.split("\n"), 0
+    found: list[tuple[str, int, int]] = []
     while number < len(lines):
         level, length = _heading_at(lines, number)
         stop = number if level else end_of_fence(lines, number)
-        if stop > number:
-            current.lines += lines[number : stop + 1]
-            number = stop + 1
-            continue
-        if not level:
-            current.lines.append(lines[number])
-            number += 1
-            continue
-        yield current
-        current = Section(level, lines[number : number + length], [])
-        number += length
-    yield current
+        found += [(level, number, length)] if level else []
+        number = stop + 1 if stop > number else number + max(length, 1)
+    return tuple(found)
 
 
 def sections_now(text: str) -> list[Section]:
     """The sections of a document but for those about earlier versions."""
-    sections = list(sections_of(text.split("\n")))
+    sections = list(sections_of(text))
     history = set(map(id, _of_history(sections)))
     return [section for section in sections if id(section) not in history]
 

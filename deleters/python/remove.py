@@ -148,7 +148,7 @@ class Removal:
         parts = [i for i in self.parts if i not in removed]
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
-        self.leftovers = list(_without_sense(self.codebase, changed))
+        self.leftovers = list(_without_sense(self.codebase, {p: changed[p] for p, _ in uses if p in changed}))
         loose = loose_documents(self.remover, gone, self.wanted, names, {**documents, **shortened})
         self.leftovers += [*leftovers(self.remover, self.wanted), *loose]
         return EditedFiles(

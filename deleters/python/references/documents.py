@@ -160,7 +160,7 @@ def _offered_names(remover: DependentRemover, gone: Collection[str]) -> frozense
 def _without_directives(text: str, names: GoneCode) -> str:
     """A document without directives for these names, and what they leave empty; empty if it says nothing any more."""
     module = ""
-    sections = list(sections_of(text.split("\n")))
+    sections = list(sections_of(text))
     for section in sections:
         lines, section.lines = section.lines, []
         number = 0

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from tree_sitter import Node
 
+from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -70,7 +71,7 @@ def comments_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]
     word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(name.encode()))
     for path, module in _sources_with(remover, name):
         plan = remover.plans.get(path)
-        source = (plan.result() or b"") if plan is not None and plan.is_changed else module.source
+        source = apply_edits(module.source, plan.edits()) if plan is not None and plan.is_changed else module.source
         root = parse_tree(source).root_node
         strings = (node for node in descendants(root) if node.type == "string" and _is_statement(node))
         for node in itertools.chain(comments(root), strings) if word.search(source) else ():
