@@ -35,8 +35,8 @@ class GoneCommands:
 
     @property
     def is_project(self) -> bool:
-        """Whether the last command is named like a package: all that documents say is about it."""
-        return self.is_last and any(_plain(name) in self.packages for name in self.scripts)
+        """Whether a command is named like a package: all that documents say may be about it."""
+        return any(_plain(name) in self.packages for name in self.scripts)
 
     def calls(self, line: str) -> bool:
         """Whether a line of an example calls one of the commands."""

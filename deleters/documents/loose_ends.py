@@ -88,8 +88,9 @@ def _without_examples(before: str, after: str) -> Iterator[str]:
 def _lost_for_others(before: str, after: str, names: GoneCode) -> Iterator[str]:
     """The first lines of examples that are gone, while neither the heading nor the text beside them has a word of what
     is gone: they show something else."""
-    told = (*names.mentioned.names, *names.mentioned.qualified, *names.commands.words(), *map(with_owner, names.dotted))
-    words = {word.lower() for name in told for word in _NAME_PART.findall(name)}
+    told = (*names.mentioned.names, *names.mentioned.qualified, *names.commands.words(), *names.dotted)
+    parts = {part.lower() for name in told for part in _NAME_PART.findall(name.rpartition(".")[2])}
+    about = re.compile(rf"(?<![a-z])(?:{any_of(parts)})")
     left = {line.strip() for line in after.split("\n")}
     for section in sections_now(before):
         chunks = [chunk for chunk in chunks_of(section.lines) if chunk.kind is not ChunkKind.BLANK]
@@ -99,7 +100,7 @@ def _lost_for_others(before: str, after: str, names: GoneCode) -> Iterator[str]:
                 continue
             beside = (c for c in chunks[max(0, number - 1) : number + 2] if c.kind is ChunkKind.PROSE)
             text = [*section.heading, *(line for each in beside for line in section.lines[each.start : each.end])]
-            if not any(word in " ".join(text).lower() for word in words):
+            if not about.search(" ".join(text).lower()):
                 yield code[0][:MAX_TEXT]
 
 

@@ -61,7 +61,7 @@ def _names_of_both(before: str, after: str) -> tuple[_Names, _Names] | None:
 
 
 def _is_senseless(name: str, was: _Names, now: _Names) -> bool:
-    if not now.loads[name] and not now.fills[name]:
+    if now.loads[name] <= 0:
         return was.loads[name] > 0
     return _is_constant_now(name, was, now)
 

@@ -146,3 +146,19 @@ def test_the_name_of_a_module_is_no_name_of_a_function_in_it() -> None:
     files = {"plural/__init__.py": engine, "docs/index.rst": document}
     left = after(files, delete(files, "plural/__init__.py::Engine.plural"))["docs/index.rst"]
     assert left == document.replace(" `Engine.plural()` makes one.", "")
+
+
+@pytest.mark.parametrize(
+    ("more", "is_gone"),
+    [
+        ("", True),
+        ('delegates = ["read", "shift"]\n\n\n', False),
+        ("from shutil import shift as moved\n\n\n", True),
+        ("from other import shift as moved\n\n\n", False),
+    ],
+)
+def test_a_method_that_a_list_names_is_not_gone_from_documents(more: str, *, is_gone: bool) -> None:
+    source = "class Box:\n    def shift(self):\n        return 1\n\n    def rest(self):\n        return 2\n"
+    readme = "# Box\n\nSafe.\n\n- `shift`\n- `rest`\n"
+    left = left_of(readme, f"{more}{source}\n\n", "README.md", "Box.shift")
+    assert (left or readme) == (readme.replace("- `shift`\n", "") if is_gone else readme)

@@ -435,3 +435,13 @@ def test_a_flag_that_only_a_removed_path_set_stays() -> None:
     source += "        is_odd = True\n    elif x:\n        x = 2\n    return x if not is_odd else 1\n"
     assert left({"pkg/m.py": source})
     assert not left({"pkg/m.py": source.replace("        is_odd = True\n", "")})
+
+
+@pytest.mark.parametrize(("other", "is_left"), [("from pkg.other import gone", True), ("import pkg.other", False)])
+def test_a_name_that_another_branch_imports_stays(other: str, *, is_left: bool) -> None:
+    files = {
+        "pkg/__init__.py": f"import sys\n\nif sys.platform:\n    {other}\nelse:\n    from pkg.m import gone, rest\n",
+        "pkg/other.py": "def gone():\n    return 3\n",
+        "pkg/m.py": "def gone():\n    return 1\n\n\ndef rest():\n    return 2\n",
+    }
+    assert bool(left(files)) is is_left

@@ -14,7 +14,7 @@ from excise.deleters.python.references.remaining_words import paths_of_words, wo
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
 from excise.extractors.python.analysis.grammar import descendants, parse_tree, text_of
 from excise.extractors.python.analysis.name_resolution import Entity
-from excise.extractors.python.analysis.parsed_file import SELF
+from excise.extractors.python.analysis.parsed_file import SELF, Import
 from excise.extractors.python.analysis.parser import parse_text
 from excise.types import Symbol, SymbolKind
 
@@ -35,7 +35,8 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
                 name = inner.name.partition("#")[0]
                 names.setdefault(name, set()).add(dotted)
                 methods.update({name} if inner.kind is SymbolKind.METHOD else ())
-    others = methods & BUILTIN_ATTRIBUTES | _module_names(remover)
+    listed = {name for name in methods if name.isalpha() and _is_text(remover, name)}  # in a list of methods to make
+    others = methods & BUILTIN_ATTRIBUTES | _module_names(remover) | listed
     is_gone = {name: len(name) > 2 and name not in others and not _is_left(remover, name) for name in names}
     found = {name: dotted for name, dotted in names.items() if is_gone[name]}
     dotted_names = frozenset(dotted for each in found.values() for dotted in each)
@@ -153,9 +154,15 @@ def _identifiers(source: bytes) -> frozenset[str]:
     nodes = (node for node in descendants(parse_tree(source).root_node) if node.type == "identifier")
     counts = Counter(text_of(node) for node in nodes)
     module = parse_text(source)
-    foreign = {r.bound for r in module.imports if not r.name and r.module.partition(".")[0] in sys.stdlib_module_names}
+    foreign = {record.bound for record in module.imports if not record.name and _is_foreign(record)}
+    counts.subtract(r.name for r in module.imports if r.alias not in {"", r.name} and _is_foreign(r))
     for ref in module.references:
         root, *rest = ref.chain.split(".")
         if root in foreign:
             counts.subtract(rest)
     return frozenset(name for name, count in counts.items() if count > 0)
+
+
+def _is_foreign(record: Import) -> bool:
+    """Whether an import is one of the standard library."""
+    return not record.level and record.module.partition(".")[0] in sys.stdlib_module_names

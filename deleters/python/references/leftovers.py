@@ -88,6 +88,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
     yield from _used_by_scripts(remover, removed)
     yield from _imported_later(remover, removed)
     yield from _emptied_handlers(remover)
+    yield from _imported_otherwise(remover)
     for symbol in methods:
         yield from _used_at_import(remover, symbol)
 
@@ -131,6 +132,18 @@ def _emptied_handlers(remover: DependentRemover) -> Iterator[Leftover]:
             is_tried = any(not plan.is_removed(s.start_byte, s.end_byte) for s in statements(tried)) if tried else False
             if is_emptied and is_tried:
                 yield Leftover(path, f"nothing would be imported instead of {inside[0].bound}", "")
+
+
+def _imported_otherwise(remover: DependentRemover) -> Iterator[Leftover]:
+    """Names of which one import is gone and another one stays, as in the other branch of a condition."""
+    for path, plan in sorted(remover.plans.items()):
+        gone = {record.bound for record in plan.clauses if record.name not in {"", "*"}}
+        if not gone or plan.deleted or remover.codebase.is_test(path):
+            continue
+        for record in plan.module.imports:
+            is_same = record.bound in gone and record not in plan.clauses and remover.uses.at_import(path, record)
+            if is_same and record.name and not plan.is_removed(record.start, record.end):
+                yield Leftover(path, f"another import still binds {record.bound}", "")
 
 
 def _ids_by_name(removed: Iterable[Symbol]) -> dict[tuple[str, str], str]:
