@@ -169,12 +169,12 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
     return _has_words(body_comments(codebase, symbol), name, max(MIN_COMMENT_WORDS, symbol.loc))
 
 
-def description(codebase: Codebase, symbol: Symbol) -> tuple[str, str]:
+def description(codebase: Codebase, symbol: Symbol, part: str = "") -> tuple[str, str]:
     """(what introduces it, text) of a definition's docstring, else of its comment, of what it inherits, or of the
-    comments in its body; or empty."""
+    comments in its body, or in the only ``part`` of that which is gone; or empty."""
     docstring = _without_placeholders(symbol.docstring)
     own = docstring or comment_of(codebase.modules[symbol.path], symbol)
-    inside = body_comments(codebase, symbol)
+    inside = body_comments(codebase, symbol, part)
     if _has_words(own, symbol.name):
         return "" if docstring else _BY_COMMENT, _with_comments(own, inside)
     found = inherited(codebase, symbol) if not own else None
@@ -259,12 +259,13 @@ def comment_of(module: Module, symbol: Symbol) -> str:
     return "" if any(is_code(line.strip()) for line in text) else "\n".join(text)
 
 
-def body_comments(codebase: Codebase, symbol: Symbol) -> str:
-    """The comments on lines of their own in a function's body, a paragraph each; code and plans are left out."""
+def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
+    """The comments on lines of their own in a function's body, or in a part of it, a paragraph each; code and plans are
+    left out."""
     if not symbol.is_callable:
         return ""
     marks = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments if mark != b"/*")
-    code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
+    code = part or codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
     paragraphs: list[str] = []
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
         texts = [line.strip().lstrip("#/").removeprefix(":").strip() for line in group] if is_comment else []

@@ -23,7 +23,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from excise.deleters.code_editors import editor_of
-from excise.deleters.edits.removed_parts import lines_of_parts
+from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
 from excise.deleters.patches.patch_reader import parse_patch
 from excise.deleters.statement.assignments import assigned_names, assignments
 from excise.deleters.statement.descriptions import (
@@ -207,6 +207,10 @@ def _missing(
         by_path.setdefault(path, [])
         names[path][qualname] = text
     lines, told = ["## What is missing"], set[str]()
+    parts: dict[str, str] = defaultdict(str)
+    for text_id, text in deletion.text:
+        if (symbol_id := symbol_of_part(text_id)) != text_id:
+            parts[symbol_id] += text
     emptied = {part.path for part in parse_patch(deletion.source_patch) if part.deletes}
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
@@ -214,7 +218,7 @@ def _missing(
         lines.append(f"\n### `{path}`{note}")
         entries = (
             _head(symbol, visibility, codebase.modules[symbol.path], words)
-            + _once(_docstring(symbol, visibility, codebase), told)
+            + _once(_docstring(symbol, visibility, codebase, parts.get(symbol.symbol_id, "")), told)
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
@@ -258,9 +262,10 @@ def _head(symbol: Symbol, visibility: Visibility, module: Module, words: Stateme
     return f"\n```{words.fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
-def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase) -> str:
-    """The docstring, or the comment or the words of what it overrides in its place."""
-    lead, docstring = description(codebase, symbol)
+def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase, part: str) -> str:
+    """The docstring, or the comment or the words of what it overrides in its place; ``part`` is all that is gone of a
+    function, if some stays."""
+    lead, docstring = description(codebase, symbol, part)
     if not (lead or docstring) or visibility is Visibility.SIGNATURE:
         return ""
     if visibility is Visibility.BEHAVIOUR:

@@ -190,3 +190,13 @@ def test_a_description_of_other_parameters_is_not_inherited(words: str, expected
     codebase = PythonCodebase.from_texts({"m.py": source})
     found = description(codebase, codebase.symbols()["m.py::Own.pay"])
     assert (found[0], found[1].partition("\n")[0]) == expected
+
+
+def test_comments_of_the_part_that_is_gone() -> None:
+    source = "def f(x):\n    y = x\n    # The first way is for small ones.\n"
+    source += "    if y:\n        # The second way is for large ones.\n        x = 1\n"
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    symbol = codebase.symbols()["m.py::f"]
+    part = source[source.index("    if y") :]
+    assert description(codebase, symbol, part) == ("Comments in its code:", "The second way is for large ones.")
+    assert "first" in description(codebase, symbol)[1]
