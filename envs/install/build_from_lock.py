@@ -14,7 +14,13 @@ from pathlib import Path
 from excise.envs.install.byte_code_store import ByteCodeStore
 from excise.envs.install.install_job import InstallJob, LockedRecipe
 from excise.envs.install.install_sandbox import uv_version
-from excise.envs.install.layer_contents import compose, missing_files, prune_built_layer, remove_vendored_copies
+from excise.envs.install.layer_contents import (
+    compose,
+    link_scripts,
+    missing_files,
+    prune_built_layer,
+    remove_vendored_copies,
+)
 from excise.envs.install.uv_runner import BYTE_CODE, PYTHON
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO, open_to_all
@@ -76,6 +82,7 @@ def build_from_lock(job: InstallJob, locked_recipe: LockedRecipe, work: Path) ->
         if failure := installer.check_runner():
             raise EnvironmentFailure(f"{job.repo.repo}: {failure.detail}", reason=failure.reason)
     files = prune_built_layer(built, job.sources)
+    link_scripts(own, job.sources)
     compose(third_party, own, env)
     shutil.rmtree(own)
     return BuiltLayers(env=env, built=built, shared_id=shared_id(job, locked_recipe), built_files=files)

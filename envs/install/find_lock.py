@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from excise.envs.install.failure_classes import reason_of_import
 from excise.envs.install.install_job import InstallJob, LockedRecipe, MissingModules
-from excise.envs.install.layer_contents import prune_built_layer, remove_vendored_copies
+from excise.envs.install.layer_contents import link_scripts, prune_built_layer, remove_vendored_copies
 from excise.envs.install.system_packages import what_to_install
 from excise.envs.install.uv_installer import UvInstaller
 from excise.envs.plan.import_names import distribution_of, known_distribution
@@ -97,6 +97,7 @@ class _LockSearch:
             self._note("lock: the index gives no hashes for it")
         if copies := remove_vendored_copies(env, self.recipe.packages):
             self._note(f"environment: removed vendored copies of the project: {', '.join(copies)}")
+        link_scripts(env, self.job.sources)
         self._require_imports(env, built)
         return LockedRecipe(recipe=self.recipe, lock=lock, hashes=hashes), env
 

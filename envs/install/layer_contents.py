@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from excise.envs.sandbox.mount_points import REPO
 from excise.envs.sandbox.overlay_layers import OPAQUE, is_opaque, is_whiteout
 
 VENDOR_FOLDERS = frozenset(
@@ -78,6 +79,37 @@ def remove_vendored_copies(env: Path, packages: Iterable[str]) -> tuple[str, ...
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             folders[:] = [n for n in folders if n.partition(".")[0] not in names]
     return tuple(sorted(removed))
+
+
+def link_scripts(env: Path, sources: Path) -> tuple[str, ...]:
+    """Make scripts of an environment that are copies of files of the project run these files instead.
+
+    Installing ``scripts=["tool.py"]`` copies a file of the sources, which would reveal every feature deleted from it.
+    Return the names of the scripts, sorted. Only the first line of a copy may differ: it names the interpreter.
+    """
+    own: dict[str, list[Path]] = {}
+    for folder in ("", "bin", "scripts", "script", "tools"):
+        for path in sorted(sources.joinpath(folder).glob("*")):
+            own.setdefault(path.name, []).append(path)
+    linked: list[str] = []
+    for script in sorted(env.joinpath("bin").glob("*")):
+        if script.name not in own or script.is_symlink() or not script.is_file():
+            continue
+        head, _, text = script.read_bytes().partition(b"\n")
+        same = [path for path in own[script.name] if path.is_file() and not path.is_symlink() and _body(path) == text]
+        if same and head.startswith(b"#!") and text.strip():
+            target = f"{REPO}/{same[0].relative_to(sources).as_posix()}"
+            mode = script.stat().st_mode
+            script.unlink()  # it may be a hard link
+            script.write_bytes(head + f'\nimport runpy\n\nrunpy.run_path({target!r}, run_name="__main__")\n'.encode())
+            script.chmod(mode)
+            linked.append(script.name)
+    return tuple(linked)
+
+
+def _body(path: Path) -> bytes:
+    """A file without its first line."""
+    return path.read_bytes().partition(b"\n")[2]
 
 
 def missing_files(first: Path, second: Path) -> list[str]:

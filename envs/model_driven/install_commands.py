@@ -14,7 +14,7 @@ from excise.envs.install.import_check import check_imports
 from excise.envs.install.install import with_linked_packages
 from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.install.install_sandbox import uv_version
-from excise.envs.install.layer_contents import prune_built_layer, remove_vendored_copies
+from excise.envs.install.layer_contents import link_scripts, prune_built_layer, remove_vendored_copies
 from excise.envs.interpreters import interpreter_of
 from excise.envs.model_driven.checkout_integrity import require_no_unowned_modules, require_pristine
 from excise.envs.model_driven.goals import describe_end, output_of
@@ -77,6 +77,7 @@ def _make(context: InstallContext, env: Path, built: Path, lock: Sequence[str]) 
     require_pristine(built, context.sources, context.repo.repo)
     files = prune_built_layer(built, context.sources)
     copies = remove_vendored_copies(env, context.recipe.packages)
+    link_scripts(env, context.sources)
     require_no_unowned_modules(env, built, context)
     _require_checkout(context, env, built)
     recipe = with_linked_packages(context.recipe, [env, built])
