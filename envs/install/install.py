@@ -25,7 +25,7 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, content_id, from_json, to_dict, to_json
 
-VERSION = 3
+VERSION = 4
 """Part of every cache key. Raise it when the same recipe would give a different environment."""
 
 
