@@ -233,6 +233,22 @@ def test_a_test_that_others_inherit_is_hidden_in_one_class() -> None:
     assert deletion.hidden == ("tests/test_m.py::TestG::test_a",)
 
 
+@pytest.mark.parametrize(
+    ("decorator", "is_gone"), [("", False), ('@unittest.skipIf(posix, "no")\n', True), ("@only_nt\n", True)]
+)
+def test_classes_that_are_skipped_keep_no_inherited_test(decorator: str, *, is_gone: bool) -> None:
+    mixin = "class Mixin:\n    def test_a(self):\n        self.make()\n\n    def test_b(self):\n        pass\n\n\n"
+    test_f = "class TestF(Mixin):\n    make = staticmethod(m.f)\n\n    def test_own(self):\n        pass\n\n\n"
+    files = {
+        "m.py": F + "x = 1\n",
+        "tests/test_m.py": f"import m\n\n\n{mixin}{test_f}{decorator}class TestG(Mixin):\n    pass\n",
+    }
+    left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::TestF::test_a",)))["tests/test_m.py"]
+    assert left is not None
+    assert ("def test_a" not in left) is is_gone
+    assert ("test_a = None" not in left) is is_gone
+
+
 @pytest.mark.parametrize("rest", ["", "\n\ndef test_c():\n    pass\n"])
 def test_imported_tests_are_hidden_with_the_class_that_inherited_them(rest: str) -> None:
     base = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
+
+_SKIPPING = re.compile(r"skip|(?:^|[._])(?:only|requires?|needs?)(?:_|\b)", re.IGNORECASE)
+"""A decorator that skips a class of tests: ``@skipIf(…)``, ``@only_nt``."""
 
 
 class NodeId(NamedTuple):
@@ -108,7 +112,7 @@ class TestHider:
 
     def _other_class_inherits(self, node: NodeId, method: Entity) -> bool:
         """Whether the class inherits the test from a base that is collected itself, or whose other subclasses are, and
-        must keep the test there."""
+        must keep the test there; not for those that are skipped on some machines."""
         owner, base = Entity(node.path, ".".join(node.names[:-1])), _owner(method)
         if not owner.qualname or owner == base:
             return False
@@ -124,6 +128,7 @@ class TestHider:
             self.uses.resolver.attribute(subclass, name) == method
             for symbol in classes
             if ((subclass := Entity(symbol.path, symbol.qualname)) != base or self._is_collected(symbol))
+            and not any(map(_SKIPPING.search, symbol.decorators))
             and "::".join([symbol.path, *symbol.qualname.split("."), name]) not in self._wanted
         )
 
