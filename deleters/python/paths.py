@@ -16,6 +16,7 @@ from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.python.edits.file_plan import check_parses
 from excise.deleters.python.edits.statement_removal import end_of_comments_in
 from excise.deleters.python.lost_state import has_lost_sense
+from excise.deleters.python.references.loop_ends import ends_a_loop
 from excise.deleters.python.remove import Remove
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -68,7 +69,7 @@ def _cuts(source: bytes, symbol: Symbol, function: Node) -> Iterator[tuple[int, 
     code_lines = _num_lines(source[symbol.code_start : symbol.end])
     for node, condition in _arms(function):
         cut = _cut(source, node)
-        if cut is None:
+        if cut is None or ends_a_loop((node.start_byte, node.end_byte), node):
             continue
         lines = _num_lines(_gone(source, cut))
         if MIN_LINES <= lines <= MAX_LINES and code_lines - lines >= MIN_LEFT:

@@ -100,3 +100,17 @@ def test_a_section_that_keeps_a_half_of_its_example() -> None:
 def test_a_document_with_what_help_prints() -> None:
     names = GoneCode(GoneNames((), frozenset()), frozenset({"pkg.Box.clear"}))
     assert [found for _, found in mentions_left("# A\n\n    |  clear(self, keep=False)\n", names)] == ["clear(self,"]
+
+
+@pytest.mark.parametrize(
+    ("document", "more", "is_left"),
+    [
+        ("# Dates\n\n| Greek | a date |\n", "", True),
+        ("# Dates\n\n| Greek | a date |\n", "GREEK_MONTHS = 1\n", False),
+        ("# Dates\n\n| Greeks | a date |\n", "", False),
+        ("# Dates\n\n## Changes\n\n| 1.0 | Greek dates |\n", "", False),
+    ],
+)
+def test_a_word_of_a_name_that_no_code_has_any_more(document: str, more: str, *, is_left: bool) -> None:
+    source = f"def parse_greek(x):\n    return x\n\n\ndef parse(x):\n    return x\n\n\n{more}"
+    assert bool(told(document, more={"pkg/m.py": source}, name="parse_greek")) is is_left

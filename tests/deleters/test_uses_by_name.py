@@ -445,3 +445,18 @@ def test_a_name_that_another_branch_imports_stays(other: str, *, is_left: bool) 
         "pkg/m.py": "def gone():\n    return 1\n\n\ndef rest():\n    return 2\n",
     }
     assert bool(left(files)) is is_left
+
+
+@pytest.mark.parametrize(
+    ("readme", "is_left"), [("# pkg\n\nE722 - Fix it.\n", True), ("# pkg\n\nE721 - Fix it.\n", False)]
+)
+def test_a_method_whose_code_documents_list_stays(readme: str, *, is_left: bool) -> None:
+    source = "class Fixer:\n    def fix(self, code):\n        return getattr(self, 'fix_' + code.lower())\n\n"
+    source += "    def fix_e722(self, line):\n        return line\n"
+    assert bool(left({"pkg/m.py": source, "README.md": readme}, "pkg/m.py::Fixer.fix_e722")) is is_left
+
+
+def test_an_attribute_with_a_slot_that_nothing_reads_any_more() -> None:
+    source = "class Box:\n    __slots__ = ('_source', 'size')\n\n    def __init__(self):\n        self._source = None\n"
+    source += "        self.size = 1\n\n    def gone(self):\n        return self._source\n"
+    assert any("_source" in text for text in left({"pkg/m.py": source}, "pkg/m.py::Box.gone"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -11,6 +12,9 @@ from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.deleters.python.references.unfilled_containers import CONSTANTS, FILLING
 from excise.extractors.python.analysis.parsed_file import SELF, Reference
 from excise.types import Symbol
+
+_SLOTS = re.compile(rb"\b__slots__\s*=\s*(?:\([^()]*\)|\[[^\[\]]*\]|\"[^\"\n]*\"|'[^'\n]*')")
+"""The names of attributes that objects may have."""
 
 
 def constant_attributes(remover: DependentRemover, method: Symbol) -> Iterator[str]:
@@ -88,8 +92,9 @@ def _is_bound(remover: DependentRemover, name: str) -> bool:
 
 
 def _is_quoted(remover: DependentRemover, name: str) -> bool:
-    """Whether a text of the repository is the name: the attribute may be looked up by it."""
-    sources = (remover.codebase.modules[path].source for path in paths_of_words(remover.codebase).get(name, ()))
+    """Whether a text of the repository is the name, but for ``__slots__``: the attribute may be looked up by it."""
+    paths = paths_of_words(remover.codebase).get(name, ())
+    sources = (_SLOTS.sub(b"", remover.codebase.modules[path].source) for path in paths)
     quoted = [quote + name.encode() + quote for quote in (b"'", b'"')]
     return any(text in source for source in sources for text in quoted)
 

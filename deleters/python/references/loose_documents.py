@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.document_text import utf8_text
-from excise.deleters.documents.gone_names import GoneCode
+from excise.deleters.documents.gone_names import GoneCode, any_of
 from excise.deleters.documents.loose_ends import loose_ends, mentions_left
-from excise.deleters.documents.sections import words_of
+from excise.deleters.documents.sections import sections_now, words_of
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.documents import as_documents_mean
 from excise.deleters.python.references.leftovers import Leftover
+from excise.deleters.python.references.remaining_words import words_of as words_of_plan
 from excise.deleters.statement.project_docs import is_document
 from excise.types import Symbol
+
+_NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")
+"""A word of a name, of five letters or more."""
 
 
 def loose_documents(
@@ -23,6 +28,7 @@ def loose_documents(
     """What documents would say: ``gone`` is all removed code, ``wanted`` that of the feature, and ``changed`` are the
     documents that lose something."""
     yield from _in_manifests(remover, names, changed)
+    yield from _in_other_words(remover, wanted, changed)
     names = as_documents_mean(remover, gone, names)
     words, others = words_of(names), remover.codebase.others
     is_told = False
@@ -51,6 +57,28 @@ def _in_manifests(remover: DependentRemover, names: GoneCode, changed: Changed) 
         left = changed.get(path, (data, data))[1]
         if left and not remover.codebase.is_test(path) and (found := pattern.search(left) if pattern else None):
             yield Leftover(path, f"it names {found[0].decode(errors='replace')}", "")
+
+
+def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed: Changed) -> Iterator[Leftover]:
+    """Documents with a word of a removed name that no code has any more: “Greek” for ``_parse_date_greek``."""
+    codebase = remover.codebase
+    left: list[bytes] = []
+    for path, module in codebase.modules.items():
+        if not codebase.is_test(path) and not codebase.is_vendored(path):
+            plan = remover.plans.get(path)
+            left.append(words_of_plan(plan).after if plan is not None else module.source)
+    code = b"\n".join(left).lower()
+    names: dict[str, Symbol] = {}
+    for symbol in wanted:
+        name = without_numbers(symbol.qualname).rpartition(".")[2] or PurePosixPath(symbol.path).stem
+        names.update({word.lower(): symbol for word in _NAME_PART.findall(name)})
+    rare = {word: symbol for word, symbol in names.items() if word.encode() not in code}
+    word = re.compile(rf"\b(?:{any_of(rare)})\b", re.IGNORECASE)
+    for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)) if rare else ():
+        text = utf8_text((changed[path][1] if path in changed else codebase.others.read(path)) or b"") or ""
+        for section in sections_now(text) if word.search(text) else ():
+            if found := word.search("\n".join((*section.heading, *section.lines))):
+                yield Leftover(path, f"a word of its name is left: {found[0]}", rare[found[0].lower()].symbol_id)
 
 
 def _leftovers(path: str, text: str, wanted: Sequence[Symbol], words: Collection[str]) -> Iterator[Leftover]:

@@ -12,6 +12,7 @@ from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
+from excise.deleters.python.references.documents import is_documented
 from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import comments, descendants, parse_tree
@@ -209,8 +210,12 @@ def dispatch_keys(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     codebase, name = remover.codebase, without_numbers(removed.qualname).rpartition(".")[2]
     found = (built.fullmatch(name) for built in _built_names(codebase))
     for part in sorted({match[1] for match in found if match}):
-        word = re.compile(rf"""(["']){re.escape(part)}\1""".encode())
-        for path in paths_of_words(codebase).get(part, ()):
+        word = re.compile(rf"""(["'])(?:{re.escape(part)}|{re.escape(part.upper())})\1""".encode())
+        forms = (part, part.upper())
+        if re.search(r"\d", part) and any(is_documented(codebase, form) for form in forms):  # a code, as E722
+            yield part
+            continue
+        for path in dict.fromkeys(path for form in forms for path in paths_of_words(codebase).get(form, ())):
             places = word.finditer(codebase.modules[path].source) if not codebase.is_test(path) else ()
             if any(not remover.is_removed(path, *place.span()) for place in places):
                 yield part
