@@ -83,7 +83,9 @@ NO_PATHS = {
     "a variable is read nowhere else": f"        size = 3\n{IF}            text *= size\n",
     "it is half of a choice": f"{IF}        else:\n            text = 'z'\n",
     "it is no arm": f"        for row in rows:\n{BODY}",
-    "it ends a loop": f"        while True:\n            rows.pop()\n    {IF.replace(' ' * 12, ' ' * 16)}                break\n",
+    "it ends a loop": (
+        f"        while True:\n            rows.pop()\n    {IF.replace(' ' * 12, ' ' * 16)}                break\n"
+    ),
     "it is in another function": f"        def inner():\n            c = 3\n    {IF.replace(' ' * 12, ' ' * 16)}",
 }
 
