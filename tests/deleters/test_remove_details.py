@@ -337,3 +337,23 @@ def test_an_else_that_loses_all_its_statements_goes() -> None:
     assert after(files, delete(files, "pkg/m.py::gone"))["pkg/m.py"] == (
         "class Box:\n    if PY2:\n        keys = list\n\n    rest = 1\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "is_gone"),
+    [
+        ("def teardown_module():", "m.gone()", True),
+        ("def teardown_module() -> None:", "m.gone()", True),
+        ("def setUpModule():", "m.gone()\n    m.rest()", False),
+        ("def helper():", "m.gone()", False),
+    ],
+)
+def test_preparations_of_tests_that_only_called_it_go(head: str, body: str, *, is_gone: bool) -> None:
+    files = {
+        "m.py": "def gone():\n    return 1\n\n\ndef rest():\n    return 2\n",
+        "tests/test_m.py": f"import m\n\n\n{head}\n    {body}\n\n\ndef test_rest():\n    assert m.rest()\n",
+    }
+    left = after(files, delete(files, "m.py::gone", hide=()))["tests/test_m.py"]
+    assert left is not None
+    assert "def test_rest" in left
+    assert (head not in left) is is_gone

@@ -8,6 +8,7 @@ only its decorator makes known. A use that the rest of the function depends on s
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from excise.deleters.python.references.needed_parts import (
 )
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
-from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, statements
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field, statements, text_of
 from excise.extractors.python.analysis.parsed_file import Reference
 
 MAX_LINES = 20
@@ -40,6 +41,8 @@ MAX_SHOWN = 300
 _CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "case_clause"})
 _BRANCHES = _CLAUSES - {"except_clause"}
 """Clauses that are removed with a use in their statements; how an exception is handled is no path of a feature."""
+_SETUP = re.compile(r"(?:set_?up|tear_?down)(?:_?(?:module|class|method|function))?", re.IGNORECASE)
+"""Functions that prepare tests, or clean up after them."""
 _LOOPS = frozenset({"for_statement", "while_statement", "with_statement"})
 
 
@@ -128,6 +131,9 @@ def remove_paths(remover: DependentRemover) -> list[tuple[str, str]]:
         taken: list[_Removal] = []
         left = [ref for span, ref in sorted(refs.items()) if not plan.is_removed(*span)]
         for ref in left:
+            if is_test and (setup := _setup_of_nothing_else(plan, ref)) is not None:
+                plan.remove_span(setup.start_byte, setup.end_byte)
+                continue
             removal = None if _is_within(ref, taken) else _removal_of(plan, ref, is_test=is_test)
             if removal is not None:
                 taken = [each for each in taken if not (removal.start <= each.start and each.end <= removal.end)]
@@ -180,6 +186,19 @@ def _without_use(plan: FilePlan, taken: list[_Removal]) -> Iterator[_Removal]:
         gone = [(each.start, each.end) for each in taken if each.scope.id == scope.id]
         for edit in unused_locals(plan.source, scope, gone):
             yield _Removal(*edit, scope)
+
+
+def _setup_of_nothing_else(plan: FilePlan, ref: Reference) -> Node | None:
+    """The function that prepares, or cleans up after, tests whose only statement is the call of what is gone."""
+    node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
+    statement, function = _statement_around(node), _function_around(node)
+    is_alone = function is not None and _calls(statement) and _siblings(statement) == [statement]
+    if function is None or not is_alone or _owner_of(statement) != function:
+        return None
+    name = text_of(field(function, "name"))
+    parent = function.parent
+    is_plain = parent is None or parent.type != "decorated_definition"
+    return function if _SETUP.fullmatch(name) and is_plain else None
 
 
 def _is_within(ref: Reference, taken: list[_Removal]) -> bool:
