@@ -47,6 +47,7 @@ from excise.deleters.python.references.mentions import remove_mentions
 from excise.deleters.python.references.named_entries import remove_named_entries
 from excise.deleters.python.references.named_paths import without_paths
 from excise.deleters.python.references.new_findings import UNDEFINED_NAME, UNUSED_IMPORT, new_findings
+from excise.deleters.python.references.parsed_options import orphaned_options
 from excise.deleters.python.references.registrations import registrations
 from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
@@ -149,6 +150,9 @@ class Removal:
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
         self.leftovers = list(_without_sense(self.codebase, {p: changed[p] for p, _ in uses if p in changed}))
+        texts = [text for _, text in (*self._texts([*gone, *helpers]), *uses)]
+        options = orphaned_options(self.remover, texts)
+        self.leftovers += (Leftover(path, f"nothing would obey {option} any more", "") for path, option in options)
         loose = loose_documents(self.remover, gone, self.wanted, names, {**documents, **shortened})
         self.leftovers += [*leftovers(self.remover, self.wanted), *loose]
         return EditedFiles(
