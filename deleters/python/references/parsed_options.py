@@ -20,17 +20,16 @@ def orphaned_options(remover: DependentRemover, texts: Iterable[str]) -> Iterato
     for name in sorted(names):
         option = re.compile(rf"""["']--{re.escape(name.replace("_", "-"))}["']""")
         read = re.compile(rf"\.{re.escape(name)}\b")
-        left = dict(_left_with(remover, name.split("_")[0]))
+        left = dict(_left_with(remover, {name, name.split("_")[0]}))
         defining = [path for path, text in left.items() if option.search(text) and any(d in text for d in _DEFINES)]
         is_read = any(read.search(_without_parser(text)) for text in left.values())
         yield from [] if is_read else ((path, f"--{name.replace('_', '-')}") for path in defining)
 
 
-def _left_with(remover: DependentRemover, word: str) -> Iterator[tuple[str, str]]:
-    """(path, text) of what the removal leaves of the sources with a word, or with one that begins with it."""
-    paths = {
-        path for known, found in paths_of_words(remover.codebase).items() if known.startswith(word) for path in found
-    }
+def _left_with(remover: DependentRemover, words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(path, text) of what the removal leaves of the sources with one of the words."""
+    index = paths_of_words(remover.codebase)
+    paths = {path for word in words for path in index.get(word, ())}
     for path in sorted(paths):
         if not remover.codebase.is_test(path):
             plan = remover.plans.get(path)
