@@ -17,8 +17,6 @@ _LISTED = re.compile(r"\s*(?:\||\+[-=]|={3,}|<|!?\[|\.\.\s|:\w|>)")
 """The beginning of a table, a picture, a link, a directive, a field or a quotation."""
 _NAME_PART = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
 """A word of a name."""
-_INTRODUCES = re.compile(r"[\w`*)\"'].*:\s*$")
-"""A line of running text that ends with a colon."""
 _ON_EXAMPLE = re.compile(
     r"\s*(?:In (?:the|this) (?:above |previous |preceding )?example\b|In this case\b|Here,? (?:we|the)\b"
     r"|As you can see\b|The (?:above|previous|preceding) (?:example|code|snippet|program)\b"
@@ -131,7 +129,7 @@ def _dangling(lines: Sequence[str], chunks: Sequence[Chunk]) -> list[str]:
     found: list[str] = []
     for number, chunk in enumerate(texts):
         last = lines[chunk.end - 1]
-        if chunk.kind is not ChunkKind.PROSE or not _INTRODUCES.search(last) or _LISTED.match(last):
+        if chunk.kind is not ChunkKind.PROSE or not _introduces(last) or _LISTED.match(last):
             continue
         below = texts[number + 1] if number + 1 < len(texts) else None
         first = lines[below.start] if below is not None else ""
@@ -143,6 +141,11 @@ def _dangling(lines: Sequence[str], chunks: Sequence[Chunk]) -> list[str]:
         )
         found += [] if is_shown else [last]
     return found
+
+
+def _introduces(line: str) -> bool:
+    """Whether a line of running text ends with a colon."""
+    return line.rstrip().endswith(":") and re.search(r"\w", line) is not None
 
 
 def _on_nothing(lines: Sequence[str], chunks: Sequence[Chunk]) -> list[str]:
