@@ -51,11 +51,11 @@ def loose_documents(
 
 def _in_manifests(remover: DependentRemover, names: GoneCode, changed: Changed) -> Iterator[Leftover]:
     """Manifests that name what is gone in other places than entry points, as hooks of tools."""
-    dotted = [re.escape(name) for name in sorted(names.dotted) if "." in name]
-    pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(dotted)})(?!\w)".encode()) if dotted else None
-    for path, data in sorted(remover.codebase.manifests.items()) if pattern is not None else ():
-        left = changed.get(path, (data, data))[1]
-        if left and not remover.codebase.is_test(path) and (found := pattern.search(left) if pattern else None):
+    dotted = any_of(name for name in names.dotted if "." in name)
+    pattern = re.compile(rf"(?<![\w.])(?:{dotted})(?!\w)".encode())
+    for path, data in sorted(remover.codebase.manifests.items()):
+        found = pattern.search(changed.get(path, (data, data))[1] or b"")
+        if found is not None and not remover.codebase.is_test(path):
             yield Leftover(path, f"it names {found[0].decode(errors='replace')}", "")
 
 
