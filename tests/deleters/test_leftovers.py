@@ -483,19 +483,3 @@ def test_a_method_for_which_getattr_would_answer_stays(fallback: str, *, is_left
     files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
     deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::Proxy.gone", ("test_m.py::test_m",))
     assert bool(deletion.uses_left) is is_left
-
-
-@pytest.mark.parametrize(
-    ("rest", "is_left"),
-    [
-        ("", True),
-        ("def main(args):\n    return args.list_fixes\n", False),
-        ("def check(parser, args):\n    parser.add_argument('x')\n    return args.list_fixes or args.all\n", True),
-    ],
-)
-def test_an_option_that_nothing_obeys_any_more(rest: str, *, is_left: bool) -> None:
-    source = "def gone(args):\n    return 1 if args.list_fixes else 2\n\n\n"
-    source += f"def make(parser):\n    parser.add_argument('--list-fixes')\n\n\n{rest}"
-    files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
-    deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::gone", ("test_m.py::test_m",))
-    assert any("--list-fixes" in text for _, text in deletion.uses_left) is is_left

@@ -61,7 +61,7 @@ def refused(proof: Proof, reason: str) -> str:
 
 
 def test_a_method_stays_that_a_function_calls_in_all_of_its_tests(vary) -> None:
-    calls = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = Pen().read()\n") + "\n\nclass Pen:\n"
+    calls = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = [Pen()][0].read()\n") + "\n\nclass Pen:\n"
     bench = vary({"src/shapes/walk.py": calls + "    def read(self):\n        return 0\n"}, baseline=True)
     method = feature(bench, "src/shapes/walk.py::Pen.read")
     with pytest.raises(DeletionRefused, match="spiral uses read") as caught:
@@ -70,7 +70,7 @@ def test_a_method_stays_that_a_function_calls_in_all_of_its_tests(vary) -> None:
 
 
 def test_a_method_stays_that_a_function_calls_in_some_of_its_tests(vary) -> None:
-    called = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = Pen().read() if steps > 1 else 0\n")
+    called = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = [Pen()][0].read() if steps > 1 else 0\n")
     pen = "\n\nclass Pen:\n    def read(self):\n        return 0\n"
     bench = vary({"src/shapes/walk.py": called + pen}, baseline=True)
     method = feature(bench, "src/shapes/walk.py::Pen.read", tests=WALK_TESTS[1:])
