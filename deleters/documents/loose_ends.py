@@ -9,7 +9,7 @@ from itertools import pairwise
 from excise.deleters.documents.document_text import BULLET, Chunk, ChunkKind, chunks_of
 from excise.deleters.documents.gone_names import GoneCode, any_of, is_distinct, with_owner
 from excise.deleters.documents.running_text import indent_of
-from excise.deleters.documents.sections import sections_now
+from excise.deleters.documents.sections import Section, sections_now
 
 MAX_TEXT = 100
 """Number of characters that are shown of a line."""
@@ -60,19 +60,20 @@ def loose_ends(before: str, after: str, names: GoneCode) -> Iterator[str]:
                 known.remove(line)
             else:
                 yield line.strip()[:MAX_TEXT]
-    yield from _without_examples(before, after)
-    yield from _lost_for_others(before, after, names)
-    yield from _halves(before, after, names)
+    sections, sections_left = sections_now(before), sections_now(after)
+    yield from _without_examples(sections, sections_left)
+    yield from _lost_for_others(sections, after, names)
+    yield from _halves(sections, sections_left, names)
     lost = _made_names(old, chunks_before) - _made_names(new, chunks_after)
     prose = "\n".join("\n".join(new[c.start : c.end]) for c in chunks_after if c.kind is ChunkKind.PROSE)
     words = set(re.findall(r"\w+", prose))
     yield from sorted(name for name in lost if is_distinct(name) and name in words)
 
 
-def _without_examples(before: str, after: str) -> Iterator[str]:
+def _without_examples(before: Sequence[Section], after: Sequence[Section]) -> Iterator[str]:
     """The headings of sections that lost all their examples, while text about these is left."""
-    had = {tuple(section.heading) for section in sections_now(before) if ChunkKind.CODE in _kinds(section.lines)}
-    for section in sections_now(after):
+    had = {tuple(section.heading) for section in before if ChunkKind.CODE in _kinds(section.lines)}
+    for section in after:
         kinds = _kinds(section.lines)
         if (
             section.heading
@@ -80,17 +81,17 @@ def _without_examples(before: str, after: str) -> Iterator[str]:
             and ChunkKind.CODE not in kinds
             and ChunkKind.PROSE in kinds
         ):
-            yield next(line.strip() for line in section.heading if re.search(r"\w", line))
+            yield _title(section)
 
 
-def _lost_for_others(before: str, after: str, names: GoneCode) -> Iterator[str]:
+def _lost_for_others(before: Sequence[Section], after: str, names: GoneCode) -> Iterator[str]:
     """The first lines of examples that are gone, while neither the heading nor the text beside them has a word of what
     is gone: they show something else."""
     told = (*names.mentioned.names, *names.mentioned.qualified, *names.commands.words(), *names.dotted)
     parts = {part.lower() for name in told for part in _NAME_PART.findall(name.rpartition(".")[2])}
     about = re.compile(rf"(?<![a-z])(?:{any_of(parts)})")
     left = {line.strip() for line in after.split("\n")}
-    for section in sections_now(before):
+    for section in before:
         chunks = [chunk for chunk in chunks_of(section.lines) if chunk.kind is not ChunkKind.BLANK]
         for number, chunk in enumerate(chunks):
             code = [line.strip() for line in section.lines[chunk.code : chunk.stop] if line.strip()]
@@ -102,11 +103,11 @@ def _lost_for_others(before: str, after: str, names: GoneCode) -> Iterator[str]:
                 yield code[0][:MAX_TEXT]
 
 
-def _halves(before: str, after: str, names: GoneCode) -> Iterator[str]:
+def _halves(before: Sequence[Section], after: Sequence[Section], names: GoneCode) -> Iterator[str]:
     """The headings of sections of which text about what is gone went, while a part of an example is left."""
-    left = {tuple(section.heading): section for section in sections_now(after)}
+    left = {tuple(section.heading): section for section in after}
     pattern = names.mentioned.pattern()
-    for section in sections_now(before):
+    for section in before:
         now = left.get(tuple(section.heading))
         if not section.heading or now is None or now.lines == section.lines:
             continue
@@ -116,7 +117,11 @@ def _halves(before: str, after: str, names: GoneCode) -> Iterator[str]:
             text = " ".join(section.lines[above.start : above.end])
             is_half = chunk.kind is ChunkKind.CODE and any(own) and not all(own)
             if is_half and above.kind is ChunkKind.PROSE and pattern.search(text):
-                yield next(line.strip() for line in section.heading if re.search(r"\w", line))
+                yield _title(section)
+
+
+def _title(section: Section) -> str:
+    return next(line.strip() for line in section.heading if re.search(r"\w", line))
 
 
 def _kinds(lines: Sequence[str]) -> set[ChunkKind]:

@@ -150,8 +150,8 @@ class Removal:
         emptied = [s.symbol_id for s in self.emptied]
         possible = list(possible_uses(self.remover))
         self.leftovers = list(_without_sense(self.codebase, {p: changed[p] for p, _ in uses if p in changed}))
-        texts = [text for _, text in (*self._texts([*gone, *helpers]), *uses)]
-        options = orphaned_options(self.remover, texts)
+        texts = self._texts([*gone, *helpers])
+        options = orphaned_options(self.remover, [text for _, text in (*texts, *uses)])
         self.leftovers += (Leftover(path, f"nothing would obey {option} any more", "") for path, option in options)
         loose = loose_documents(self.remover, gone, self.wanted, names, {**documents, **shortened})
         self.leftovers += [*leftovers(self.remover, self.wanted), *loose]
@@ -159,7 +159,7 @@ class Removal:
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
-            text=[*self._texts([*gone, *helpers]), *self._part_texts(parts), *self._bodies(), *aliases],
+            text=[*texts, *self._part_texts(parts), *self._bodies(), *aliases],
             stubs_of=[*(s.symbol_id for s in gone), *parts, *emptied],
             registrations=[
                 *registrations(

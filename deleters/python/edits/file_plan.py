@@ -95,6 +95,10 @@ class FilePlan:
         if all(r in self.clauses for r in siblings):
             self.remove_span(record.stmt_start, record.stmt_end)
 
+    def drops(self, record: Import) -> bool:
+        """Whether an imported name is removed, alone or with what is around it."""
+        return record in self.clauses or self.is_removed(record.start, record.end)
+
     @property
     def is_changed(self) -> bool:
         """Whether anything is planned."""

@@ -83,7 +83,7 @@ class DependentRemover:
         for other, module in self.codebase.modules.items():
             plan = self.plans.get(other)
             for record in module.imports:
-                if plan is not None and (record in plan.clauses or plan.is_removed(record.start, record.end)):
+                if plan is not None and plan.drops(record):
                     continue
                 target = resolver.imported(other, record) if record.name != "*" else None
                 if any(each is not None and each.path == path for each in (resolver.module_of(other, record), target)):
@@ -198,7 +198,7 @@ class DependentRemover:
         if self.is_script(path):
             return
         plan = self.plan(path)
-        if record in plan.clauses or plan.is_removed(record.start, record.end):
+        if plan.drops(record):
             return
         if self._shorten(plan, record):
             return

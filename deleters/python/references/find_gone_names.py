@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from excise.deleters.documents.gone_names import GoneNames, with_owner
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.remaining_words import paths_of_words, words_of
+from excise.deleters.python.references.remaining_words import paths_of_words, source_left
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
 from excise.extractors.python.analysis.grammar import descendants, parse_tree, text_of
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -144,8 +144,7 @@ def _left_with(remover: DependentRemover, name: str) -> Iterator[bytes]:
     """What the removal leaves of the files that have a word, without tests."""
     for path in paths_of_words(remover.codebase).get(name, ()):
         if not remover.codebase.is_test(path):
-            plan = remover.plans.get(path)
-            yield remover.codebase.modules[path].source if plan is None else words_of(plan).after
+            yield source_left(remover.codebase, remover.plans, path)
 
 
 @lru_cache(maxsize=256)

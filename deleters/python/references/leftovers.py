@@ -110,7 +110,7 @@ def _imported_later(remover: DependentRemover, removed: Iterable[Symbol]) -> Ite
     for lost in sorted(remover.lost):
         for path, record in remover.uses.later_importers_of(lost):
             plan = remover.plans.get(path)
-            is_gone = plan is not None and (record in plan.clauses or plan.is_removed(record.start, record.end))
+            is_gone = plan is not None and plan.drops(record)
             if not (is_gone or remover.codebase.is_test(path) or remover.is_script(path)):
                 stub = by_name.get(remover.imported_from(lost), "")
                 yield Leftover(path, f"{record.owner} imports {record.name or record.module}", stub)
@@ -141,8 +141,8 @@ def _imported_otherwise(remover: DependentRemover) -> Iterator[Leftover]:
         if not gone or plan.deleted or remover.codebase.is_test(path):
             continue
         for record in plan.module.imports:
-            is_same = record.bound in gone and record not in plan.clauses and remover.uses.at_import(path, record)
-            if is_same and record.name and not plan.is_removed(record.start, record.end):
+            is_same = record.bound in gone and bool(record.name) and remover.uses.at_import(path, record)
+            if is_same and not plan.drops(record):
                 yield Leftover(path, f"another import still binds {record.bound}", "")
 
 

@@ -14,7 +14,7 @@ from excise.deleters.documents.sections import sections_now, words_of
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.documents import as_documents_mean
 from excise.deleters.python.references.leftovers import Leftover
-from excise.deleters.python.references.remaining_words import words_of as words_of_plan
+from excise.deleters.python.references.remaining_words import source_left
 from excise.deleters.statement.project_docs import is_document
 from excise.types import Symbol
 
@@ -45,8 +45,9 @@ def loose_documents(
             named = set(re.findall(r"\w+", mention))
             yield from _leftovers(path, f"the document names it: {line}", wanted, named)
         if path in changed and after:
+            told = set(re.findall(r"\w+", before))
             for line in loose_ends(before, after, names):
-                yield from _leftovers(path, f"the document would say: {line}", wanted, set(re.findall(r"\w+", before)))
+                yield from _leftovers(path, f"the document would say: {line}", wanted, told)
 
 
 def _in_manifests(remover: DependentRemover, names: GoneCode, changed: Changed) -> Iterator[Leftover]:
@@ -62,12 +63,8 @@ def _in_manifests(remover: DependentRemover, names: GoneCode, changed: Changed) 
 def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed: Changed) -> Iterator[Leftover]:
     """Documents with a word of a removed name that no code has any more: “Greek” for ``_parse_date_greek``."""
     codebase = remover.codebase
-    left: list[bytes] = []
-    for path, module in codebase.modules.items():
-        if not codebase.is_test(path) and not codebase.is_vendored(path):
-            plan = remover.plans.get(path)
-            left.append(words_of_plan(plan).after if plan is not None else module.source)
-    code = b"\n".join(left).lower()
+    paths = (path for path in codebase.modules if not (codebase.is_test(path) or codebase.is_vendored(path)))
+    code = b"\n".join(source_left(codebase, remover.plans, path) for path in paths).lower()
     names: dict[str, Symbol] = {}
     for symbol in wanted:
         name = without_numbers(symbol.qualname).rpartition(".")[2] or PurePosixPath(symbol.path).stem

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.remaining_words import paths_of_words, words_of
+from excise.deleters.python.references.remaining_words import paths_of_words, source_left
 
 _VALUE = re.compile(r"\b(?:args|arguments|opts|options|namespace|ns|parsed|params)\.([a-z]\w*)")
 """A value of an option, as code of programs calls what a parser returns."""
@@ -32,9 +32,7 @@ def _left_with(remover: DependentRemover, words: Iterable[str]) -> Iterator[tupl
     paths = {path for word in words for path in index.get(word, ())}
     for path in sorted(paths):
         if not remover.codebase.is_test(path):
-            plan = remover.plans.get(path)
-            source = remover.codebase.modules[path].source if plan is None else words_of(plan).after
-            yield path, source.decode(errors="replace")
+            yield path, source_left(remover.codebase, remover.plans, path).decode(errors="replace")
 
 
 def _without_parser(text: str) -> str:

@@ -48,6 +48,12 @@ def words_of(plan: FilePlan) -> WordCounts:
     return _words_of(plan.source, None if plan.deleted else plan.edits())
 
 
+def source_left(codebase: PythonCodebase, plans: Mapping[str, FilePlan], path: str) -> bytes:
+    """What is planned at the moment leaves of a file: nothing of one that is deleted."""
+    plan = plans.get(path)
+    return codebase.modules[path].source if plan is None else words_of(plan).after
+
+
 @lru_cache(maxsize=256)
 def _words_of(source: bytes, edits: tuple[Edit, ...] | None) -> WordCounts:
     return WordCounts(source, edits)

@@ -10,10 +10,9 @@ from weakref import WeakKeyDictionary
 
 from tree_sitter import Node
 
-from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.documents import is_documented
-from excise.deleters.python.references.remaining_words import paths_of_words
+from excise.deleters.python.references.remaining_words import paths_of_words, source_left
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import comments, descendants, parse_tree
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -66,16 +65,16 @@ def fixture_users(remover: DependentRemover, fixture: Symbol) -> Iterator[Symbol
 def comments_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The comments and docstrings in sources that stay with a removed name that is no word of English, if nothing that
     stays has it: tables and notes from which no sentence could go."""
-    name = without_numbers(removed.qualname).rpartition(".")[2]
-    if not _IS_CODE.fullmatch(name) or any(True for _ in _staying(remover, name)):
+    if not (name := _code_name(remover, removed)):
         return
     word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(name.encode()))
-    for path, module in _sources_with(remover, name):
-        plan = remover.plans.get(path)
-        source = apply_edits(module.source, plan.edits()) if plan is not None and plan.is_changed else module.source
+    for path, _ in _sources_with(remover, name):
+        source = source_left(remover.codebase, remover.plans, path)
+        if not word.search(source):
+            continue
         root = parse_tree(source).root_node
         strings = (node for node in descendants(root) if node.type == "string" and _is_statement(node))
-        for node in itertools.chain(comments(root), strings) if word.search(source) else ():
+        for node in itertools.chain(comments(root), strings):
             if found := word.search(node.text or b""):
                 yield (node.text or b"")[max(0, found.start() - AROUND) : found.end() + AROUND].decode(errors="replace")
 
@@ -87,32 +86,41 @@ def strings_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
         return
     owner, name = dotted.split(".")[-2:]
     pattern = re.compile(rf"(?<!\w){re.escape(dotted)}(?!\w)|(?<![\w.]){re.escape(owner)}\.{re.escape(name)}(?!\w)")
-    for path, module in _sources_with(remover, name):
-        if module.has_error or f"{owner}.{name}".encode() not in module.source:
-            continue
-        for node in descendants(parse_tree(module.source).root_node):
-            if node.type != "string" or _is_statement(node) or remover.is_removed(path, node.start_byte, node.end_byte):
-                continue
-            text = (node.text or b"").decode(errors="replace")
-            if pattern.search(text):
-                yield text
+    for node in _texts_left(remover, name, f"{owner}.{name}"):
+        text = (node.text or b"").decode(errors="replace")
+        if pattern.search(text):
+            yield text
 
 
 def texts_with_name(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
     """The texts in sources that stay, docstrings aside, which have the name of a removed definition among other words,
     if it is no word of English and nothing that stays has it: messages, and code that is put together."""
-    name = without_numbers(removed.qualname).rpartition(".")[2]
-    if not _IS_CODE.fullmatch(name) or any(True for _ in _staying(remover, name)):
+    if not (name := _code_name(remover, removed)):
         return
     pattern = re.compile(rf"(?:[\s(`'\"]|[\w)\]]\.){re.escape(name)}(?=[\s(`'\".,:;!?]|\Z)")
-    for path, module in _sources_with(remover, name):
-        for node in descendants(parse_tree(module.source).root_node) if not module.has_error else ():
-            if node.type != "string" or _is_statement(node) or remover.is_removed(path, node.start_byte, node.end_byte):
-                continue
-            parts = [(each.text or b"").decode(errors="replace") for each in node.named_children]
-            for kind, text in zip((each.type for each in node.named_children), parts, strict=True):
-                if kind == "string_content" and (" " in text.strip() or "(" in text) and pattern.search(f" {text}"):
-                    yield text.strip()
+    for node in _texts_left(remover, name, name):
+        for part in (each for each in node.named_children if each.type == "string_content"):
+            text = (part.text or b"").decode(errors="replace")
+            if (" " in text.strip() or "(" in text) and pattern.search(f" {text}"):
+                yield text.strip()
+
+
+def _code_name(remover: DependentRemover, removed: Symbol) -> str:
+    """The name of a removed definition if it is no word of English and nothing that stays has it; else empty."""
+    name = without_numbers(removed.qualname).rpartition(".")[2]
+    is_left = not _IS_CODE.fullmatch(name) or any(True for _ in _staying(remover, name))
+    return "" if is_left else name
+
+
+def _texts_left(remover: DependentRemover, word: str, text: str) -> Iterator[Node]:
+    """The strings that stay in sources with a word and with a text, docstrings aside."""
+    for path, module in _sources_with(remover, word):
+        if module.has_error or text.encode() not in module.source:
+            continue
+        for node in descendants(parse_tree(module.source).root_node):
+            is_text = node.type == "string" and not _is_statement(node)
+            if is_text and not remover.is_removed(path, node.start_byte, node.end_byte):
+                yield node
 
 
 def visitors_of(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
