@@ -111,6 +111,19 @@ class DeletionTrees:
         self._behaviours[tests] = found
         return found
 
+    def first_failing(self, tree: str, ids: Sequence[str]) -> TestRun:
+        """Run the tests ``ids`` on one of the trees until one does not pass, or all of them, once.
+
+        Those that were not run are no part of the result. The run may be forked.
+        """
+        key = (*_run_key(tree, ids), "until failure")
+        if key not in self.runs:
+            run = self.bench.run(self.edits(tree), ids=ids, forked=True, until_failure=True)
+            failed = [result for result in run.results if result.status in {Status.FAILED, Status.ERROR}]
+            ran = tuple(result for result in run.results if result.status is not Status.MISSING)
+            self.runs[key] = replace(run, results=ran) if failed else run
+        return self.runs[key]
+
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
         """The agents' workspace of the shipped tree, for those who only read it or mount it as a layer.
@@ -138,8 +151,15 @@ class DeletionTrees:
                 self._kept = self._workspace = None
 
     def try_programs(self, ids: Sequence[str]) -> TestRun:
-        """Try trivial programs in place of the code, with the tests ``ids`` in order; the results are the programs'."""
-        return self.bench.run(self.edits(TRIVIAL), ids=ids, forked=True, programs=True)
+        """Try trivial programs in place of the code, with the tests ``ids`` in order.
+
+        The results are the programs'; their messages are the ids of the first tests that fail. The result of an equal
+        earlier run is returned.
+        """
+        key = (TRIVIAL, tuple(ids), "programs")
+        if key not in self.runs:
+            self.runs[key] = self.bench.run(self.edits(TRIVIAL), ids=ids, forked=True, programs=True)
+        return self.runs[key]
 
     def has_run(self, tree: str, ids: Sequence[str]) -> bool:
         """Whether :meth:`run` of exactly these tests costs nothing, since it was made before."""

@@ -292,12 +292,14 @@ class Workbench:
         explained: bool = True,
         programs: bool = False,
         executed: bool = False,
+        until_failure: bool = False,
     ) -> TestRun:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
         ``forked``: the run need not have a process of its own (:attr:`starts`). ``explained``: messages of failures
         are needed. ``programs``: try trivial programs in place of what the edits made ``trivial`` stubs of.
-        ``executed``: note what each test executes, if that costs next to nothing.
+        ``executed``: note what each test executes, if that costs next to nothing. ``until_failure``: end at the first
+        test that does not pass.
         Where :attr:`repeats` is set, such a run is repeated without, and that result is returned.
         ``keep_outputs`` is where to put the build outputs of the run, for this workbench's later runs too; an existing
         folder is left as it is.
@@ -311,6 +313,7 @@ class Workbench:
             explained=explained,
             program_timeout_s=PROGRAM_START_S + 2 * self.expected_s(ids) if programs else None,
             executed=executed,
+            until_failure=until_failure,
         )
         if forked and self.repeats is not None:
             return self._repeated(edits, request, self.repeats)

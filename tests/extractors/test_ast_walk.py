@@ -5,15 +5,30 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from excise.extractors.python.analysis.ast_walk import child_nodes, statements_below, walk
+from excise.extractors.python.analysis.ast_walk import child_nodes, copied, statements_below, walk
 
 
 def test_the_same_nodes_in_the_same_order() -> None:
-    tree = ast.parse(Path(__file__).read_text())
+    def is_shown(node: ast.AST) -> bool:
+        return not isinstance(node, ast.expr_context | ast.operator | ast.unaryop | ast.boolop)
+
+    tree = ast.parse(Path(__file__).read_text() + "a = -b + c and d\n" + CLAUSES)
     del tree.body[0].value  # type: ignore[attr-defined]
-    assert list(walk(tree)) == list(ast.walk(tree))
+    assert list(walk(tree)) == list(filter(is_shown, ast.walk(tree)))
     for node in ast.walk(tree):
-        assert child_nodes(node) == list(ast.iter_child_nodes(node))
+        assert child_nodes(node) == list(filter(is_shown, ast.iter_child_nodes(node)))
+
+
+def test_a_copy_is_equal_and_shares_no_node_that_can_change() -> None:
+    tree = ast.parse(Path(__file__).read_text() + CLAUSES)
+    made = copied(tree)
+    assert ast.dump(made, include_attributes=True) == ast.dump(tree, include_attributes=True)
+    shared = {id(node) for node in ast.walk(tree)} & {id(node) for node in ast.walk(made)}
+    assert all(not node._fields for node in ast.walk(made) if id(node) in shared)
+    statement = made.body[-1]
+    assert isinstance(statement, ast.Match)
+    statement.cases.clear()
+    assert tree.body[-1].cases  # type: ignore[attr-defined]
 
 
 def test_children_are_those_at_the_time_of_the_parent() -> None:

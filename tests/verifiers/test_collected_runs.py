@@ -53,6 +53,26 @@ def test_chosen_tests_and_orders_are_equal(bench: Workbench) -> None:
         assert sorted(served.statuses().items()) == sorted(fresh.statuses().items())
 
 
+@pytest.mark.parametrize("start", [Start.FRESH, Start.COLLECTED])
+@pytest.mark.parametrize("last", ["fails", "hangs", "dies"])
+def test_a_run_until_a_failure_ends_there(vary: Vary, start: Start, last: str) -> None:
+    test = "import os\nimport pytest\n\n\n@pytest.mark.parametrize('what', ['passes', 'LAST', 'never'])\n"
+    test += "def test_a(what):\n    assert what != 'fails'\n    while what == 'hangs': pass\n"
+    test += "    if what == 'dies': os._exit(0)\n"
+    test += "    if what == 'never': open('/excise/out/ran', 'w').close()\n"
+    bench = vary({"tests/test_last.py": test.replace("LAST", last)})
+    ids = [f"tests/test_last.py::test_a[{what}]" for what in ("passes", last, "never")]
+    asked = TestRunRequest(start=start, ids=ids, test_timeout_s=1, timeout_s=60, until_failure=True)
+    with bench.open({}, start=start) as session:
+        run = bench.language.run_tests(session, bench.recipe, asked)
+        assert not (session.out / "ran").exists()
+    is_lost = start is Start.COLLECTED and last == "dies"
+    assert run.finished is not is_lost, "a forked process that a test ends has told nothing of its end"
+    assert run.statuses()[ids[0]] is Status.PASSED
+    assert run.statuses()[ids[1]] is (Status.MISSING if is_lost else Status.FAILED)
+    assert run.statuses()[ids[2]] is Status.MISSING
+
+
 def test_every_function_without_its_body_gives_the_same_results(shapes_run: Run, bench: Workbench) -> None:
     proposed = find_stage(shapes_run.settings, "shapes", bench.prepared)
     assert isinstance(proposed, FoundFeatures)

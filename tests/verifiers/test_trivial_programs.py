@@ -84,6 +84,8 @@ def test_programs_that_pass_are_found(vary, collected: bool) -> None:
         run = bench.run(edits, ids=[f"tests/test_lazy.py::test_{test}"], forked=True, programs=True)
         statuses = run.statuses()
         assert len(statuses) > 10
+        failed = {result.message for result in run.results if result.status is Status.FAILED}
+        assert failed <= {f"tests/test_lazy.py::test_{test}"}, "the first test that fails is told"
         return [program for program, status in statuses.items() if status is Status.PASSED]
 
     assert passing("Figure.is_round", "round") == ["True", "1", "iter(())", "self"]

@@ -33,8 +33,7 @@ class EmptySolutionsFail:
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):
             run = self._run(candidate, tree)
-            results = run.statuses()
-            tested = [test for test in candidate.fail_to_pass if test in results]
+            tested = _told(run, candidate.fail_to_pass)
             failing = not_passing(run, tested)
             result = CheckResult(
                 passed=bool(failing) and run.worker in SUITE_ENDED,
@@ -54,14 +53,28 @@ class EmptySolutionsFail:
         """Whether some of the ``tests``, of those in FAIL_TO_PASS, suffice: one fails on each of these solutions."""
         stubs = [name for name, _ in candidate.deletion.stub_patches]
         for tree in ("deleted", *(name for name in stubs if name in EMPTY)):
-            every = candidate.dependent_tests
-            run = candidate.run(tree, ids=every if candidate.trees.has_run(tree, every) else tests)
-            if not (not_passing(run, tests) and run.worker in SUITE_ENDED):
+            if not self._fails_one(candidate, tree, tests):
                 return False
-        if TRIVIAL not in stubs:
+        if TRIVIAL not in stubs or self._programs_fail_one(candidate, tests):
             return True
         run, tried, passing = self._tried_programs(candidate, tests)
         return bool(tried) and not passing and run.worker in SUITE_ENDED
+
+    def _fails_one(self, candidate: Candidate, tree: str, tests: Sequence[str]) -> bool:
+        """Whether one of the tests fails on a tree, by runs that were made before if these tell."""
+        trees, every = candidate.trees, candidate.dependent_tests
+        if trees.has_run(tree, every):
+            run = candidate.run(tree, ids=every)
+            return bool(not_passing(run, tests)) and run.worker in SUITE_ENDED
+        runs = (trees.first_failing(tree, ids) for ids in (_first_tests(candidate), tests))
+        return any(run.worker in SUITE_ENDED and not_passing(run, _told(run, tests)) for run in runs)
+
+    def _programs_fail_one(self, candidate: Candidate, tests: Sequence[str]) -> bool:
+        """Whether each trivial program failed at one of the tests when it was tried on all, where it ends at the first
+        that fails."""
+        run = candidate.trees.try_programs(_quickest_first(candidate))
+        tried = [result for result in run.results if result.status is not Status.SKIPPED]
+        return bool(tried) and run.worker in SUITE_ENDED and all(result.message in tests for result in tried)
 
     def _try_programs(self, candidate: Candidate, number: int) -> Verdict:
         """Try every trivial program on the FAIL_TO_PASS tests, the quickest first."""
@@ -87,12 +100,16 @@ class EmptySolutionsFail:
     def _run(self, candidate: Candidate, tree: str) -> TestRun:
         """A run in which a test fails if any does: of the quickest tests or, if these pass, of all."""
         every = candidate.dependent_tests
-        if not candidate.trees.has_run(tree, every):
-            first = _first_tests(candidate)
-            run = candidate.run(tree, ids=first)
-            if not_passing(run, first):
-                return run
-        return candidate.run(tree, ids=every)
+        if candidate.trees.has_run(tree, every):
+            return candidate.run(tree, ids=every)
+        run = candidate.trees.first_failing(tree, _first_tests(candidate))
+        return run if not_passing(run, _told(run, candidate.fail_to_pass)) else candidate.run(tree, ids=every)
+
+
+def _told(run: TestRun, tests: Sequence[str]) -> list[str]:
+    """Those of the tests that are in the result of a run."""
+    results = run.statuses()
+    return [test for test in tests if test in results]
 
 
 def _quickest_first(candidate: Candidate) -> list[str]:

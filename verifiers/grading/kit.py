@@ -270,7 +270,7 @@ def _unordered(
     few = [call for call, outcome in outcomes.items() if outcome and grading.has_few_in_order(outcome)]
     found: dict[str, str] = {}
     for seed in OTHER_SEEDS if few else ():
-        again = replay(bench, replace(recording, calls=tuple(few)), tree, seed, trusted=True)
+        again = replay(bench, replace(recording, calls=tuple(few)), tree, seed, trusted=True, forked=False)
         found |= {
             call: other
             for call, other in zip(few, again, strict=True)
@@ -363,14 +363,15 @@ def replay(
     later_s: float = 0.0,
     *,
     trusted: bool = False,
+    forked: bool = True,
     alone: int | None = None,
 ) -> list[str]:
     """Replay the calls of a recording on the base tree with ``edits``, in a fresh sandbox without tests; return the
     outcomes.
 
     The clock in the sandbox is ``later_s`` seconds ahead. ``trusted``: the edits add no more than stubs to the original
-    code, so that its byte code may be there, and the replay be forked. ``alone``: see
-    :meth:`excise.protocols.Grading.replay_calls`.
+    code, so that its byte code may be there, and the replay be forked, if ``forked``: a server for each seed that is
+    seldom used would take the place of others. ``alone``: see :meth:`excise.protocols.Grading.replay_calls`.
     """
     grading = bench.language.grading
 
@@ -380,9 +381,9 @@ def replay(
             session, bench.recipe, recording, timeout_s=limit_s, hash_seed=seed, later_s=later_s, alone=alone
         )
 
-    if trusted:
+    if trusted and forked:
         return run_forked(bench, edits, grading.replay_server(bench.recipe, hash_seed), work)
-    with open_grading(bench, edits) as session:
+    with open_grading(bench, edits, trusted=trusted) as session:
         return work(session)
 
 

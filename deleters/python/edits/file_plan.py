@@ -168,10 +168,11 @@ class FilePlan:
 def check_parses(path: str, before: bytes, after: bytes) -> None:
     """Raise :class:`DeletionRefused` if ``after`` has a syntax error that ``before`` did not have."""
     broken = parse_tree(after).root_node.has_error
-    if broken or (not _compiles(after) and _compiled_before(before)):
+    if broken or (not _compiles(after) and _compiles(before)):
         raise DeletionRefused(f"{path}: the file would no longer parse without this code", reason="would_not_parse")
 
 
+@lru_cache(maxsize=64)
 def _compiles(source: bytes) -> bool:
     """Whether this interpreter compiles the file, which is faster than parsing it to an ``ast``."""
     try:
@@ -181,6 +182,3 @@ def _compiles(source: bytes) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-_compiled_before = lru_cache(maxsize=64)(_compiles)

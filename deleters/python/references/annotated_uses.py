@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.remaining_words import paths_of_words
-from excise.extractors.python.analysis.grammar import descendants, field, parse_tree, text_of
+from excise.extractors.python.analysis.grammar import field, of_types, parse_tree, text_of
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Import
 from excise.types import Symbol
@@ -30,8 +31,10 @@ def annotated_uses(remover: DependentRemover, method: Symbol) -> Iterator[str]:
         module = codebase.modules[path]
         if codebase.is_test(path) or module.has_error:
             continue
-        for node in descendants(parse_tree(module.source).root_node):
-            if node.type == "function_definition" and not remover.is_removed(path, node.start_byte, node.end_byte):
+        places = [found.start() for found in re.finditer(rb"\b%s\b" % re.escape(name.encode()), module.source)]
+        for node in of_types(parse_tree(module.source).root_node, "function_definition"):
+            is_using = bisect_left(places, node.start_byte) < bisect_left(places, node.end_byte)
+            if is_using and not remover.is_removed(path, node.start_byte, node.end_byte):
                 uses = {text_of(field(each, "object")) for each in _uses_in(remover, path, node, name)}
                 found = (kind for each, kind in _objects_of(node) if each in uses) if uses else ()
                 if any(_is_class(remover, path, node, kind, klass) for kind in found):
@@ -40,8 +43,8 @@ def annotated_uses(remover: DependentRemover, method: Symbol) -> Iterator[str]:
 
 def _uses_in(remover: DependentRemover, path: str, function: Node, name: str) -> Iterator[Node]:
     """The attributes of this name in a function that stay."""
-    for node in descendants(field(function, "body")):
-        is_named = node.type == "attribute" and text_of(field(node, "attribute")) == name
+    for node in of_types(field(function, "body"), "attribute"):
+        is_named = text_of(field(node, "attribute")) == name
         if is_named and not remover.is_removed(path, node.start_byte, node.end_byte):
             yield node
 
@@ -53,8 +56,8 @@ def _objects_of(function: Node) -> Iterator[tuple[str, str]]:
         found = _CLASS.fullmatch(text_of(annotation)) if annotation is not None else None
         if found and node.named_children:
             yield text_of(node.child_by_field_name("name") or node.named_children[0]), found[1]
-    for node in descendants(field(function, "body")):
-        value = node.child_by_field_name("right") if node.type == "assignment" else None
+    for node in of_types(field(function, "body"), "assignment"):
+        value = node.child_by_field_name("right")
         made = value.child_by_field_name("function") if value is not None and value.type == "call" else None
         if made is not None:
             yield text_of(field(node, "left")), text_of(made)

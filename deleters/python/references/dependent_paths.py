@@ -29,7 +29,7 @@ from excise.deleters.python.references.needed_parts import (
 )
 from excise.deleters.python.references.unused_locals import unused_locals
 from excise.errors import DeletionRefused
-from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field, statements, text_of
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field, of_types, statements, text_of
 from excise.extractors.python.analysis.parsed_file import Reference
 
 MAX_LINES = 20
@@ -154,9 +154,9 @@ def remove_from_unions(remover: DependentRemover) -> None:
         if module.has_error or not any(text in module.source for text in strings):
             continue
         plan = remover.plan(path)
-        for node in descendants(plan.root):
+        for node in of_types(plan.root, "string"):
             parent = node.parent
-            if node.type != "string" or node.text not in strings or parent is None or parent.type != "subscript":
+            if node.text not in strings or parent is None or parent.type != "subscript":
                 continue
             others = parent.children_by_field_name("subscript")
             value = parent.child_by_field_name("value")

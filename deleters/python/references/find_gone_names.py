@@ -12,7 +12,7 @@ from excise.deleters.documents.gone_names import GoneNames, with_owner
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, source_left
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
-from excise.extractors.python.analysis.grammar import descendants, parse_tree, text_of
+from excise.extractors.python.analysis.grammar import of_types, parse_tree, text_of
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import SELF, Import
 from excise.extractors.python.analysis.parser import parse_text
@@ -150,8 +150,7 @@ def _left_with(remover: DependentRemover, name: str) -> Iterator[bytes]:
 @lru_cache(maxsize=256)
 def _identifiers(source: bytes) -> frozenset[str]:
     """The names in the code of a file, but for attributes of modules of the standard library: ``re.findall``."""
-    nodes = (node for node in descendants(parse_tree(source).root_node) if node.type == "identifier")
-    counts = Counter(text_of(node) for node in nodes)
+    counts = Counter(map(text_of, of_types(parse_tree(source).root_node, "identifier")))
     module = parse_text(source)
     foreign = {record.bound for record in module.imports if not record.name and _is_foreign(record)}
     counts.subtract(r.name for r in module.imports if r.alias not in {"", r.name} and _is_foreign(r))

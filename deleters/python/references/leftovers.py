@@ -31,7 +31,7 @@ from excise.deleters.python.references.uses_by_name import (
     texts_with_name,
     visitors_of,
 )
-from excise.extractors.python.analysis.grammar import descendants, statements
+from excise.extractors.python.analysis.grammar import of_types, statements
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
@@ -122,8 +122,8 @@ def _emptied_handlers(remover: DependentRemover) -> Iterator[Leftover]:
         clauses = [record for record in plan.clauses if record.in_try]
         if not clauses or plan.deleted or remover.codebase.is_test(path):
             continue
-        for node in descendants(plan.root):
-            body = node.named_children[-1] if node.type == "except_clause" and node.named_children else None
+        for node in of_types(plan.root, "except_clause"):
+            body = node.named_children[-1] if node.named_children else None
             inside = [r for r in clauses if body is not None and body.start_byte <= r.start and r.end <= body.end_byte]
             if body is None or not inside or node.parent is None:
                 continue
@@ -238,7 +238,7 @@ def _emptied_tables(remover: DependentRemover) -> Iterator[Leftover]:
     for path, plan in sorted(remover.plans.items()):
         if not plan.elements or plan.deleted or path == SETUP or remover.codebase.is_test(path):
             continue
-        for node in descendants(plan.root):
+        for node in of_types(plan.root, *sorted(_DISPLAYS), "argument_list"):
             span, assignment = (node.start_byte, node.end_byte), node.parent
             value, is_table = node, node.type in {"dictionary", "set"}
             is_display = node.type in _DISPLAYS or is_keyword_table(node)

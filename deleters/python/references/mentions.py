@@ -28,7 +28,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
-from excise.extractors.python.analysis.grammar import comments, descendants, docstring_node, field, text_of
+from excise.extractors.python.analysis.grammar import DEFINITIONS, comments, docstring_node, field, of_types, text_of
 
 
 # --------------------------------------------------------------------------------------------- code
@@ -123,9 +123,7 @@ def _in_docstrings(
     used = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b".encode())
     newline = "\r\n" if b"\r\n" in plan.source else "\n"
     edits = []
-    for node in descendants(plan.root) if used.search(plan.source) else ():
-        if node.type not in {"module", "function_definition", "class_definition"}:
-            continue
+    for node in of_types(plan.root, "module", *sorted(DEFINITIONS)) if used.search(plan.source) else ():
         block = node if node.type == "module" else node.child_by_field_name("body")
         statement = docstring_node(block) if block is not None else None
         if statement is None or not used.search(plan.source, statement.start_byte, statement.end_byte):

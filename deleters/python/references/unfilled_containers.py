@@ -11,7 +11,7 @@ from tree_sitter import Node
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.loop_ends import is_bound
 from excise.deleters.python.references.name_uses import LostBinding
-from excise.extractors.python.analysis.grammar import descendants, text_of
+from excise.extractors.python.analysis.grammar import of_types, text_of
 from excise.extractors.python.analysis.parsed_file import SELF, Reference
 from excise.types import Symbol
 
@@ -76,12 +76,11 @@ def _global_names(remover: DependentRemover, removed: Symbol) -> tuple[set[str],
     """The names in ``global`` statements of a removed definition, and those in the statements of its file that stay."""
     inside, left = set[str](), set[str]()
     plan = remover.plan(removed.path)
-    for node in descendants(plan.root) if b"global" in plan.source else ():
-        if node.type == "global_statement":
-            if removed.start <= node.start_byte < removed.end:
-                inside.update(map(text_of, node.named_children))
-            elif not remover.is_removed(removed.path, node.start_byte, node.end_byte):
-                left.update(map(text_of, node.named_children))
+    for node in of_types(plan.root, "global_statement") if b"global" in plan.source else ():
+        if removed.start <= node.start_byte < removed.end:
+            inside.update(map(text_of, node.named_children))
+        elif not remover.is_removed(removed.path, node.start_byte, node.end_byte):
+            left.update(map(text_of, node.named_children))
     return inside, left
 
 
@@ -134,7 +133,7 @@ def _name_uses(remover: DependentRemover, path: str, name: str) -> Iterator[_Use
     for binding in remover.codebase.modules[path].bindings:
         if binding.name == name and not binding.klass and not remover.plan(path).is_removed(binding.start, binding.end):
             node = remover.plan(path).node_at(binding.start, binding.end)
-            targets = (n for n in descendants(node) if n.type == "identifier" and text_of(n) == name and is_bound(n))
+            targets = (n for n in of_types(node, "identifier") if text_of(n) == name and is_bound(n))
             yield _Use(path, next(targets, node), "")
 
 

@@ -13,7 +13,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.name_uses import UseIndex
 from excise.deleters.python.references.remaining_words import words_in, words_of
 from excise.deleters.python.references.symbol_tables import names_used_in_code
-from excise.extractors.python.analysis.grammar import descendants, field, parse_tree, statements
+from excise.extractors.python.analysis.grammar import descendants, field, of_types, parse_tree, statements
 from excise.extractors.python.analysis.parsed_file import Import, Phase
 from excise.extractors.python.analysis.parser import parse_text
 
@@ -177,12 +177,11 @@ def used_names(source: bytes) -> frozenset[str]:
     module = parse_text(source)
     used = {ref.chain.partition(".")[0] for ref in module.references if ref.via < 0}
     used.update(entry.name for entry in module.exports)
-    for node in descendants(parse_tree(source).root_node):
-        if node.type == "string":
-            text = source[node.start_byte : node.end_byte]
-            lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
-            own = {word for line in lines if _EXAMPLE_IMPORT.match(line) for word in words_in(line)}
-            used.update(words_in(text) if _is_annotation(node, source) else set(words_in(b"\n".join(lines))) - own)
+    for node in of_types(parse_tree(source).root_node, "string"):
+        text = source[node.start_byte : node.end_byte]
+        lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
+        own = {word for line in lines if _EXAMPLE_IMPORT.match(line) for word in words_in(line)}
+        used.update(words_in(text) if _is_annotation(node, source) else set(words_in(b"\n".join(lines))) - own)
     return frozenset(used)
 
 

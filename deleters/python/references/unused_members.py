@@ -19,7 +19,7 @@ from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.documents import is_documented
 from excise.deleters.python.references.remaining_words import RemainingWords, count_words, paths_of_words, words_in
 from excise.deleters.python.references.unused_code import is_constant, statement_of_module
-from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field
+from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field, of_types
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Binding
 from excise.types import Symbol, SymbolKind, path_of
@@ -199,7 +199,7 @@ def _drop_attributes(
             node = node.parent
         if node is None:
             continue
-        parameters = {each.text for each in descendants(field(node, "parameters")) if each.type == "identifier"}
+        parameters = {each.text for each in of_types(field(node, "parameters"), "identifier")}
         body = field(node, "body").named_children
         found = [each for each in body if _is_dead(remover, plan, each, words, names, parameters)]
         for statement in found if len(found) + 1 < len(body) else ():

@@ -14,7 +14,7 @@ from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.documents import is_documented
 from excise.deleters.python.references.remaining_words import paths_of_words, source_left
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.analysis.grammar import comments, descendants, parse_tree
+from excise.extractors.python.analysis.grammar import comments, of_types, parse_tree
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.types import Symbol, SymbolKind, path_of
@@ -73,7 +73,7 @@ def comments_naming(remover: DependentRemover, removed: Symbol) -> Iterator[str]
         if not word.search(source):
             continue
         root = parse_tree(source).root_node
-        strings = (node for node in descendants(root) if node.type == "string" and _is_statement(node))
+        strings = (node for node in of_types(root, "string") if _is_statement(node))
         for node in itertools.chain(comments(root), strings):
             if found := word.search(node.text or b""):
                 yield (node.text or b"")[max(0, found.start() - AROUND) : found.end() + AROUND].decode(errors="replace")
@@ -117,9 +117,8 @@ def _texts_left(remover: DependentRemover, word: str, text: str) -> Iterator[Nod
     for path, module in _sources_with(remover, word):
         if module.has_error or text.encode() not in module.source:
             continue
-        for node in descendants(parse_tree(module.source).root_node):
-            is_text = node.type == "string" and not _is_statement(node)
-            if is_text and not remover.is_removed(path, node.start_byte, node.end_byte):
+        for node in of_types(parse_tree(module.source).root_node, "string"):
+            if not _is_statement(node) and not remover.is_removed(path, node.start_byte, node.end_byte):
                 yield node
 
 

@@ -28,13 +28,19 @@ def parse_tree(source: bytes) -> Tree:
 
 
 @cache
-def _comment_query() -> Query:
-    return Query(_language(), "(comment) @comment")
+def _types_query(types: tuple[str, ...]) -> Query:
+    return Query(_language(), f"[{' '.join(f'({name})' for name in types)}] @found")
+
+
+def of_types(root: Node, *types: str) -> list[Node]:
+    """The node and all nodes below it that have one of the types, in the order of the text: :func:`descendants`, which
+    visits all nodes, takes ten times as long."""
+    return QueryCursor(_types_query(types)).captures(root).get("found", [])
 
 
 def comments(root: Node) -> list[Node]:
     """All comments below a node."""
-    return QueryCursor(_comment_query()).captures(root).get("comment", [])
+    return of_types(root, "comment")
 
 
 def text_of(node: Node) -> str:

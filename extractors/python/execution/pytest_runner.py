@@ -93,6 +93,7 @@ def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> Test
         explained=request.explained,
         program_timeout_s=request.program_timeout_s,
         executed=request.executed,
+        until_failure=request.until_failure,
     )
     tests = wanted if request.program_timeout_s is None else None
     return to_test_run(done, read_report(report), tests, Executed() if request.executed else None)

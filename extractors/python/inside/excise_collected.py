@@ -148,15 +148,19 @@ def require_own_loop(session, server):
 class Unguarded:
     """Takes the reports of a test's progress where nobody watches over it; see ``excise_guard.ProgressPipe``."""
 
-    def __init__(self):
+    def __init__(self, until_failure=False):
         self.pid = os.getpid()
+        self.until_failure = until_failure
 
     def start(self, test):
         """A test begins."""
 
     def end(self, test, timed_out):
-        """End the process after a timeout, since threads of the test may still run, and in a fork that a test made."""
-        if timed_out or os.getpid() != self.pid:
+        """End the process after a timeout, since threads of the test may still run, and in a fork that a test made.
+
+        Not after a timeout if no test follows anyway.
+        """
+        if (timed_out and not self.until_failure) or os.getpid() != self.pid:
             os._exit(1)
 
 
@@ -231,7 +235,8 @@ def choose(session, plugin, places, request, report):
         if kind == "collect_error" and is_requested(fields["path"], request):
             report.write(kind, **fields)
     plugin.begin(request, report)
-    limits = excise_run.TimeLimits(plugin, request["test_timeout_s"], Unguarded())
+    until_failure = request.get("until_failure", False)
+    limits = excise_run.TimeLimits(plugin, request["test_timeout_s"], Unguarded(until_failure), until_failure)
     session.config.pluginmanager.register(limits)
     wanted = places if request["ids"] is None else [test for test in request["ids"] if test in places]
     session.items = [session.items[place] for place in sorted(places[test] for test in wanted)]

@@ -60,12 +60,16 @@ class ProgressPipe:
 
 
 class Guard:
-    """Runs ``work(done, progress)`` in child processes until all tests have reported."""
+    """Runs ``work(done, progress)`` in child processes until all tests have reported.
 
-    def __init__(self, report, limit_s, work):
+    ``until_failure``: a test that ends its process, or is killed, is the last one.
+    """
+
+    def __init__(self, report, limit_s, work, until_failure=False):
         self.report = report
         self.limit_s = limit_s
         self.work = work
+        self.until_failure = until_failure
         self.done = set()
         self.restarts = 0
 
@@ -86,6 +90,8 @@ class Guard:
                 self.done.add(child.test)
             elif not child.timed_out and not child.killed:
                 return None
+            if self.until_failure:
+                return 1
             if self.restarts == MAX_RESTARTS:
                 return None
             self.restarts += 1

@@ -273,12 +273,13 @@ class TimeLimits:
     """A pytest plugin that gives each test a time limit, and reports its progress to the guard.
 
     A test that passes its limit has ``FAILED``, in whichever phase: the exception is raised again every second, and may
-    hit the fixtures' clean-up too.
+    hit the fixtures' clean-up too. ``until_failure``: no test is run after one that does not pass.
     """
 
-    def __init__(self, plugin, seconds, progress):
+    def __init__(self, plugin, seconds, progress, until_failure=False):
         self.plugin, self.progress = plugin, progress
         self.limit = TimeLimit(seconds)
+        self.until_failure, self.has_failed = until_failure, False
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
@@ -291,7 +292,12 @@ class TimeLimits:
             limit.stop()
             if limit.timed_out and self.plugin.finished != item.nodeid:  # raised again while pytest made its report
                 self.plugin.report.write("test", id=item.nodeid, status="FAILED", dur=limit.seconds, msg=limit.message)
+            if self.until_failure and (limit.timed_out or self.has_failed):
+                del item.session.items[item.session.items.index(item) + 1 :]  # pytest's loop ends with the list
             self.progress.end(item.nodeid, limit.timed_out)
+
+    def pytest_runtest_logreport(self, report):
+        self.has_failed |= report.failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logfinish(self, nodeid):
@@ -386,10 +392,12 @@ def run_under_guard(request, report):
         if done and INSIDE == "/excise/inside":  # only in a sandbox may everything there be deleted
             empty("/tmp")
         plugin = Plugin(request, report, done)
-        plugins = [plugin, TimeLimits(plugin, request["test_timeout_s"], progress), *noting_tests(request, report)]
+        limits = TimeLimits(plugin, request["test_timeout_s"], progress, until_failure)
+        plugins = [plugin, limits, *noting_tests(request, report)]
         return run_pytest(request, plugins + trivial_programs(request, report))
 
-    return Guard(report, request["test_timeout_s"], work).run()
+    until_failure = request.get("until_failure", False)
+    return Guard(report, request["test_timeout_s"], work, until_failure).run()
 
 
 def noting_tests(request, report):

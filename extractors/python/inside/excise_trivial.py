@@ -20,6 +20,8 @@ NAME = "__excise_trivial_program__"
 """Name of the builtin that stands for the removed code."""
 MAX_KILLED = 2
 """Number of programs that did not end in time after which no more are tried: a test waits for the right result."""
+MAX_ID = 4000
+"""Number of bytes of the id of a test that are told: less than a pipe holds."""
 ALIKE = 0.5
 """Minimum similarity of two names, from 0 to 1, for one to be tried in place of the other."""
 
@@ -164,26 +166,35 @@ class TrivialPrograms:
         killed = 0
         for name in PROGRAMS:
             began = time.time()
-            status = self.status_of(session, name) if session.items and killed < MAX_KILLED else "SKIPPED"
+            status, test = self.outcome_of(session, name) if session.items and killed < MAX_KILLED else ("SKIPPED", "")
             killed += status == "ERROR"
-            self.report.write("test", id=name, status=status, dur=time.time() - began, msg="")
+            self.report.write("test", id=name, status=status, dur=time.time() - began, msg=test)
         return 0
 
-    def status_of(self, session, name):
-        """``PASSED`` if all tests pass with a program, ``FAILED`` if one does not, ``ERROR`` if they do not end."""
+    def outcome_of(self, session, name):
+        """``PASSED`` if all tests pass with a program, ``FAILED`` if one does not, ``ERROR`` if they do not end.
+
+        With the id of the test that does not, empty if that is not known.
+        """
+        read_end, write_end = os.pipe()
         child = os.fork()
         if child == 0:
             try:
                 install(name)
-                os._exit(0 if all_pass(session) else 1)
+                failing = first_failing(session)
+                os.write(write_end, failing.encode(errors="replace")[:MAX_ID])
+                os._exit(1 if failing else 0)
             finally:
                 os._exit(1)
-        ended = wait_for(child, self.seconds)
-        if ended is None:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return "ERROR"
-        return "FAILED" if ended else "PASSED"
+        os.close(write_end)
+        with open(read_end, "rb") as told:
+            ended = wait_for(child, self.seconds)
+            if ended is None:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return "ERROR", ""
+            os.set_blocking(read_end, False)  # a process that it left may still hold the other end
+            return ("FAILED", (told.read() or b"").decode(errors="replace")) if ended else ("PASSED", "")
 
 
 def unexplained(excinfo, style=None):
@@ -191,13 +202,13 @@ def unexplained(excinfo, style=None):
     return ""
 
 
-def all_pass(session):
-    """Run the tests until one does not pass; return whether all did."""
+def first_failing(session):
+    """Run the tests until one does not pass; return its id, which is empty if all pass."""
     from _pytest.runner import runtestprotocol
 
     for place, item in enumerate(session.items):
         item.repr_failure = item._repr_failure_py = unexplained
         following = session.items[place + 1] if place + 1 < len(session.items) else None
         if {report.outcome for report in runtestprotocol(item, nextitem=following, log=False)} != {"passed"}:
-            return False
-    return True
+            return item.nodeid
+    return ""

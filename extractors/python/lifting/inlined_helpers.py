@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from excise.extractors.python.analysis.ast_walk import walk
+from excise.extractors.python.analysis.ast_walk import copied, walk
 from excise.extractors.python.lifting.expected_values import Function, called, is_literal, parts_of
 
 MAX_INLINED = 40
@@ -156,9 +155,9 @@ class _Inliner:
             if isinstance(value, ast.Name | ast.Constant) and name not in helper.stored:
                 replaced[name] = value
             else:
-                made.append(ast.Assign([ast.Name(renamed[name], ast.Store())], copy.deepcopy(value)))
+                made.append(ast.Assign([ast.Name(renamed[name], ast.Store())], copied(value)))
         renaming = _Renaming(renamed, replaced)
-        body = [renaming.visit(copy.deepcopy(each)) for each in helper.body]
+        body = [renaming.visit(copied(each)) for each in helper.body]
         result: ast.expr = ast.Constant(None)
         if body and isinstance(body[-1], ast.Return):
             result = body.pop().value or result
@@ -207,7 +206,7 @@ class _Renaming(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A name that is read, or assigned."""
         if node.id in self.replaced:
-            return copy.deepcopy(self.replaced[node.id])
+            return copied(self.replaced[node.id])
         return ast.Name(self.renamed.get(node.id, node.id), node.ctx)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:

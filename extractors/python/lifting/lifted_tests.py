@@ -13,10 +13,10 @@ checks nothing reports that it came to its end.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 from functools import lru_cache
 
+from excise.extractors.python.analysis.ast_walk import copied
 from excise.extractors.python.lifting.checked_file import TestFile
 from excise.extractors.python.lifting.divided_function import DividedFunction
 from excise.extractors.python.lifting.expected_values import Function, NotLifted, definitions_of
@@ -35,10 +35,10 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
 def _lifted(source: bytes, functions: frozenset[str], depending: frozenset[str]) -> LiftedTests | None:
     """The forms of a file; kept, since a kit divides the same files twice."""
     try:
-        observing, judging = ast.parse(source), ast.parse(source)  # a fifth of the time of a copy
+        observing, judging = ast.parse(source), ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    file = _test_file(source, depending)
+    file = _dividable(source, depending)
     mine, theirs = definitions_of(observing), definitions_of(judging)
     names: dict[str, list[str]] = {}
     refused: dict[str, str] = {}
@@ -51,10 +51,12 @@ def _lifted(source: bytes, functions: frozenset[str], depending: frozenset[str])
     divided: set[str] = set()
     for definition, inheriting in names.items():
         try:
-            _divide(mine[definition][1], theirs[definition][1], file)
+            forms = file.divided(definition)
         except NotLifted as error:
             refused.update(dict.fromkeys(inheriting, str(error)))
             continue
+        for function, form in zip((mine[definition][1], theirs[definition][1]), forms, strict=True):
+            vars(function).update(vars(form))
         divided.add(definition)
         done += inheriting
     classes = {name.rpartition("::")[0] for name in done}
@@ -69,23 +71,42 @@ def _lifted(source: bytes, functions: frozenset[str], depending: frozenset[str])
 
 
 @lru_cache(maxsize=8)
-def _test_file(source: bytes, depending: frozenset[str]) -> TestFile:
-    """What the functions of a file that can be parsed are divided by."""
-    return TestFile.of(ast.parse(source), depending)
+def _dividable(source: bytes, depending: frozenset[str]) -> _Dividable:
+    """A file that can be parsed; kept, since a kit asks for several sets of its functions."""
+    return _Dividable(source, depending)
 
 
-def _divide(mine: Function, theirs: Function, file: TestFile) -> None:
-    """Divide a test in its two forms. Raises :class:`NotLifted`, and leaves them as they are.
+class _Dividable:
+    """A test file whose functions are divided when they are asked for, each once."""
 
-    Places are numbered within each test: what it reports must not depend on which other tests are lifted.
-    """
-    form = copy.deepcopy(mine)
-    inline_helpers(form, file.inlined)
-    name_columns(form)
-    forms = form, copy.deepcopy(form)
-    DividedFunction(form, file).divide(*forms)
-    for form, made in zip((mine, theirs), forms, strict=True):
-        vars(form).update(vars(made))
+    def __init__(self, source: bytes, depending: frozenset[str]) -> None:
+        tree = ast.parse(source)
+        self.file = TestFile.of(tree, depending)
+        self.functions = definitions_of(tree)
+        self._forms: dict[str, tuple[Function, Function] | str] = {}
+
+    def divided(self, name: str) -> tuple[Function, Function]:
+        """The two forms of a test, which are not changed any more. Raises :class:`NotLifted`.
+
+        Places are numbered within each test: what it reports must not depend on which other tests are lifted.
+        """
+        if name not in self._forms:
+            try:
+                self._forms[name] = self._divide(self.functions[name][1])
+            except NotLifted as error:
+                self._forms[name] = str(error)
+        forms = self._forms[name]
+        if isinstance(forms, str):
+            raise NotLifted(forms)
+        return forms
+
+    def _divide(self, function: Function) -> tuple[Function, Function]:
+        form = copied(function)
+        inline_helpers(form, self.file.inlined)
+        name_columns(form)
+        forms = form, copied(form)
+        DividedFunction(form, self.file).divide(*forms)
+        return forms
 
 
 def _text(tree: ast.Module) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from excise.extractors.python.analysis.ast_walk import walk
+from excise.extractors.python.analysis.ast_walk import copied, walk
 from excise.extractors.python.lifting.expected_values import Function, NotLifted, called, loads_in, targets_of
 
 _NOT_WRITTEN = "table whose rows are not written out"
@@ -109,7 +108,7 @@ def table_of(call: ast.Call, constants: Mapping[str, ast.expr]) -> Table | None:
     if not names or len(call.args) < 2:
         return None
     if isinstance(call.args[1], ast.Name) and call.args[1].id in constants:
-        call.args[1] = copy.deepcopy(constants[call.args[1].id])
+        call.args[1] = copied(constants[call.args[1].id])
     rows = _rows(call.args[1])
     table = Table(call, names, rows or [])
     return None if rows is None or any(table.cells(row) is None for row in rows) else table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -50,7 +50,6 @@ _WATCHED_PLACES = {
 }
 """Kind of a detail to the kinds of places at which a run shows whose detail it is."""
 _KINDS = {Role.TEXT: NeedKind.TEXT, Role.KEY: NeedKind.KEY, Role.MESSAGE: NeedKind.MESSAGE}
-_RANK = {Role.MESSAGE: 0, Role.KEY: 1, Role.TEXT: 2}
 
 
 def find_needs(
@@ -269,7 +268,7 @@ def _when_raised(words: Words, exception: str) -> list[Piece]:
     """The messages of an exception, one part of each: they say when it is raised. None if there are many."""
     own = (p for p in words.pieces if p.role is Role.MESSAGE and p.exception == exception and not p.is_whole_code)
     by_message: dict[str, Piece] = {}
-    for piece in sorted(own, key=lambda piece: (-len(piece.text), astuple(piece))):
+    for piece in sorted(own, key=lambda piece: (-len(piece.text), piece.order)):
         by_message.setdefault(piece.template or piece.text, piece)
     is_shown = words.symbol.loc > MIN_SHOWN_LOC and len(by_message) <= MAX_MESSAGES
     return [piece for text, piece in sorted(by_message.items()) if is_shown and len(text) <= MAX_ANSWER]
@@ -288,9 +287,7 @@ def _attributes(words: Words, used: Uses) -> set[str]:
 
 def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
     whole = {piece.text for piece in words.pieces if piece.is_whole_code}
-    best: dict[str, Piece] = {}
-    for piece in sorted(words.pieces, key=lambda piece: (_RANK[piece.role], -len(piece.template), astuple(piece))):
-        best.setdefault(piece.text, piece)
+    best = words.best_pieces
     wholes = []
     for text in _whole_texts(best.values(), used, is_short=words.symbol.loc <= MIN_SHOWN_LOC):
         if text in told or len(told) < MAX_WHOLE_OF_OWNER:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import dis
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property, lru_cache
 from types import CodeType
 from typing import NamedTuple
 
@@ -59,6 +62,15 @@ class Piece:
     template: str = ""
     """The text that it is a part of, with what statements show for placeholders; empty if it is whole."""
 
+    @property
+    def order(self) -> tuple[str, Role, str, bool, str]:
+        """All fields, to sort by."""
+        return self.text, self.role, self.exception, self.is_whole_code, self.template
+
+
+_RANK = {Role.MESSAGE: 0, Role.KEY: 1, Role.TEXT: 2}
+"""Which of the pieces with one text tells most: the lowest number."""
+
 
 class Format(NamedTuple):
     """A text that puts several values together, with no word of its own."""
@@ -69,9 +81,9 @@ class Format(NamedTuple):
     """Its parts that stand for themselves, in order."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Words:
-    """What the code of one removed definition supplies."""
+    """What the code of one removed definition supplies; not to be changed once it has been read."""
 
     symbol: Symbol
     """The innermost definition that the code belongs to."""
@@ -122,9 +134,23 @@ class Words:
         """Names that may be attributes of the objects which it makes."""
         return self.passed | self.attributes | {piece.text for piece in self.pieces if piece.text.isidentifier()}
 
+    @cached_property
+    def best_pieces(self) -> dict[str, Piece]:
+        """Each text to the piece with it that tells most."""
+        best: dict[str, Piece] = {}
+        for piece in sorted(self.pieces, key=lambda piece: (_RANK[piece.role], -len(piece.template), piece.order)):
+            best.setdefault(piece.text, piece)
+        return best
 
-def words_of(codebase: PythonCodebase, removed: Sequence[str]) -> list[Words]:
+
+def words_of(codebase: PythonCodebase, removed: Sequence[str]) -> Sequence[Words]:
     """What the removed symbols and all definitions inside them supply, one record for each definition with code."""
+    return _words_of(codebase, tuple(removed))
+
+
+@lru_cache(maxsize=4)
+def _words_of(codebase: PythonCodebase, removed: tuple[str, ...]) -> Sequence[Words]:
+    """Kept, since one candidate asks for the same again and again."""
     symbols = codebase.symbols()
     by_path: dict[str, list[Symbol]] = {}
     for symbol_id in removed:
@@ -137,7 +163,7 @@ def words_of(codebase: PythonCodebase, removed: Sequence[str]) -> list[Words]:
         inner = [s for s in module.symbols if any(_contains(o, s) for o in outer)]
         if tree is not None:
             found += _Reader(inner).read(tree)
-    return found
+    return tuple(found)
 
 
 def _contains(outer: Symbol, inner: Symbol) -> bool:
@@ -150,6 +176,7 @@ class _Reader:
     def __init__(self, symbols: Sequence[Symbol]) -> None:
         self.classes = {(s.path, s.qualname) for s in symbols if s.kind is SymbolKind.CLASS}
         self.by_line = {(s.start_line, s.end_line): Words(s) for s in symbols if s.kind is not SymbolKind.MODULE}
+        self.first_lines = sorted(first for first, _ in self.by_line)
         self.within: set[int] = set()
         """Identities of the nodes that are parts of a text."""
         self.module = next((Words(s) for s in symbols if s.kind is SymbolKind.MODULE), None)
@@ -162,6 +189,8 @@ class _Reader:
     def _visit(self, node: ast.AST, words: Words | None, scope: ast.AST | None) -> None:
         """Visit the children of a node. ``scope`` is the innermost class or function around them."""
         for child in _without_docstring(node):
+            if words is None and not self._has_definitions(child):
+                continue
             if isinstance(child, Function | ast.ClassDef):
                 first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
                 own = self.by_line.get((first, child.end_lineno or child.lineno), words)
@@ -183,6 +212,15 @@ class _Reader:
                     if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
                         words.elsewhere.add(child.attr)
                 self._visit(child, words, scope)
+
+    def _has_definitions(self, node: ast.AST) -> bool:
+        """Whether a node may have any of the definitions in it, by its lines."""
+        if isinstance(node, ast.expr):
+            return False
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", math.inf)
+        first = min([first, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        place = bisect_left(self.first_lines, first)
+        return place < len(self.first_lines) and self.first_lines[place] <= last
 
     def _note_formats(self, node: ast.AST, words: Words) -> None:
         """Note the formats of a text that is no part of another one."""

@@ -38,6 +38,8 @@ class TestRunRequest:
     program_timeout_s: float | None = None
     """If set, trivial programs are tried in place of the code that the tree's ``trivial`` stubs stand for, each for at
     most so many wall seconds. The results are those of programs: one passes if all tests of ``ids``, in order, do."""
+    until_failure: bool = False
+    """End the run at the first test that does not pass, where the language can: those behind it are ``MISSING``."""
     start: Start = Start.FRESH
     """How the run may begin. In a session without the fork server for it, it is a process of its own."""
     executed: bool = False
