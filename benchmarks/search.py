@@ -8,7 +8,7 @@ search     only the tests that coverage names, forked from a process that has co
            deletion breaks them
 both       the same twice, with the feature and without
 limit      the duration of these tests themselves
-proof      from the feature to a certified task or a rejection, everything included
+proof      from the feature to a certified task or a rejection, by the deleter of ordinary runs, everything included
 start      starting the processes that runs are forked from, once
 
 One line a project: CPU seconds of fetching and installing (0 from the cache) and of one run of the suite; ratios naive
@@ -38,6 +38,7 @@ from excise.config import Settings, load
 from excise.deleters.all_deleters import get
 from excise.errors import DeletionRefused
 from excise.extractors.features.find_features import FoundFeatures
+from excise.pipeline.run.selection import CandidateSelection
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
@@ -163,7 +164,9 @@ def measure(spec: SourceSpec, candidates: int, naive: int, settings: Settings) -
     bench.starts.collect_now()
     _, start_s = cost_of(spec.spec, lambda: bench.run({}, ids=[], forked=True))
     found = Measured(spec.spec, setup_s, suite_s, prepared.coverage.cpu_s, start_s)
-    features = random.Random(SEED).sample(proposed.features, len(proposed.features))
+    deleters = {each.feature_id: name for each, name in reversed(CandidateSelection().candidates(proposed.features))}
+    known = [each for each in proposed.features if each.feature_id in deleters]
+    features = random.Random(SEED).sample(known, len(known))
     for deletion in deletions(bench, features):
         if len(found.search) == candidates:
             break
@@ -179,7 +182,8 @@ def measure(spec: SourceSpec, candidates: int, naive: int, settings: Settings) -
             whole = bench.run(edits)
             found.naive.append(whole.cpu_s)
             found.differing += set(not_passing(without, ids)) != set(not_passing(whole, sorted(bench.trusted)))
-        proof, cpu_s = cost_of(spec.spec, functools.partial(prove, bench, deletion.feature, "remove"))
+        deleter = deleters[deletion.feature.feature_id]
+        proof, cpu_s = cost_of(spec.spec, functools.partial(prove, bench, deletion.feature, deleter))
         found.proof.append(cpu_s)
         if proof.task is not None:
             found.task_bytes.append(len(lzma.compress(to_json(proof.task))))

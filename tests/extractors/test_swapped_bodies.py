@@ -189,10 +189,12 @@ def test_plain_decorators_do_not_keep_an_old_docstring(adapt: Adapt) -> None:
         ('        """Noted."""\n        return x', "        return x", "docstring"),
         ("        return x\n", "        return x\n\n    def more(self):\n        return 1\n", "no function|more than"),
         ("        return function(*args)", "        return None", "has run"),
-        ("def last(x): return x\n", "def last(x): yield x\n", "another kind"),
+        ("    @noted\n    def noted(self, x=1):\n        \"\"\"Noted.\"\"\"\n        return x",
+         "    @noted\n    def noted(self, x=1):\n        \"\"\"Noted.\"\"\"\n        yield x", "another kind"),
+        ("    for number in range(limit):\n        yield number", "    return limit", "has run"),
         ("        return x\n", "        return 2\nBase.more = 1\n", "more than|no function|header|parsed alone"),
     ],
-)
+)  # fmt: skip
 def test_what_an_import_would_show_is_refused(adapt: Adapt, old: str, new: str, reason: str) -> None:
     with pytest.raises(swap.NeedsImport, match=reason):
         adapt((old, new))

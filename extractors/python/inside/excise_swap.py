@@ -3,12 +3,14 @@
 A function whose body never ran while the project was imported is the same object as one that was compiled with another
 body: only its code differs. An edit that changes nothing but such bodies therefore needs no fresh import. What is
 checked here: header and place of the function are unchanged, its code is what its source compiles to (nothing has
-transformed it), and no part of it has run. All other edits are refused with :class:`NeedsImport`.
+transformed it), and no part of it has run. Imports that go are taken out of the module (``excise_imports.py``). All
+other edits are refused with :class:`NeedsImport`.
 """
 
 import __future__
 
 import ast
+import collections
 import difflib
 import gc
 import os
@@ -17,7 +19,8 @@ import threading
 import types
 from importlib.util import decode_source
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+from excise_imports import FUNCTIONS, Imports, LostImports, NeedsImport, Project, blocks_in, imports_in
+
 BLOCKS = (ast.If, ast.Try, ast.ExceptHandler, ast.With, ast.For, ast.While)
 """Statements of a module or a class in which functions are defined, without a scope of their own."""
 PLAIN_DECORATORS = frozenset(
@@ -35,10 +38,6 @@ NOT_STARTED = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code", t
 """Types of objects that hold code which has perhaps not started, and the names of their attributes for it."""
 HAS_DOCSTRING = 0x4000000
 """Flag of code whose first constant is a docstring, from Python 3.14 on."""
-
-
-class NeedsImport(Exception):
-    """Raised if an edit can only be seen by a process that imports the project anew."""
 
 
 class Executed:
@@ -111,6 +110,7 @@ class LoadedCode:
         self.executed = executed
         self.loaded = {file for file, _, _ in executed if file.startswith(root + "/")}
         self.sources = {path: read(path) for path in self.loaded if os.path.isfile(path)}
+        self.project = Project(self.sources)
         self.functions, self.wrappers = {}, {}
         for made in gc.get_objects():
             if type(made) is types.FunctionType and real(made.__code__.co_filename) in self.sources:
@@ -122,12 +122,15 @@ class LoadedCode:
         """Files with examples in docstrings that are tests."""
 
     def prepare(self, path):
-        """Parse the source that an imported file had; later calls for it cost nothing."""
+        """Parse the source that an imported file had, and all files once its imports change."""
         if path in self.sources and path not in self.definitions:
             try:
                 self.definitions[path] = Definitions(decode_source(self.sources[path]))
             except Exception:  # refused later, by a process that may end
                 self.definitions[path] = None
+        definitions = self.definitions.get(path)
+        if definitions is not None and os.path.isfile(path) and definitions.may_lose_imports(read(path)):
+            self.project.parse()
 
     def adapt(self, path):
         """Make the functions of a file those that a fresh import of its present content would make."""
@@ -143,7 +146,10 @@ class LoadedCode:
         if definitions is None:
             raise NeedsImport("%s cannot be parsed" % path)
         for change in definitions.changes(decode_source(source)):
-            self.replace(path, change)
+            if isinstance(change, LostImports):
+                change.forget(path, self.project, self.with_doctests)
+            else:
+                self.replace(path, change)
 
     def replace(self, path, change):
         """Give the functions of a changed definition their new code."""
@@ -151,7 +157,10 @@ class LoadedCode:
             raise NeedsImport("%s has run" % change.name)
         old, new = change.codes(path)
         if (old.co_flags ^ new.co_flags) & GENERATOR_FLAGS:
-            raise NeedsImport("%s becomes another kind of function" % change.name)
+            module = self.project.modules.get(path)
+            if module is None or change.old.decorator_list or isinstance(change.old, ast.AsyncFunctionDef):
+                raise NeedsImport("%s becomes another kind of function" % change.name)
+            self.project.require_not_seen(path, module, change.owners, change.name)
         functions = self.functions.get((path, change.first, change.name), ())
         if not functions:
             raise NeedsImport("nothing is known of %s" % change.name)
@@ -184,7 +193,13 @@ class Definitions:
         self.lines = lines_of(text)
         tree = ast.parse(text)
         self.module = Surroundings(tree)
-        self.found = sorted(functions_in(tree, ()), key=lambda entry: entry[0])
+        blocks = [(first, last, imports, ()) for first, last, imports in blocks_in(tree, len(self.lines))]
+        self.imports = ["".join(self.lines[first - 1 : last]).encode() for first, last, _, _ in blocks]
+        self.found = sorted([*functions_in(tree, ()), *blocks], key=lambda entry: entry[0])
+
+    def may_lose_imports(self, source):
+        """Whether some of the imports are not in a new source as they were."""
+        return not all(block in source for block in self.imports)
 
     def changes(self, text):
         """The changed definitions of a new text. Raises :class:`NeedsImport` if anything else has changed."""
@@ -193,17 +208,23 @@ class Definitions:
         for i1, i2, j1, j2 in differences(self.lines, lines):
             place = self.place_of(i1, i2)
             if place is None:
-                raise NeedsImport("line %d is in no function" % (i1 + 1))
+                raise NeedsImport("line %d is in no function, and no import" % (i1 + 1))
             before = grown.setdefault(place, [moved, 0])
             before[1] += (j2 - j1) - (i2 - i1)
             moved += (j2 - j1) - (i2 - i1)
         for place, (shift, more) in grown.items():
             first, last, node, owners = self.found[place]
             snippet = lines[first - 1 + shift : last + shift + more]
+            if isinstance(node, Imports):
+                yield LostImports(node, imports_in(snippet))
+                continue
             yield Change(node, owners, first, parsed(snippet, first + shift), self.module)
 
     def place_of(self, i1, i2):
-        """Index of the definition that holds the changed lines from ``i1`` to before ``i2``, both counted from 0."""
+        """Index of the definition, or of the imports, with the changed lines from ``i1`` to before ``i2``.
+
+        Both are counted from 0.
+        """
         for place, (first, last, _, _) in enumerate(self.found):
             if first - 1 <= i1 and i2 <= last and (i1 < i2 or i1 > first - 1):
                 return place
@@ -314,10 +335,29 @@ def differences(old, new):
     end = 0
     while end < shorter - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    matcher = difflib.SequenceMatcher(None, old[start : len(old) - end], new[start : len(new) - end], autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag != "equal":
-            yield start + i1, start + i2, start + j1, start + j2
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
+    anchors = anchors_of(old, new)
+    if not anchors:
+        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        found = [codes[1:] for codes in matcher.get_opcodes() if codes[0] != "equal"]
+        yield from ((start + i1, start + i2, start + j1, start + j2) for i1, i2, j1, j2 in found)
+        return
+    i, j = 0, 0
+    for next_i, next_j in [*anchors, (len(old), len(new))]:
+        for i1, i2, j1, j2 in differences(old[i:next_i], new[j:next_j]) if (i, j) != (next_i, next_j) else ():
+            yield start + i + i1, start + i + i2, start + j + j1, start + j + j2
+        i, j = next_i + 1, next_j + 1
+
+
+def anchors_of(old, new):
+    """Pairs of places, ascending, of equal lines that both texts have once."""
+    counts, others, found, last = collections.Counter(old), collections.Counter(new), [], -1
+    places = {line: place for place, line in enumerate(new)}
+    for place, line in enumerate(old):
+        if counts[line] == others[line] == 1 and places[line] > last:
+            last = places[line]
+            found.append((place, last))
+    return found
 
 
 def parsed(lines, first):

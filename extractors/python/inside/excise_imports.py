@@ -1,0 +1,311 @@
+"""Imports of a module that an edit takes away, in a process that has imported it. Standard library only.
+
+A name that only an import bound can be taken out of a module again, where a fresh import of the project would differ in
+nothing else. What is checked here: what was imported is imported in any case, or is a module of Python's library;
+nothing else binds the name; and no code that runs while the project is imported uses it, in the module or in another
+one. All other edits are refused with :class:`NeedsImport`.
+"""
+
+import abc
+import ast
+import importlib.util
+import os
+import re
+import sys
+import types
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+INTROSPECTION = frozenset(["globals", "locals", "vars", "dir", "exec", "eval", "__dict__", "modules"])
+"""Names of what shows all names of a module to code that runs when it is imported."""
+LIBRARY = frozenset(getattr(sys, "stdlib_module_names", ())) | {"collections.abc", "os.path"}
+"""Names of modules of Python's library of which nobody has less if one import of them goes; few before Python 3.10."""
+PLAIN_TYPES = (type, abc.ABCMeta)
+"""Types of classes that do not look at methods when a class is made."""
+STAR = "*"
+GLOBAL, WORD = re.compile(rb"(?m)^[ \t]*global[ \t]+(.+)$"), re.compile(rb"\w+")
+
+
+class NeedsImport(Exception):
+    """Raised if an edit can only be seen by a process that imports the project anew."""
+
+
+class Imports:
+    """Consecutive imports among the statements of a module, conditions for type checkers included."""
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+        self.bound, self.imported = {}, set()
+        for level, whole, part, name in imports_of(nodes):
+            self.imported.add((level, whole))
+            self.bound.pop(name, None)  # the last one counts, as in the module
+            self.bound[name] = level, whole, part
+
+
+class LostImports:
+    """Imports with an old and a new text."""
+
+    def __init__(self, old, new):
+        if not (new.bound.items() <= old.bound.items() and new.imported <= old.imported):
+            raise NeedsImport("other imports have come")
+        if list(new.bound) != [name for name in old.bound if name in new.bound]:
+            raise NeedsImport("imports have moved")
+        self.names = {name: source for name, source in old.bound.items() if name not in new.bound}
+        self.gone = old.imported - new.imported
+
+    def forget(self, path, project, with_doctests):
+        """Take the names out of the module of a file of a :class:`Project`.
+
+        ``with_doctests`` are the files with tests in docstrings, which have copies of the names.
+        """
+        module = project.modules.get(path)
+        if module is None or path in with_doctests:
+            raise NeedsImport("names of %s may have been copied" % path)
+        for level, whole in sorted(self.gone):
+            if level or whole not in LIBRARY:
+                project.require_imported(absolute(module, level, whole), module, path)
+        for name, (_, whole, part) in self.names.items():
+            found = vars(module).get(name, module)
+            if found is module or name == STAR or (part and isinstance(found, types.ModuleType)):
+                raise NeedsImport("%s is more than a name" % name)
+            if not part and whole not in LIBRARY:
+                raise NeedsImport("%s is imported as a part of another one" % whole)
+            project.require_unused(path, module, name, found)
+        for name in self.names:
+            del vars(module)[name]
+
+
+class Project:
+    """The imported files of a project, with what each of them does when it is imported.
+
+    ``sources`` are their contents. They are parsed when the first import is lost.
+    """
+
+    def __init__(self, sources):
+        self.sources, self.modules, self._at_import = sources, {}, {}
+        for module in list(sys.modules.values()):
+            path = file_of(module)
+            if path in sources and self.modules.setdefault(path, module) is not module:
+                self.modules[path] = None  # it is there twice
+
+    def parse(self):
+        """Parse all files; later calls cost nothing."""
+        for path in self.sources if not self._at_import else ():
+            self.at_import(path)
+
+    def at_import(self, path):
+        """What a file does when it is imported. Raises ``NeedsImport`` if it cannot be parsed."""
+        if path not in self._at_import:
+            try:
+                self._at_import[path] = AtImport(ast.parse(self.sources[path]), self.sources[path])
+            except (SyntaxError, ValueError, RecursionError):
+                self._at_import[path] = None
+        if self._at_import[path] is None:
+            raise NeedsImport("%s cannot be parsed" % path)
+        return self._at_import[path]
+
+    def require_imported(self, name, module, path):
+        """Raise ``NeedsImport`` unless a package around a module imports the module ``name`` in any case."""
+        package = module.__name__.rpartition(".")[0]
+        while package:
+            around = sys.modules.get(package)
+            file = file_of(around)
+            if file in self.sources and file != path and os.path.isfile(file):
+                with open(file, "rb") as present:
+                    statements = [node for node in ast.parse(present.read()).body if is_import(node)]
+                for level, whole, part, _ in imports_of(node for node in statements if not isinstance(node, ast.If)):
+                    source = absolute(around, level, whole)
+                    if name == source or source.startswith(name + ".") or name == "%s.%s" % (source, part):
+                        return
+            package = package.rpartition(".")[0]
+        raise NeedsImport("%s may be imported here only" % name)
+
+    def require_unused(self, path, module, name, value):
+        """Raise ``NeedsImport`` if code that runs at import may use a name of a module, or something else binds it."""
+        own = self.at_import(path)
+        if name in own.names or name in own.texts or (own.names | set(own.attributes)) & INTROSPECTION:
+            raise NeedsImport("the module may use %s when it is imported" % name)
+        if name not in own.bound_once or name in own.changed_later:
+            raise NeedsImport("more than one import binds %s" % name)
+        word = name.encode()
+        for file, source in self.sources.items():
+            if file != path and (word in source or b"*" in source):
+                self.require_not_taken(file, module, name, value)
+
+    def require_not_seen(self, path, module, owners, name):
+        """Raise ``NeedsImport`` if code that runs at import may look at a function, or at a method of classes.
+
+        ``owners`` are the statements of these classes, ``name`` is the function's.
+        """
+        if any(each.decorator_list or each.keywords for each in owners):
+            raise NeedsImport("something may have seen %s when it was defined" % name)
+        holder = module
+        for each in owners:
+            holder = vars(holder).get(each.name)
+            kinds = (vars(base) for base in getattr(holder, "__mro__", ())[:-1])
+            if type(holder) not in PLAIN_TYPES or any("__init_subclass__" in kind for kind in kinds):
+                raise NeedsImport("something may have seen %s when its class was defined" % name)
+        for file, source in self.sources.items():
+            if file == path or name.encode() in source:
+                there = self.at_import(file)
+                if name in there.names or name in there.attributes or (name in there.texts and owners):
+                    raise NeedsImport("%s may look at %s" % (file, name))
+                if file == path and not owners and there.names & INTROSPECTION:
+                    raise NeedsImport("the module may look at %s" % name)
+
+    def require_not_taken(self, file, module, name, value):
+        """Raise ``NeedsImport`` if another file may take a name from a module when it is imported."""
+        there, taker = self.at_import(file), self.modules.get(file)
+        for level, whole, part, _ in there.imports:
+            is_taken = part == name or (part == STAR and name in exported(module))
+            if is_taken and (taker is None or absolute(taker, level, whole) == module.__name__):
+                others = (absolute(taker, *each[:2]) for each in there.imports if taker and each[2] == STAR == part)
+                found = (sys.modules.get(each) for each in others if each != module.__name__)
+                if not any(name in exported(each) and vars(each).get(name) is value for each in found if each):
+                    raise NeedsImport("%s imports %s from here" % (file, name))
+        for chain in there.attributes.get(name, ()):
+            owner = resolved(taker, chain)
+            if owner is None or owner is module:
+                raise NeedsImport("%s uses a %s" % (file, name))
+
+
+class AtImport:
+    """What the statements of a module use and bind when it is imported."""
+
+    def __init__(self, tree, source):
+        self.names, self.texts, self.attributes, self.imports, bound = set(), set(), {}, [], []
+        for node in nodes_at_import(tree):
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Load):
+                    self.names.add(node.id)
+                else:
+                    bound.append(node.id)
+            elif isinstance(node, ast.Attribute):
+                self.attributes.setdefault(node.attr, set()).add(chain_of(node.value))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self.texts.add(node.value)
+            elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler)):
+                bound.append(node.name)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                found = list(imports_of([node]))
+                self.imports += found
+                bound += [name for _, _, _, name in found]
+        self.bound_once = {name for name in bound if name} - repeated(bound)
+        self.changed_later = {name.decode() for names in GLOBAL.findall(source) for name in WORD.findall(names)}
+
+
+def imports_of(nodes):
+    """Level, module, part of it and bound name of all that some statements import; the part of a module is empty."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield 0, alias.name, "", alias.asname or alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield node.level, node.module or "", alias.name, alias.asname or alias.name
+
+
+def absolute(module, level, whole):
+    """The full name of what a module imports."""
+    try:
+        return importlib.util.resolve_name("." * level + whole, module.__package__ or "") if level else whole
+    except (ImportError, ValueError, AttributeError):
+        raise NeedsImport("a relative import cannot be resolved") from None
+
+
+def exported(module):
+    """The names that ``from module import *`` takes."""
+    listed = getattr(module, "__all__", None)
+    return {name for name in vars(module) if name[:1] != "_"} if listed is None else set(listed)
+
+
+def chain_of(node):
+    """``a.b.c`` for a name with attributes; empty for anything else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *parts[::-1]]) if isinstance(node, ast.Name) else ""
+
+
+def resolved(module, chain):
+    """What a dotted name in a module is, through modules alone; ``None`` if that is not known."""
+    names = chain.split(".") if chain else []
+    found = module if names else None
+    for name in names:
+        found = vars(found).get(name) if isinstance(found, types.ModuleType) else None
+    return found
+
+
+def nodes_at_import(tree):
+    """The nodes that run when a module is imported: all but the bodies of functions."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, FUNCTIONS):
+            left += node.decorator_list + [node.args] + ([node.returns] if node.returns else [])
+        elif isinstance(node, ast.Lambda):
+            left.append(node.args)
+        else:
+            left += ast.iter_child_nodes(node)
+
+
+def repeated(names):
+    """Those of the names that are there more than once."""
+    seen, found = set(), set()
+    for name in names:
+        (found if name in seen else seen).add(name)
+    return found
+
+
+def blocks_in(tree, num_lines):
+    """First line, last line and content of each run of imports among the statements of a module.
+
+    The lines include those without code before and behind it.
+    """
+    body, number = tree.body, 0
+    while number < len(body):
+        first = number
+        while number < len(body) and is_import(body[number]):
+            number += 1
+        if number > first:
+            start = body[first - 1].end_lineno + 1 if first else 1
+            end = first_line_of(body[number]) - 1 if number < len(body) else num_lines
+            if start <= body[first].lineno and body[number - 1].end_lineno <= end:  # not behind a semicolon
+                yield start, end, Imports(body[first:number])
+        number += 1
+
+
+def is_import(node):
+    """Whether a statement is an import, or a condition for type checkers with nothing else in it."""
+    if isinstance(node, ast.If):
+        names = (getattr(node.test, "id", ""), getattr(node.test, "attr", ""))
+        is_plain = all(isinstance(each, (ast.Import, ast.ImportFrom, ast.Pass)) for each in node.body)
+        return "TYPE_CHECKING" in names and is_plain and not node.orelse
+    return isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module != "__future__")
+
+
+def first_line_of(node):
+    """The first line of a statement, with its decorators."""
+    return min([node.lineno] + [each.lineno for each in getattr(node, "decorator_list", ())])
+
+
+def imports_in(lines):
+    """The imports in some lines. Raises ``NeedsImport`` if anything else is there."""
+    try:
+        body = ast.parse("".join(lines)).body
+    except (SyntaxError, ValueError, RecursionError):
+        raise NeedsImport("changed imports cannot be parsed alone") from None
+    if not all(map(is_import, body)):
+        raise NeedsImport("something else stands among imports")
+    return Imports(body)
+
+
+def file_of(module, known={}):  # noqa: B006
+    """The path of a module's file without links and detours; empty if it has none. ``known`` keeps the answers."""
+    path = getattr(module, "__file__", None) if isinstance(module, types.ModuleType) else None
+    if not isinstance(path, str):
+        return ""
+    if path not in known:
+        known[path] = os.path.realpath(path)
+    return known[path]
