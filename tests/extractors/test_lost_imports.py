@@ -134,6 +134,8 @@ def test_what_is_more_than_a_lost_name_is_refused(adapt: Adapt, old: str, new: s
         ({"other.py": "from .tools import *\n"}, "imports functools from here"),
         ({"other.py": "from . import tools\nuse = tools.functools.partial\n"}, "uses a functools"),
         ({"other.py": "import functools\n\n@functools.lru_cache\ndef f(): pass\n"}, ""),
+        ({"other.py": "import json\nuse = json.functools if 0 else 1\ndel json\n"}, ""),
+        ({"other.py": "from . import tools\nuse = tools.functools if 0 else 1\ndel tools\n"}, "uses a functools"),
         ({"other.py": "from . import tools\n\ndef f(): return tools.functools\n"}, ""),
         ({"other.py": "from .tools import *\nimport functools\n"}, "imports functools from here"),
         ({"other.py": "from .tools import *\nfrom .more import *\n", "more.py": "import functools\n"}, ""),

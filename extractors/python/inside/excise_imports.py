@@ -163,7 +163,7 @@ class Project:
                 if not any(name in exported(each) and vars(each).get(name) is value for each in found if each):
                     raise NeedsImport("%s imports %s from here" % (file, name))
         for chain in there.attributes.get(name, ()):
-            owner = resolved(taker, chain)
+            owner = resolved(taker, chain, there.imports)
             if owner is None or owner is module:
                 raise NeedsImport("%s uses a %s" % (file, name))
 
@@ -227,10 +227,15 @@ def chain_of(node):
     return ".".join([node.id, *parts[::-1]]) if isinstance(node, ast.Name) else ""
 
 
-def resolved(module, chain):
-    """What a dotted name in a module is, through modules alone; ``None`` if that is not known."""
-    names = chain.split(".") if chain else []
-    found = module if names else None
+def resolved(module, chain, imports):
+    """What a dotted name in a module is, through modules alone; ``None`` if that is not known.
+
+    A name that the module deletes again is what its imports bind it to.
+    """
+    first, *names = chain.split(".")
+    found = vars(module).get(first) if module is not None and first else None
+    if found is None and (0, first, "", first) in imports:
+        found = sys.modules.get(first)
     for name in names:
         found = vars(found).get(name) if isinstance(found, types.ModuleType) else None
     return found
