@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from excise.deleters.deletion_record import PARTLY_KEPT
@@ -16,9 +16,14 @@ from excise.deleters.python.proposed import Proposed, deleted_texts
 from excise.deleters.python.remove import Remove
 from excise.deleters.python.remove_and_stub import RemoveAndStub
 from excise.deleters.python.statement_words import PythonWords
-from excise.deleters.python.stub import Stub
+from excise.deleters.python.stub import Stub, body_of
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.parser import parse_module
 from excise.protocols import Codebase, CodePath, Deleter, MissingCode
-from excise.types import Deletion, Symbol
+from excise.types import Deletion, Symbol, is_inside, joined, path_of
+
+_WITH_HELPERS = frozenset({Remove.name, RemoveAndStub.name, Path.name})
+"""Deleters that take private helpers along, which are not among the removed symbols."""
 
 
 class PythonEditor:
@@ -46,8 +51,11 @@ class PythonEditor:
     ) -> list[tuple[str, str]]:
         """See :meth:`excise.protocols.CodeEditor.deleted_texts`."""
         python = require_python(codebase)
+        bound = [text for symbol_id in removed for text in _bound_texts(python, symbol_id)]
+        if deleter in _WITH_HELPERS:
+            bound += _helper_texts(python, removed, edits)
         if deleter in PARTLY_KEPT:
-            return deleted_texts(python, tuple(removed), edits)
+            return [*deleted_texts(python, tuple(removed), edits), *bound]
         texts = []
         for symbol in (python.symbols()[symbol_id] for symbol_id in removed if symbol_id in python.symbols()):
             if deleter == Expression.name:
@@ -55,9 +63,11 @@ class PythonEditor:
                 source = python.modules[symbol.path].source
                 text = source[node.start_byte : node.end_byte].decode() if node is not None else ""
                 texts.append((f"{symbol.symbol_id}{EXPRESSION_SUFFIX}", text))
+            elif deleter in {Stub.name, Line.name}:
+                texts.append((symbol.symbol_id, body_of(python, symbol)))
             else:
                 texts.append((symbol.symbol_id, source_text(python, symbol)))
-        return texts
+        return [*texts, *bound]
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]
@@ -65,6 +75,32 @@ class PythonEditor:
         """See :meth:`excise.protocols.CodeEditor.changed_code`."""
         found = changed_code(require_python(codebase), solved, shipped)
         return MissingCode(tuple(found.removed), tuple(found.texts))
+
+
+def _bound_texts(codebase: PythonCodebase, name_id: str) -> Iterator[tuple[str, str]]:
+    """The id and the text of an assignment, for the id of a name that no definition has."""
+    module = codebase.modules.get(path_of(name_id))
+    for binding in module.bindings if module is not None and name_id not in codebase.symbols() else ():
+        assert module is not None
+        if joined(module.path, f"{binding.klass}.{binding.name}".removeprefix(".")) == name_id:
+            yield name_id, module.source[binding.start : binding.end].decode("utf-8", "replace")
+
+
+def _helper_texts(
+    codebase: PythonCodebase, removed: Sequence[str], edits: Mapping[str, bytes | None]
+) -> Iterator[tuple[str, str]]:
+    """The ids and texts of private helpers that went with the definitions ``removed``, which needed them alone."""
+    for path, data in edits.items():
+        module = codebase.modules.get(path)
+        if module is None or codebase.is_test(path):
+            continue
+        left = {each.qualname for each in parse_module(path, data).symbols} if data is not None else set[str]()
+        known = list(removed)
+        for symbol in module.symbols:
+            is_gone = bool(symbol.qualname) and symbol.qualname not in left
+            if is_gone and not any(is_inside(symbol.symbol_id, each) for each in known):
+                known.append(symbol.symbol_id)
+                yield symbol.symbol_id, source_text(codebase, symbol)
 
 
 EDITOR = PythonEditor()

@@ -1,7 +1,9 @@
 """The deleter ``remove_and_stub``: deletes what no other code uses, and empties the bodies of the rest.
 
 Features of several definitions are seldom used by nothing else. Where a function that stays uses a definition, its
-removal would leave a name that is bound nowhere; so it keeps name, signature and docstring.
+removal would leave a name that is bound nowhere; so it keeps name, signature and docstring. What is deleted is what
+these functions need: of definitions that have nothing to do with each other, no developer would empty some and delete
+others.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from excise.deleters.python.references.dependent_removal import without_numbers
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.remove import Removal
 from excise.errors import DeletionRefused
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, is_inside, name_in_file, path_of
 
@@ -45,17 +48,30 @@ class RemoveAndStub:
             removal = Removal(python, feature, gone, hide or frozenset(feature.tests), functions)
             files = removal.run()
             used = {_symbol_of(removal.remover.imported_from(use.lost), wanted) for use in removal.uses_left()}
-            used |= {each.symbol for each in removal.leftovers if each.symbol in wanted}
             if not used:
                 if files.uses_left:
                     path, text = next(iter(files.uses_left))
                     raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
+                if kept:
+                    _require_helpers(python, gone, kept)
                 return build_python_deletion(python, feature, files, name=self.name, version=self.version)
             if None in used or used <= kept:
                 raise DeletionRefused("code that stays uses a name that nothing binds then", reason=USED_ELSEWHERE)
             kept.update(symbol for symbol in used if symbol is not None)
             if kept.issuperset(wanted):
                 raise DeletionRefused("code that stays uses all of it", reason=USED_ELSEWHERE)
+
+
+def _require_helpers(codebase: PythonCodebase, gone: Iterable[str], kept: Iterable[str]) -> None:
+    """Raise :class:`DeletionRefused` if something is deleted that no emptied function needs, directly or not."""
+    needed, left = set(kept), list(kept)
+    while left:
+        more = codebase.callees(left.pop()) - needed
+        needed |= more
+        left += more
+    for symbol in sorted(gone):
+        if not any(is_inside(symbol, each) or is_inside(each, symbol) for each in needed):
+            raise DeletionRefused(f"{symbol} is no part of what stays as a stub", reason=USED_ELSEWHERE)
 
 
 def _symbol_of(lost: LostBinding, symbols: Iterable[str]) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from excise.deleters.all_deleters import DELETERS, get
+from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -66,6 +67,9 @@ def test_example(deleter: Deleter, example: Example, tmp_path: Path) -> None:
     after = {p: t for p, t in {**before, **changed}.items() if t is not None}
     git_apply(tmp_path, after, patch, "-R")
     assert tree(tmp_path) == before
+    codebase, edits = PythonCodebase.from_texts(example.before), apply_patch(before, deletion.source_patch)
+    found = editor_of("python").deleted_texts(codebase, deletion.deleter, deletion.removed, edits)
+    assert sorted(found) == sorted(deletion.text), "what a stored task tells is the same"
     assert {k for k, _ in deletion.stub_patches} == {"none", "raise", "any", "trivial"}
     for _, stub in deletion.stub_patches:
         apply_patch(before, stub)

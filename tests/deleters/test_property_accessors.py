@@ -80,9 +80,10 @@ def test_what_deletes_uses_the_deleter() -> None:
 
 
 def test_features_of_several_keep_the_setter_that_is_used() -> None:
-    source = f"{GETTER}{SETTER}\n    def fit(self):\n        self.width = 2\n{AREA}"
-    deletion, after = delete(source, "Box.width#2", "Box.area", deleter="remove_and_stub")
+    setter = SETTER.replace("self._w = ", "self._w = rounded() and ")
+    source = f"{GETTER}{setter}\n    def fit(self):\n        self.width = 2\n\n\ndef rounded():\n    return 1\n"
+    deletion, after = delete(source, "Box.width#2", "rounded", deleter="remove_and_stub")
     assert "raise NotImplementedError" in after
     assert "return self._w" in after
-    assert "def area" not in after
-    assert set(deletion.removed) == {"m.py::Box.width#2", "m.py::Box.area"}
+    assert "def rounded" not in after
+    assert set(deletion.removed) == {"m.py::Box.width#2", "m.py::rounded"}

@@ -381,20 +381,21 @@ def test_code_that_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
 
 def test_of_several_definitions_one_that_others_use_becomes_a_stub(vary) -> None:
     user = "def outline(n):\n    path = spiral(n)\n    return path[:n]\n"
-    bench = vary({"src/shapes/walk.py": f"{WALK_SOURCE}\n\n{user}"}, baseline=True)
-    marks, test = "src/shapes/tables.py::Ruler.marks", "tests/test_tables.py::test_marks"
-    both = feature(bench, WALK, marks, tests=(*WALK_TESTS, test))
+    source = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = origin()\n")
+    helper, made = "src/shapes/walk.py::origin", "def origin():\n    at = 0\n    return at\n"
+    bench = vary({"src/shapes/walk.py": f"{source}\n\n{user}\n\n{made}"}, baseline=True)
+    both = feature(bench, WALK, helper)
     task = accepted(prove(bench, both, "remove"))
-    assert (task.deleter, set(task.removed)) == ("remove_and_stub", {WALK, marks})
-    shipped = bench.edits_of(task.deletion_patch)
-    walk, tables = (shipped[path].decode() for path in ("src/shapes/walk.py", "src/shapes/tables.py"))
-    assert "def spiral" in walk
-    assert "NotImplementedError" in walk
-    assert user in walk
-    assert "def marks" not in tables
+    assert (task.deleter, set(task.removed)) == ("remove_and_stub", {WALK, helper})
+    walk = bench.edits_of(task.deletion_patch)["src/shapes/walk.py"]
+    assert walk is not None
+    assert b"def spiral" in walk
+    assert b"NotImplementedError" in walk
+    assert user.encode() in walk
+    assert b"def origin" not in walk
     assert "only names and signatures are there, others are missing" in task.problem_statement
     stored = dict(candidate_of(bench, task).deletion.text)
-    assert set(stored) == {f"{WALK}#part1", marks}
+    assert set(stored) == {f"{WALK}#part1", helper}
 
 
 LABEL = """

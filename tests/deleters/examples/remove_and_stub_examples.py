@@ -28,16 +28,16 @@ _CALLED = Example(
 )
 
 _CLASS = Example(
-    name="of a class that stays, the method goes that nothing uses; of one that is used, bodies are emptied",
+    name="of a class that stays, the method goes that emptied ones need; of one that is used, bodies are emptied",
     before={
         "m.py": (
-            "class Box:\n    size = 3\n\n    def fill(self):\n        return Seal(self).close()\n\n"
-            "    def weigh(self):\n        return self.size * 2\n\n\n"
+            "class Box:\n    size = 3\n\n    def fill(self):\n        return Seal(self).close()\n\n\n"
             "class Seal:\n    kind = 'wax'\n\n    def __init__(self, box):\n        self.box = box\n\n"
-            "    def close(self):\n        return self.box.size\n"
+            "    def close(self):\n        return weigh(self.box)\n\n\n"
+            "def weigh(box):\n    return box.size\n"
         ),
     },
-    delete=("m.py::Box.weigh", "m.py::Seal", "m.py::Seal.close"),
+    delete=("m.py::weigh", "m.py::Seal", "m.py::Seal.close"),
     after={
         "m.py": (
             "class Box:\n    size = 3\n\n    def fill(self):\n        return Seal(self).close()\n\n\n"
@@ -57,6 +57,18 @@ _CHAIN = Example(
     },
     delete=("m.py::first", "m.py::second", "m.py::third"),
     after={"m.py": "def stays():\n    x = first()\n    return x\n\n\ndef first():\n    raise NotImplementedError\n"},
+)
+
+_OTHER = Example(
+    name="what has nothing to do with what becomes a stub is not deleted beside it",
+    before={
+        "m.py": (
+            "def stays():\n    x = first()\n    return x\n\n\ndef first():\n    return 1\n\n\n"
+            "def second():\n    return first() + 1\n"
+        ),
+    },
+    delete=("m.py::first", "m.py::second"),
+    after={},
 )
 
 _ALL = Example(
@@ -83,7 +95,7 @@ _IMPORTED = Example(
     name="what another file imports for a function that stays keeps its name there, too",
     before={
         "p/__init__.py": "from p.a import first, second\n",
-        "p/a.py": "def first():\n    return 1\n\n\ndef second():\n    return first() + 1\n",
+        "p/a.py": "def first():\n    return second() + 1\n\n\ndef second():\n    return 1\n",
         "p/b.py": "from p import first\n\n\ndef stays():\n    return [first()]\n",
     },
     delete=("p/a.py::first", "p/a.py::second"),
@@ -93,4 +105,4 @@ _IMPORTED = Example(
     },
 )
 
-EXAMPLES = (_IMPORTED, _CALLED, _CLASS, _CHAIN, _ALL, _ALIAS)
+EXAMPLES = (_IMPORTED, _CALLED, _CLASS, _CHAIN, _OTHER, _ALL, _ALIAS)
