@@ -57,7 +57,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase, is_genera
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.extractors.python.analysis.parser import parse_module
 from excise.protocols import Codebase
-from excise.types import Deletion, Feature, Symbol, SymbolKind
+from excise.types import Deletion, Feature, Symbol, SymbolKind, is_inside
 
 
 class Remove:
@@ -141,7 +141,8 @@ class Removal:
         documents = documents_without(self.remover, gone, names)
         stub_files, needing = stub_files_without(self.remover)
         changed = {**changed_files(self.remover), **documents, **stub_files, **shortened}
-        removed = ids_with_members(self.codebase, gone, self.feature.symbols)
+        around = [each for each in helpers if any(is_inside(s.symbol_id, each.symbol_id) for s in gone)]
+        removed = ids_with_members(self.codebase, [*gone, *around], self.feature.symbols)
         written = {path: pair for path, pair in shortened.items() if not is_generated_manifest(path)}
         entry_points = [(path, line) for path, pair in written.items() for line in entry_lines(*pair)]
         deleted = [path for path, (_, after) in changed.items() if after is None and not self.codebase.is_test(path)]

@@ -66,7 +66,9 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
         form = rf"\.(?:{names})\b" if owner else rf"(?<![.\w])(?:{names})\("
         return of_class, re.search(form, line) is not None
 
-    return max(usable, key=plainness, default="")
+    best = max(usable, key=plainness, default="")
+    is_unbound = bool(owner) and where.path.endswith(".py") and not any(plainness(best))
+    return "" if is_unbound else best  # in Python, a method is used of an object: ``str`` alone is another one
 
 
 def where_used(

@@ -19,6 +19,13 @@ GONE = "def gone_by(x):\n    return x\n"
             False,
         ),
         ("import logging\n\nLOG = logging.getLogger(__name__)\n\n", "pkg/m.py", False),
+        (
+            "import os\nfrom typing import TYPE_CHECKING, Union\n\nif TYPE_CHECKING:\n    from io import BytesIO\n"
+            "else:\n    _Path = Union[str, os.PathLike]\n\n",
+            "pkg/m.py",
+            False,
+        ),
+        ("import os\n\n_HOOK = os.register_at_fork(before=print)\n\n", "pkg/m.py", True),
         ("LIMIT = 1\n\n", "pkg/m.py", True),
         ("from pkg.other import thing\n\n\ndef other():\n    return thing\n\n\n", "pkg/m.py", True),
         ('"""Text."""\n\n', "pkg/__init__.py", True),

@@ -114,3 +114,30 @@ def test_a_document_with_what_help_prints() -> None:
 def test_a_word_of_a_name_that_no_code_has_any_more(document: str, more: str, *, is_left: bool) -> None:
     source = f"def parse_greek(x):\n    return x\n\n\ndef parse(x):\n    return x\n\n\n{more}"
     assert bool(told(document, more={"pkg/m.py": source}, name="parse_greek")) is is_left
+
+
+@pytest.mark.parametrize(
+    ("document", "more", "is_left"),
+    [
+        ("# A\n\nSo:\n\n```python\nvalues = {tap(x, 'x'): 1 for x in y\n```\n", "", True),
+        ("# A\n\nIt has ``one()``, ``tap()``.\n", "class Box:\n    def tap(self):\n        return 1\n", True),
+        ("# A\n\nUse tap(x) or not.\n", "", False),
+        ("# A\n\n```python\nx.tap(1) for x in y\n```\n", "", False),
+        ("# A\n\n```python\ndef tap(x) {\ntap(1\n```\n", "", False),
+        (
+            "# A\n\n```python\nvalues = {tap(x, 'x'): 1 for x in y\n```\n",
+            "class Box:\n    def tap(self):\n        return 1\n",
+            True,
+        ),
+        (
+            "# A\n\n```python\nvalues = {tap(x, 'x'): 1 for x in y\n```\n",
+            "try:\n    from dom import tap\nexcept E:\n    x = 1\n",
+            False,
+        ),
+        ("# A\n\n## Changes\n\n```python\nvalues = {tap(x, 'x'): 1 for x in y\n```\n", "", False),
+    ],
+)
+def test_a_call_of_a_word_in_an_example(document: str, more: str, *, is_left: bool) -> None:
+    """Of a function with the name of a word, code means the name, where no module has another one."""
+    files = {"pkg/m.py": "def tap(x):\n    return x\n", "pkg/n.py": more}
+    assert bool(told(document, more=files, name="tap")) is is_left

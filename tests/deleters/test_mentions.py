@@ -27,6 +27,10 @@ GONE = "def gone_by(x):\n    return x\n\n\n"
         ('"""First.\n\n>>> a = 1\n>>> a.gone_by(\n...     2)\n3\n>>> a\n1\n"""\n',
          '"""First.\n\n>>> a = 1\n>>> a\n1\n"""\n'),
         ('"""First.\n\nSo::\n\n    gone_by(1)\n\nSee gone_by().\n"""\n', '"""First.\n"""\n'),
+        ('def f():\n    """First.\n\n    :returns: x\n\n    Example::\n\n        >>> a = gone_by(1)\n        >>> a\n'
+         '        1\n'
+         '    """\n',
+         'def f():\n    """First.\n\n    :returns: x\n    """\n'),
         ('"""First.\n\nSo::\n\n    f(1)\n\n    gone_by(1)\n\nSee f().\n"""\n',
          '"""First.\n\nSo::\n\n    f(1)\n\nSee f().\n"""\n'),
         ('"""First.\n\n>>> y = gone_by(1)\n>>> y + 1\n2\n>>> f()\n3"""\n', '"""First.\n\n>>> f()\n3"""\n'),

@@ -9,6 +9,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
 
 from .planned_deletions import REPO, delete_symbol
+from .test_remove_details import after, delete
 
 ZONES = {
     "pkg/__init__.py": "from pkg.zones import LOCAL, Local\n\n__all__ = ['LOCAL', 'Local']\n",
@@ -186,3 +187,25 @@ def test_a_test_of_another_class_with_the_name_of_a_hidden_one_is_in_sight() -> 
     text = write_statement(codebase, delete_symbol(codebase, "m.py::gone", tests[:1]), REPO, tests).text
     assert "One test that is not in this checkout" in text
     assert "one test that is in this checkout (in `test_m.py`), failing now, must pass" in text
+
+
+def test_a_private_class_that_goes_around_its_methods_is_among_what_is_gone() -> None:
+    box = "class _Box:\n    def __init__(self, x):\n        self.x = x\n\n    def fill(self):\n        return self.x\n"
+    source = f"{box}\n\ndef make(x):\n    return _Box(x).fill()\n\n\ndef other():\n    return 1\n"
+    deletion = delete({"m.py": source}, "m.py::make", "m.py::_Box.fill")
+    assert set(deletion.removed) == {"m.py::make", "m.py::_Box", "m.py::_Box.fill"}
+    alone = delete({"m.py": source}, "m.py::make")
+    assert set(alone.removed) == {"m.py::make"}
+    assert after({"m.py": source}, alone)["m.py"] == "def other():\n    return 1\n"
+
+
+def test_a_method_is_used_of_an_object_where_a_statement_shows_it() -> None:
+    source = "class Text:\n    def str(self):\n        return 1\n\n\n"
+    source += "def shown(x):\n    y = isinstance(x, str)\n    return y\n"
+    made = "\n\ndef made(x):\n    z = Text().str()\n    return z\n"
+    for more, is_shown in (("", False), (made, True)):
+        codebase = PythonCodebase.from_texts({"m.py": source + more, "test_m.py": "def test_m():\n    assert 1\n"})
+        deletion = delete_symbol(codebase, "m.py::Text.str", ("test_m.py::test_m",), "stub")
+        text = write_statement(codebase, deletion, REPO, ("test_m.py::test_m",)).text
+        assert ("`z = Text().str()`" in text) is is_shown
+        assert "isinstance(x, str)" not in text

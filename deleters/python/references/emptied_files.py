@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from posixpath import dirname
 
 from tree_sitter import Node
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, words_of
-from excise.extractors.python.analysis.grammar import docstring_node, field, parse_tree, statements, text_of
+from excise.extractors.python.analysis.grammar import (
+    docstring_node,
+    field,
+    of_types,
+    parse_tree,
+    statements,
+    text_of,
+)
 
+_IMPORTS = frozenset({"import_statement", "import_from_statement"})
 _LOGGERS = (b"logging.getLogger(", b"getLogger(")
-_IMPORTS_OF_LOGGERS = frozenset({b"import logging", b"from logging import getLogger"})
 
 
 def remove_emptied_files(remover: DependentRemover) -> None:
     """Plan the removal of modules of packages that lose their last definition, and that nothing imports any more.
 
-    What is left of them is a docstring, a logger, and imports from ``__future__``. The ``__init__`` of a package stays,
-    and so does a module whose dotted name is a string in code that stays: it may be imported by that.
+    What is left of them is a docstring, a logger, private names, and imports from elsewhere that these use. The
+    ``__init__`` of a package stays, and so does a module whose dotted name is a string in code that stays: it may be
+    imported by that.
     """
     for path, plan in sorted(remover.plans.items()):
         is_packaged = f"{dirname(path)}/__init__.py" in remover.codebase.modules and not path.endswith("__init__.py")
@@ -27,7 +36,9 @@ def remove_emptied_files(remover: DependentRemover) -> None:
         if not is_source or not plan.lost_names or remover.is_imported(path):
             continue
         rest = _without_docstring(parse_tree(words_of(plan).after).root_node)
-        if not any(map(_holds_something, rest)) and not _is_named_by_a_string(remover, path):
+        own = {name.partition(".")[0] for name in map(remover.codebase.names.name_of, remover.codebase.modules)}
+        used = {word for each in rest if each.type not in _IMPORTS for word in re.findall(r"\w+", text_of(each))}
+        if not any(_holds_something(each, own, used) for each in rest) and not _is_named_by_a_string(remover, path):
             plan.deleted = True
 
 
@@ -61,10 +72,26 @@ def _without_docstring(root: Node) -> list[Node]:
     return [each for each in statements(root) if each != docstring]
 
 
-def _holds_something(statement: Node) -> bool:
+def _holds_something(statement: Node, own: Collection[str], used: Collection[str]) -> bool:
+    """Whether a statement is for others.
+
+    ``own`` are the names of the project's packages, ``used`` the words of statements other than imports.
+    """
     if statement.type == "expression_statement":
         inner = statement.named_children[0] if statement.named_children else statement
         left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
         is_logger = right is not None and right.type == "call" and (right.text or b"").startswith(_LOGGERS)
-        return left is None or (left.text != b"__all__" and not is_logger)
-    return statement.type != "future_import_statement" and statement.text not in _IMPORTS_OF_LOGGERS
+        is_named = left is not None and left.type == "identifier" and text_of(left).startswith("_")
+        is_private = is_named and not of_types(inner, "call")
+        return not (is_logger or is_private)
+    if statement.type == "if_statement" and "TYPE_CHECKING" in text_of(field(statement, "condition")):
+        inside = [each for block in of_types(statement, "block") for each in statements(block)]
+        return any(_holds_something(each, own, used) for each in inside)
+    if statement.type in _IMPORTS:
+        names = [text_of(each) for each in statement.children_by_field_name("name")]
+        source = statement.child_by_field_name("module_name")
+        first = (text_of(source) if source is not None else next(iter(names), "")).partition(".")[0].partition(" ")[0]
+        bound = {name.rpartition(" as ")[2].partition(".")[0] for name in names}
+        is_for_checkers = statement.parent is not None and statement.parent.type == "block"
+        return not first or first in own or not bound or not (is_for_checkers or bound <= set(used))
+    return statement.type not in {"future_import_statement", "pass_statement"}

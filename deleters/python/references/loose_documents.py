@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from excise.deleters.deletion_record import Changed
-from excise.deleters.documents.document_text import utf8_text
+from excise.deleters.documents.document_text import ChunkKind, chunks_of, utf8_text
 from excise.deleters.documents.gone_names import GoneCode, any_of
-from excise.deleters.documents.loose_ends import loose_ends, mentions_left
+from excise.deleters.documents.loose_ends import MAX_TEXT, loose_ends, mentions_left
 from excise.deleters.documents.sections import sections_now, words_of
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.documents import as_documents_mean
@@ -18,6 +19,8 @@ from excise.deleters.python.references.remaining_words import source_left
 from excise.deleters.statement.project_docs import is_document
 from excise.types import Symbol
 
+MIN_CALLED = 2
+"""Number of letters that the name of a function has more of, so that its call in a document is taken for one."""
 _NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")
 """A word of a name, of five letters or more."""
 
@@ -29,6 +32,7 @@ def loose_documents(
     documents that lose something."""
     yield from _in_manifests(remover, names, changed)
     yield from _in_other_words(remover, wanted, changed)
+    yield from _called_in_documents(remover, wanted, changed)
     names = as_documents_mean(remover, gone, names)
     words, others = words_of(names), remover.codebase.others
     is_told = False
@@ -76,6 +80,48 @@ def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed
         for section in sections_now(text) if word.search(text) else ():
             if found := word.search("\n".join((*section.heading, *section.lines))):
                 yield Leftover(path, f"a word of its name is left: {found[0]}", rare[found[0].lower()].symbol_id)
+
+
+def _called_in_documents(remover: DependentRemover, wanted: Sequence[Symbol], changed: Changed) -> Iterator[Leftover]:
+    """Calls of a removed function of a module in documents, which no other code at module level has the name of.
+
+    In examples and in backticks they are meant: ``findall(…)``, where only a method of the name stays.
+    """
+    names = {each.qualname: each for each in wanted if each.qualname.isidentifier() and len(each.qualname) > MIN_CALLED}
+    gone = {name: each for name, each in names.items() if not (hasattr(builtins, name) or _is_bound(remover, name))}
+    call = re.compile(rf"(?<![\w.$>@-])(?:{any_of(gone)})(?=\()")
+    quoted = re.compile(rf"`(?:{any_of(gone)})(?=\([^`]*`)")
+    codebase = remover.codebase
+    for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)) if gone else ():
+        text = utf8_text((changed[path][1] if path in changed else codebase.others.read(path)) or b"") or ""
+        for section in sections_now(text) if call.search(text) else ():
+            for chunk in chunks_of(section.lines):
+                lines, is_code = section.lines[chunk.start : chunk.end], chunk.kind is ChunkKind.CODE
+                for found in (call if is_code else quoted).finditer("\n".join(lines)):
+                    name = found[0].lstrip("`")
+                    if not (is_code and _is_own(name, lines)):
+                        line = next(line for line in lines if f"{name}(" in line).strip()
+                        yield Leftover(path, f"the document calls it: {line[:MAX_TEXT]}", gone[name].symbol_id)
+
+
+def _is_bound(remover: DependentRemover, name: str) -> bool:
+    """Whether a module that stays, no test, has a name."""
+    for path, module in remover.codebase.modules.items():
+        plan = remover.plans.get(path)
+        if remover.codebase.is_test(path) or name.encode() not in module.source or (plan is not None and plan.deleted):
+            continue
+        spans = [(s.start, s.end) for s in module.symbols if s.qualname == name]
+        spans += [(b.start, b.end) for b in module.bindings if b.name == name and not b.klass]
+        imports = (r for r in module.imports if r.bound == name and not (plan is not None and plan.drops(r)))
+        if any(True for _ in imports) or not all(remover.is_removed(path, *span) for span in spans):
+            return True
+    return False
+
+
+def _is_own(name: str, lines: Sequence[str]) -> bool:
+    """Whether an example itself says what a name is: a definition, an assignment, or an import from elsewhere."""
+    own = re.compile(rf"^\W*(?:def|class)\s+{name}\b|^\W*{name}\s*=[^=]")
+    return any(own.search(line) for line in lines)
 
 
 def _leftovers(path: str, text: str, wanted: Sequence[Symbol], words: Collection[str]) -> Iterator[Leftover]:

@@ -30,6 +30,9 @@ from excise.deleters.python.references.remaining_words import paths_of_words
 from excise.extractors.python.analysis.codebase import BUILTIN_ATTRIBUTES
 from excise.extractors.python.analysis.grammar import DEFINITIONS, comments, docstring_node, field, of_types, text_of
 
+MAX_ANNOUNCED = 3
+"""Number of words of a line that does no more than announce an example."""
+
 
 # --------------------------------------------------------------------------------------------- code
 def remove_mentions(remover: DependentRemover, code: GoneCode) -> None:
@@ -149,9 +152,27 @@ def _without_examples(lines: list[str], code: GoneCode) -> list[str]:
     after = [text[0], *without_examples(text[1:], code)]
     if after == text:
         return lines
+    after = [after[0], *_without_announcements(text[1:], after[1:])]
     while len(after) > 1 and not after[-1].strip() and text[-1].strip():
         after.pop()
     return [*after, last] if is_apart else [*after[:-1], after[-1] + quote]
+
+
+def _without_announcements(before: list[str], after: list[str]) -> list[str]:
+    """Lines without those that announce an example which is gone (``Example::``) in a word or two."""
+    announcing = _announcing(before)
+    left = [line for line in after if line not in announcing or line in _announcing(after)]
+    return left if len(left) < len(after) else after
+
+
+def _announcing(lines: list[str]) -> set[str]:
+    """The short lines that end with ``::`` and have an indented block below."""
+    found = set()
+    for number, line in enumerate(lines):
+        below = next((each for each in lines[number + 1 :] if each.strip()), "")
+        if line.rstrip().endswith("::") and len(line.split()) <= MAX_ANNOUNCED and indent_of(below) > indent_of(line):
+            found.add(line)
+    return found
 
 
 def _first_left(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
