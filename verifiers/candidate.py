@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from excise.errors import ExciseError
 from excise.protocols import EMPTY, TRIVIAL
-from excise.types import Deletion, Status, Task, TestRun, name_in_file, path_of, without_parameter
+from excise.types import Deletion, Status, Task, TestRun, WorkerOutcome, name_in_file, path_of, without_parameter
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
@@ -52,7 +52,7 @@ class DeletionTrees:
     deletion: Deletion
     """The deletion's patches, removed symbols and hidden tests."""
     runs: dict[tuple[object, ...], TestRun] = field(default_factory=dict)
-    """Runs made so far, by tree, test ids, shuffle seed and number."""
+    """Runs made so far, by tree, test ids, and what else distinguishes them."""
     _edits: dict[str, Edits] = field(default_factory=dict)
     _behaviours: dict[tuple[str, ...], RecordedBehaviour] = field(default_factory=dict)
     _kept: ExitStack | None = None
@@ -113,9 +113,9 @@ class DeletionTrees:
         return found
 
     def first_failing(self, tree: str, ids: Sequence[str]) -> TestRun:
-        """Run the tests ``ids`` on one of the trees until one does not pass, or all of them, once.
+        """Run the tests ``ids`` on one of the trees until one fails, or all of them, once.
 
-        Those that were not run are no part of the result. The run may be forked.
+        If one fails, those that were not run are no part of the result. The run may be forked.
         """
         tree = self._first_equal(tree)
         key = (*_run_key(tree, ids), "until failure")
@@ -159,9 +159,10 @@ class DeletionTrees:
         earlier run is returned.
         """
         key = (TRIVIAL, tuple(ids), "programs")
-        if key not in self.runs:
-            self.runs[key] = self.bench.run(self.edits(TRIVIAL), ids=ids, forked=True, programs=True)
-        return self.runs[key]
+        run = self.runs.get(key) or self.bench.run(self.edits(TRIVIAL), ids=ids, forked=True, programs=True)
+        if run.worker is WorkerOutcome.OK:
+            self.runs[key] = run
+        return run
 
     def has_run(self, tree: str, ids: Sequence[str]) -> bool:
         """Whether :meth:`run` of exactly these tests costs nothing, since it was made before."""

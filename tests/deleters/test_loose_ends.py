@@ -134,6 +134,8 @@ def test_a_word_of_a_name_that_no_code_has_any_more(document: str, more: str, *,
             "try:\n    from dom import tap\nexcept E:\n    x = 1\n",
             False,
         ),
+        ("# A\n\n```python\nfrom dom import tap\ntap(1\n```\n", "", False),
+        ("# A\n\n```sql\nselect tap(1\n```\n", "", False),
         ("# A\n\n## Changes\n\n```python\nvalues = {tap(x, 'x'): 1 for x in y\n```\n", "", False),
     ],
 )

@@ -117,7 +117,7 @@ def test_the_module_is_as_a_fresh_import_makes_it(adapt: Adapt, changes: list[tu
         ("import functools\n", "import functools\nimport json\n", "have come"),
         ("OrderedDict, defaultdict", "defaultdict, OrderedDict", "have moved"),
         ("from typing import TYPE_CHECKING\n", "", "use TYPE_CHECKING"),
-        ("import xml.dom\n", "", "only"),
+        ("import xml.dom\n", "", "only|earlier"),
         ("import os.path\n", "x = 1\n", "something else"),
         ("from __future__ import annotations\n", "", "no import"),
     ],
@@ -140,13 +140,22 @@ def test_what_is_more_than_a_lost_name_is_refused(adapt: Adapt, old: str, new: s
         ({"other.py": "from .tools import *\nimport functools\n"}, "imports functools from here"),
         ({"other.py": "from .tools import *\nfrom .more import *\n", "more.py": "import functools\n"}, ""),
         ({"__init__.py": "from . import core\n"}, ""),
+        ({"other.py": "import inspect\nfrom . import tools\nuse = inspect.getmembers(tools)\n"}, "may look at"),
+        ({"other.py": "import inspect\nuse = inspect.getmembers(inspect)\n"}, ""),
+        ({"other.py": "from . import tools\n\ndef f(): return tools.functools\n\nf()\n"}, "uses a functools"),
+        ({"other.py": "from . import tools\nuse = hasattr(tools, 'functools')\n"}, "has the text functools"),
+        ({"other.py": "import inspect\n\ndef f(): return inspect.getsource(f)\n"}, "asks for line numbers"),
+        ({"tools.py": FILES["tools.py"].replace("import re\n", "import re\nfrom .more import *\n", 1),
+          "more.py": "import functools\n"}, "more than one"),
+        ({"tools.py": FILES["tools.py"] + "\ndef change(): global functools; functools = 1\n"}, "more than one"),
+        ({"tools.py": FILES["tools.py"] + "\nclass A:\n    x: 'list[functools.partial]' = 1\n"}, "may use functools"),
         ({"tools.py": FILES["tools.py"] + "\nfunctools = None\n"}, "more than one"),
         ({"tools.py": FILES["tools.py"] + "\ndef change():\n    global functools\n"}, "more than one"),
         ({"tools.py": FILES["tools.py"] + "\n__all__ = ['functools']\n"}, "may use functools"),
         ({"tools.py": FILES["tools.py"] + "\nnames = list(globals())\n"}, "may use functools"),
         ({"tools.py": FILES["tools.py"] + "\ndef typed(x: functools.partial): pass\n"}, "may use functools"),
     ],
-)
+)  # fmt: skip
 def test_what_takes_a_name_when_it_is_imported_is_a_reason(adapt: Adapt, others: dict[str, str], reason: str) -> None:
     change = ("import functools\n", "")
     if not reason:
@@ -156,9 +165,24 @@ def test_what_takes_a_name_when_it_is_imported_is_a_reason(adapt: Adapt, others:
         adapt(change, others=others)
 
 
-def test_a_module_of_the_project_stays_imported_only_where_a_package_imports_it(adapt: Adapt) -> None:
-    with pytest.raises(swap.NeedsImport, match="core may be imported here only"):
-        adapt(("from .core import first, second  # both\n", ""), others={"__init__.py": "from . import tools\n"})
+@pytest.mark.parametrize(
+    ("init", "reason"),
+    [
+        ("from . import tools\n", "core may be imported earlier"),
+        ("from . import tools\nfrom . import core\n", "core may be imported earlier"),
+        ("try:\n    from . import core\nfinally:\n    from . import tools\n", "core may be imported here only"),
+        ("import json\nfrom . import core\nfrom . import tools\n", ""),
+    ],
+)
+def test_a_module_of_the_project_stays_imported_only_where_a_package_imports_it_before(
+    adapt: Adapt, init: str, reason: str
+) -> None:
+    change = ("from .core import first, second  # both\n", "")
+    if not reason:
+        assert "first" not in vars(adapt(change, others={"__init__.py": init}))
+        return
+    with pytest.raises(swap.NeedsImport, match=reason):
+        adapt(change, others={"__init__.py": init})
 
 
 def test_a_function_becomes_a_generator_only_if_nothing_may_have_looked_at_it(adapt: Adapt) -> None:
@@ -176,13 +200,19 @@ def test_a_function_becomes_a_generator_only_if_nothing_may_have_looked_at_it(ad
     [
         ("\ntable = [pairs]\n", "    yield from defaultdict(list, values)", "may look at pairs"),
         ("\nlist(vars())\n", "    yield from defaultdict(list, values)", "may look at pairs"),
-        ("\ntable = [Plain.items]\n", "        yield from OrderedDict()", "may look at items"),
-        ("\ngetattr(Plain, 'items')\n", "        yield from OrderedDict()", "may look at items"),
+        ("\ntable = [Plain.items]\n", "        yield from OrderedDict()", "seen the class of items"),
+        ("\nclass More:\n    items = 'items'\n", "        yield from OrderedDict()", "may look at items"),
     ],
 )
 def test_what_looks_at_a_generator_is_a_reason(adapt: Adapt, more: str, body: str, reason: str) -> None:
     with pytest.raises(swap.NeedsImport, match=reason):
         adapt((body, "        return 3"), others={"tools.py": FILES["tools.py"] + more})
+
+
+def test_what_takes_a_generator_under_another_name_is_a_reason(adapt: Adapt) -> None:
+    other = {"other.py": "from .tools import pairs as made\nuse = [made]\n"}
+    with pytest.raises(swap.NeedsImport, match="may look at pairs"):
+        adapt(("    yield from defaultdict(list, values)", "    return 3"), others=other)
 
 
 def test_a_coroutine_stays_one(adapt: Adapt) -> None:

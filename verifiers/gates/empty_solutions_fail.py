@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from excise.protocols import EMPTY, TRIVIAL, GateReport
-from excise.types import Status, TestRun, Verdict
+from excise.types import Status, TestRun, Verdict, WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.workbench import SUITE_ENDED
@@ -33,8 +33,8 @@ class EmptySolutionsFail:
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):
             run = self._run(candidate, tree)
-            tested = _told(run, candidate.fail_to_pass)
-            failing = not_passing(run, tested)
+            tested = [test for test in candidate.fail_to_pass if test in run.statuses()]
+            failing = _failing(run, candidate.fail_to_pass)
             result = CheckResult(
                 passed=bool(failing) and run.worker in SUITE_ENDED,
                 reason="empty_solution_passes",
@@ -65,9 +65,9 @@ class EmptySolutionsFail:
         trees, every = candidate.trees, candidate.dependent_tests
         if trees.has_run(tree, every):
             run = candidate.run(tree, ids=every)
-            return bool(not_passing(run, tests)) and run.worker in SUITE_ENDED
+            return bool(_failing(run, tests)) and run.worker in SUITE_ENDED
         runs = (trees.first_failing(tree, ids) for ids in (_first_tests(candidate), tests))
-        return any(run.worker in SUITE_ENDED and not_passing(run, _told(run, tests)) for run in runs)
+        return any(run.worker in SUITE_ENDED and _failing(run, tests) for run in runs)
 
     def _programs_fail_one(self, candidate: Candidate, tests: Sequence[str]) -> bool:
         """Whether each trivial program failed at one of the tests when it was tried on all, where it ends at the first
@@ -103,13 +103,20 @@ class EmptySolutionsFail:
         if candidate.trees.has_run(tree, every):
             return candidate.run(tree, ids=every)
         run = candidate.trees.first_failing(tree, _first_tests(candidate))
-        return run if not_passing(run, _told(run, candidate.fail_to_pass)) else candidate.run(tree, ids=every)
+        is_enough = run.worker in SUITE_ENDED and _failing(run, candidate.fail_to_pass)
+        return run if is_enough else candidate.run(tree, ids=every)
 
 
-def _told(run: TestRun, tests: Sequence[str]) -> list[str]:
-    """Those of the tests that are in the result of a run."""
-    results = run.statuses()
-    return [test for test in tests if test in results]
+def _failing(run: TestRun, tests: Sequence[str]) -> list[str]:
+    """Those of the tests that a run has and that do not pass.
+
+    One without a result counts if its file cannot be collected, or if the tests kept the run from its end; if the test
+    process was lost, nothing is known of it.
+    """
+    statuses = run.statuses()
+    failing = not_passing(run, [test for test in tests if test in statuses])
+    is_lost = run.worker is WorkerOutcome.OK and not (run.finished or run.collect_errors)
+    return [test for test in failing if not (is_lost and statuses[test] is Status.MISSING)]
 
 
 def _quickest_first(candidate: Candidate) -> list[str]:

@@ -20,6 +20,7 @@ from excise.extractors.python.analysis.grammar import (
 )
 
 _IMPORTS = frozenset({"import_statement", "import_from_statement"})
+_FOR_CHECKERS = re.compile(r"(?:\w+\.)?TYPE_CHECKING")
 _LOGGERS = (b"logging.getLogger(", b"getLogger(")
 
 
@@ -73,7 +74,7 @@ def _without_docstring(root: Node) -> list[Node]:
 
 
 def _holds_something(statement: Node, own: Collection[str], used: Collection[str]) -> bool:
-    """Whether a statement is for others.
+    """Whether a statement is a reason to keep its file.
 
     ``own`` are the names of the project's packages, ``used`` the words of statements other than imports.
     """
@@ -81,17 +82,19 @@ def _holds_something(statement: Node, own: Collection[str], used: Collection[str
         inner = statement.named_children[0] if statement.named_children else statement
         left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
         is_logger = right is not None and right.type == "call" and (right.text or b"").startswith(_LOGGERS)
-        is_named = left is not None and left.type == "identifier" and text_of(left).startswith("_")
-        is_private = is_named and not of_types(inner, "call")
-        return not (is_logger or is_private)
-    if statement.type == "if_statement" and "TYPE_CHECKING" in text_of(field(statement, "condition")):
-        inside = [each for block in of_types(statement, "block") for each in statements(block)]
-        return any(_holds_something(each, own, used) for each in inside)
+        name = text_of(left) if left is not None and left.type == "identifier" else ""
+        is_private = re.match(r"_(?!_)", name) is not None and not of_types(inner, "call", "assignment")[1:]
+        return not (is_logger or is_private or name == "__all__")
+    if statement.type == "if_statement" and _FOR_CHECKERS.fullmatch(text_of(field(statement, "condition"))):
+        read = statements(field(statement, "consequence"))
+        run = [each for block in of_types(statement, "else_clause") for each in statements(field(block, "body"))]
+        return any(each.type not in _IMPORTS and _holds_something(each, own, used) for each in read) or any(
+            _holds_something(each, own, used) for each in run
+        )
     if statement.type in _IMPORTS:
         names = [text_of(each) for each in statement.children_by_field_name("name")]
         source = statement.child_by_field_name("module_name")
-        first = (text_of(source) if source is not None else next(iter(names), "")).partition(".")[0].partition(" ")[0]
+        sources = {each.partition(".")[0].partition(" ")[0] for each in ([text_of(source)] if source else names)}
         bound = {name.rpartition(" as ")[2].partition(".")[0] for name in names}
-        is_for_checkers = statement.parent is not None and statement.parent.type == "block"
-        return not first or first in own or not bound or not (is_for_checkers or bound <= set(used))
+        return "" in sources or not sources.isdisjoint(own) or not bound or not bound <= set(used)
     return statement.type not in {"future_import_statement", "pass_statement"}

@@ -20,7 +20,9 @@ from excise.deleters.statement.project_docs import is_document
 from excise.types import Symbol
 
 MIN_CALLED = 2
-"""Number of letters that the name of a function has more of, so that its call in a document is taken for one."""
+"""A name must be longer than this for its call in a document to count."""
+_OF_PYTHON = frozenset({"", "python", "python3", "py", "pycon", "console", "text"})
+"""Languages of examples that may be Python."""
 _NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")
 """A word of a name, of five letters or more."""
 
@@ -92,15 +94,18 @@ def _called_in_documents(remover: DependentRemover, wanted: Sequence[Symbol], ch
     call = re.compile(rf"(?<![\w.$>@-])(?:{any_of(gone)})(?=\()")
     quoted = re.compile(rf"`(?:{any_of(gone)})(?=\([^`]*`)")
     codebase = remover.codebase
+    own = {codebase.names.name_of(path).partition(".")[0] for path in codebase.modules}
     for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)) if gone else ():
         text = utf8_text((changed[path][1] if path in changed else codebase.others.read(path)) or b"") or ""
         for section in sections_now(text) if call.search(text) else ():
             for chunk in chunks_of(section.lines):
                 lines, is_code = section.lines[chunk.start : chunk.end], chunk.kind is ChunkKind.CODE
+                if is_code and chunk.language.lower() not in _OF_PYTHON:
+                    continue
                 for found in (call if is_code else quoted).finditer("\n".join(lines)):
                     name = found[0].lstrip("`")
-                    if not (is_code and _is_own(name, lines)):
-                        line = next(line for line in lines if f"{name}(" in line).strip()
+                    if not (is_code and _is_own(name, lines, own)):
+                        line = found.string[found.string.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0].strip()
                         yield Leftover(path, f"the document calls it: {line[:MAX_TEXT]}", gone[name].symbol_id)
 
 
@@ -118,10 +123,12 @@ def _is_bound(remover: DependentRemover, name: str) -> bool:
     return False
 
 
-def _is_own(name: str, lines: Sequence[str]) -> bool:
+def _is_own(name: str, lines: Sequence[str], packages: Collection[str]) -> bool:
     """Whether an example itself says what a name is: a definition, an assignment, or an import from elsewhere."""
     own = re.compile(rf"^\W*(?:def|class)\s+{name}\b|^\W*{name}\s*=[^=]")
-    return any(own.search(line) for line in lines)
+    taken = re.compile(rf"^\W*from\s+(\w+)[\w.]*\s+import\b.*\b{name}\b")
+    elsewhere = (found[1] for found in map(taken.search, lines) if found)
+    return any(map(own.search, lines)) or any(each not in packages for each in elsewhere)
 
 
 def _leftovers(path: str, text: str, wanted: Sequence[Symbol], words: Collection[str]) -> Iterator[Leftover]:

@@ -169,6 +169,8 @@ def _announcing(lines: list[str]) -> set[str]:
     """The short lines that end with ``::`` and have an indented block below."""
     found = set()
     for number, line in enumerate(lines):
+        if number and lines[number - 1].strip():
+            continue  # it ends a sentence
         below = next((each for each in lines[number + 1 :] if each.strip()), "")
         if line.rstrip().endswith("::") and len(line.split()) <= MAX_ANNOUNCED and indent_of(below) > indent_of(line):
             found.add(line)

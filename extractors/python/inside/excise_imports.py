@@ -1,9 +1,9 @@
 """Imports of a module that an edit takes away, in a process that has imported it. Standard library only.
 
 A name that only an import bound can be taken out of a module again, where a fresh import of the project would differ in
-nothing else. What is checked here: what was imported is imported in any case, or is a module of Python's library;
-nothing else binds the name; and no code that runs while the project is imported uses it, in the module or in another
-one. All other edits are refused with :class:`NeedsImport`.
+nothing else. What is checked here: what was imported is imported before the module in any case, or is a module of
+Python's library; nothing else binds the name; and no code that runs while the project is imported uses it or looks at
+all names, in the module or in another one. All other edits are refused with :class:`NeedsImport`.
 """
 
 import abc
@@ -15,14 +15,20 @@ import sys
 import types
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-INTROSPECTION = frozenset(["globals", "locals", "vars", "dir", "exec", "eval", "__dict__", "modules"])
-"""Names of what shows all names of a module to code that runs when it is imported."""
-LIBRARY = frozenset(getattr(sys, "stdlib_module_names", ())) | {"collections.abc", "os.path"}
-"""Names of modules of Python's library of which nobody has less if one import of them goes; few before Python 3.10."""
+INTROSPECTION = frozenset(
+    ["globals", "locals", "vars", "dir", "exec", "eval", "__dict__", "modules", "getmembers", "getmembers_static",
+     "create_autospec", "get_type_hints"]
+)  # fmt: skip
+"""Names of what shows all names of a module, or all members of a class, to code that runs when it is imported."""
+_ACTING = {"readline", "rlcompleter", "this", "antigravity", "turtle", "tkinter", "site"}
+LIBRARY = (frozenset(getattr(sys, "stdlib_module_names", ())) | {"collections.abc", "os.path"}) - _ACTING
+"""Names of modules of Python's library whose import changes nothing but ``sys.modules``; few before Python 3.10."""
+LINES = re.compile(rb"\b(?:getsource|getsourcelines|findsource|co_firstlineno|currentframe|tb_lineno|f_lineno)\b")
+"""Words of code that asks for line numbers: those below a lost import are not changed."""
 PLAIN_TYPES = (type, abc.ABCMeta)
 """Types of classes that do not look at methods when a class is made."""
 STAR = "*"
-GLOBAL, WORD = re.compile(rb"(?m)^[ \t]*global[ \t]+(.+)$"), re.compile(rb"\w+")
+GLOBAL, WORD = re.compile(rb"\bglobal[ \t]+([^;#\n]+)"), re.compile(rb"\w+")
 
 
 class NeedsImport(Exception):
@@ -30,7 +36,10 @@ class NeedsImport(Exception):
 
 
 class Imports:
-    """Consecutive imports among the statements of a module, conditions for type checkers included."""
+    """Consecutive imports among the statements of a module.
+
+    Conditions for type checkers are among them; what these would bind does not count.
+    """
 
     def __init__(self, nodes):
         self.nodes = nodes
@@ -52,7 +61,7 @@ class LostImports:
         self.names = {name: source for name, source in old.bound.items() if name not in new.bound}
         self.gone = old.imported - new.imported
 
-    def forget(self, path, project, with_doctests):
+    def remove_names(self, path, project, with_doctests):
         """Take the names out of the module of a file of a :class:`Project`.
 
         ``with_doctests`` are the files with tests in docstrings, which have copies of the names.
@@ -60,8 +69,10 @@ class LostImports:
         module = project.modules.get(path)
         if module is None or path in with_doctests:
             raise NeedsImport("names of %s may have been copied" % path)
+        if project.asks_for_lines():
+            raise NeedsImport("the project asks for line numbers")
         for level, whole in sorted(self.gone):
-            if level or whole not in LIBRARY:
+            if level or whole not in LIBRARY or file_of(sys.modules.get(whole)) in project.sources:
                 project.require_imported(absolute(module, level, whole), module, path)
         for name, (_, whole, part) in self.names.items():
             found = vars(module).get(name, module)
@@ -77,11 +88,13 @@ class LostImports:
 class Project:
     """The imported files of a project, with what each of them does when it is imported.
 
-    ``sources`` are their contents. They are parsed when the first import is lost.
+    ``sources`` are their contents, ``executed`` the code that has run, as :func:`excise_swap.key_of` has it. They are
+    parsed when the first import is lost.
     """
 
-    def __init__(self, sources):
-        self.sources, self.modules, self._at_import = sources, {}, {}
+    def __init__(self, sources, executed):
+        self.sources, self.executed, self.modules, self._at_import = sources, executed, {}, {}
+        self._asks_for_lines = None
         for module in list(sys.modules.values()):
             path = file_of(module)
             if path in sources and self.modules.setdefault(path, module) is not module:
@@ -92,11 +105,17 @@ class Project:
         for path in self.sources if not self._at_import else ():
             self.at_import(path)
 
+    def asks_for_lines(self):
+        """Whether a file of the project asks for line numbers of code."""
+        if self._asks_for_lines is None:
+            self._asks_for_lines = any(map(LINES.search, self.sources.values()))
+        return self._asks_for_lines
+
     def at_import(self, path):
         """What a file does when it is imported. Raises ``NeedsImport`` if it cannot be parsed."""
         if path not in self._at_import:
             try:
-                self._at_import[path] = AtImport(ast.parse(self.sources[path]), self.sources[path])
+                self._at_import[path] = AtImport(path, self.sources[path], self.executed)
             except (SyntaxError, ValueError, RecursionError):
                 self._at_import[path] = None
         if self._at_import[path] is None:
@@ -104,7 +123,12 @@ class Project:
         return self._at_import[path]
 
     def require_imported(self, name, module, path):
-        """Raise ``NeedsImport`` unless a package around a module imports the module ``name`` in any case."""
+        """Raise ``NeedsImport`` unless a package around a module imports the module ``name``, and not through others.
+
+        A module is moved to the end of ``sys.modules`` when its import ends. So what was imported before ``name`` there
+        has not imported it, unless its own import ended later.
+        """
+        ended = {each: place for place, each in enumerate(sys.modules)}
         package = module.__name__.rpartition(".")[0]
         while package:
             around = sys.modules.get(package)
@@ -114,22 +138,38 @@ class Project:
                     statements = [node for node in ast.parse(present.read()).body if is_import(node)]
                 for level, whole, part, _ in imports_of(node for node in statements if not isinstance(node, ast.If)):
                     source = absolute(around, level, whole)
-                    if name == source or source.startswith(name + ".") or name == "%s.%s" % (source, part):
+                    found = "%s.%s" % (source, part)
+                    if name in (source, found) or source.startswith(name + "."):
                         return
+                    if any(ended.get(each, -1) > ended.get(name, -1) for each in (source, found) if each != package):
+                        raise NeedsImport("%s may be imported earlier" % name)
             package = package.rpartition(".")[0]
         raise NeedsImport("%s may be imported here only" % name)
 
     def require_unused(self, path, module, name, value):
         """Raise ``NeedsImport`` if code that runs at import may use a name of a module, or something else binds it."""
         own = self.at_import(path)
-        if name in own.names or name in own.texts or (own.names | set(own.attributes)) & INTROSPECTION:
+        if name in own.names or name in own.texts or own.sees_all:
             raise NeedsImport("the module may use %s when it is imported" % name)
-        if name not in own.bound_once or name in own.changed_later:
+        stars = (absolute(module, *each[:2]) for each in own.imports if each[2] == STAR)
+        by_star = any(each not in sys.modules or name in exported(sys.modules[each]) for each in stars)
+        if name not in own.bound_once or name in own.declared_global or by_star:
             raise NeedsImport("more than one import binds %s" % name)
         word = name.encode()
         for file, source in self.sources.items():
-            if file != path and (word in source or b"*" in source):
-                self.require_not_taken(file, module, name, value)
+            if file != path:
+                self.require_not_looked_at(file, module)
+                if word in source or b"*" in source:
+                    self.require_not_taken(file, module, name, value)
+
+    def require_not_looked_at(self, file, module):
+        """Raise ``NeedsImport`` if another file may look at all names of a module when it is imported."""
+        there, taker = self.at_import(file), self.modules.get(file)
+        if there.sees_all:
+            for level, whole, part, _ in there.imports:
+                source = absolute(taker, level, whole) if taker else whole
+                if module.__name__ in (source, "%s.%s" % (source, part)) or module.__name__.startswith(source + "."):
+                    raise NeedsImport("%s may look at %s" % (file, module.__name__))
 
     def require_not_seen(self, path, module, owners, name):
         """Raise ``NeedsImport`` if code that runs at import may look at a function, or at a method of classes.
@@ -139,22 +179,28 @@ class Project:
         if any(each.decorator_list or each.keywords for each in owners):
             raise NeedsImport("something may have seen %s when it was defined" % name)
         holder = module
+        if any(each.name in self.at_import(path).names for each in owners):
+            raise NeedsImport("something may have seen the class of %s" % name)
         for each in owners:
             holder = vars(holder).get(each.name)
             kinds = (vars(base) for base in getattr(holder, "__mro__", ())[:-1])
             if type(holder) not in PLAIN_TYPES or any("__init_subclass__" in kind for kind in kinds):
                 raise NeedsImport("something may have seen %s when its class was defined" % name)
         for file, source in self.sources.items():
+            if file != path:
+                self.require_not_looked_at(file, module)
             if file == path or name.encode() in source:
                 there = self.at_import(file)
-                if name in there.names or name in there.attributes or (name in there.texts and owners):
+                bound = {bound for _, _, part, bound in there.imports if part == name}
+                is_used = (bound | {name}) & there.names or name in there.attributes
+                if is_used or name in there.texts or (file == path and there.sees_all):
                     raise NeedsImport("%s may look at %s" % (file, name))
-                if file == path and not owners and there.names & INTROSPECTION:
-                    raise NeedsImport("the module may look at %s" % name)
 
     def require_not_taken(self, file, module, name, value):
         """Raise ``NeedsImport`` if another file may take a name from a module when it is imported."""
         there, taker = self.at_import(file), self.modules.get(file)
+        if name in there.texts:
+            raise NeedsImport("%s has the text %s" % (file, name))
         for level, whole, part, _ in there.imports:
             is_taken = part == name or (part == STAR and name in exported(module))
             if is_taken and (taker is None or absolute(taker, level, whole) == module.__name__):
@@ -169,11 +215,18 @@ class Project:
 
 
 class AtImport:
-    """What the statements of a module use and bind when it is imported."""
+    """What the code of a module that runs when it is imported uses and binds.
 
-    def __init__(self, tree, source):
+    Raises ``SyntaxError`` and others if it cannot be parsed.
+    """
+
+    def __init__(self, path, source, executed):
         self.names, self.texts, self.attributes, self.imports, bound = set(), set(), {}, [], []
-        for node in nodes_at_import(tree):
+        for node in nodes_at_import(ast.parse(source), path, executed):
+            annotation = getattr(node, "annotation", None) or getattr(node, "returns", None)
+            for part in ast.walk(annotation) if annotation is not None else ():
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    self.names.update(re.findall(r"\w+", part.value))
             if isinstance(node, ast.Name):
                 if isinstance(node.ctx, ast.Load):
                     self.names.add(node.id)
@@ -190,7 +243,8 @@ class AtImport:
                 self.imports += found
                 bound += [name for _, _, _, name in found]
         self.bound_once = {name for name in bound if name} - repeated(bound)
-        self.changed_later = {name.decode() for names in GLOBAL.findall(source) for name in WORD.findall(names)}
+        self.sees_all = bool((self.names | set(self.attributes)) & INTROSPECTION)
+        self.declared_global = {name.decode() for names in GLOBAL.findall(source) for name in WORD.findall(names)}
 
 
 def imports_of(nodes):
@@ -241,15 +295,16 @@ def resolved(module, chain, imports):
     return found
 
 
-def nodes_at_import(tree):
-    """The nodes that run when a module is imported: all but the bodies of functions."""
+def nodes_at_import(tree, path, executed):
+    """The nodes that run when a module is imported: all but the bodies of functions that have not run by then."""
     left = [tree]
     while left:
         node = left.pop()
         yield node
-        if isinstance(node, FUNCTIONS):
+        name = getattr(node, "name", "<lambda>")
+        if isinstance(node, FUNCTIONS) and (path, first_line_of(node), name) not in executed:
             left += node.decorator_list + [node.args] + ([node.returns] if node.returns else [])
-        elif isinstance(node, ast.Lambda):
+        elif isinstance(node, ast.Lambda) and (path, node.lineno, name) not in executed:
             left.append(node.args)
         else:
             left += ast.iter_child_nodes(node)

@@ -293,7 +293,8 @@ class TimeLimits:
             if limit.timed_out and self.plugin.finished != item.nodeid:  # raised again while pytest made its report
                 self.plugin.report.write("test", id=item.nodeid, status="FAILED", dur=limit.seconds, msg=limit.message)
             if self.until_failure and (limit.timed_out or self.has_failed):
-                del item.session.items[item.session.items.index(item) + 1 :]  # pytest's loop ends with the list
+                with contextlib.suppress(ValueError):  # a plugin has taken it out
+                    del item.session.items[item.session.items.index(item) + 1 :]  # pytest's loop ends with the list
             self.progress.end(item.nodeid, limit.timed_out)
 
     def pytest_runtest_logreport(self, report):

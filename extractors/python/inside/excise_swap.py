@@ -10,6 +10,7 @@ other edits are refused with :class:`NeedsImport`.
 import __future__
 
 import ast
+import bisect
 import collections
 import difflib
 import gc
@@ -110,7 +111,7 @@ class LoadedCode:
         self.executed = executed
         self.loaded = {file for file, _, _ in executed if file.startswith(root + "/")}
         self.sources = {path: read(path) for path in self.loaded if os.path.isfile(path)}
-        self.project = Project(self.sources)
+        self.project = Project(self.sources, executed)
         self.functions, self.wrappers = {}, {}
         for made in gc.get_objects():
             if type(made) is types.FunctionType and real(made.__code__.co_filename) in self.sources:
@@ -147,7 +148,7 @@ class LoadedCode:
             raise NeedsImport("%s cannot be parsed" % path)
         for change in definitions.changes(decode_source(source)):
             if isinstance(change, LostImports):
-                change.forget(path, self.project, self.with_doctests)
+                change.remove_names(path, self.project, self.with_doctests)
             else:
                 self.replace(path, change)
 
@@ -350,14 +351,20 @@ def differences(old, new):
 
 
 def anchors_of(old, new):
-    """Pairs of places, ascending, of equal lines that both texts have once."""
-    counts, others, found, last = collections.Counter(old), collections.Counter(new), [], -1
+    """Pairs of places, as many as ascend, of equal lines that both texts have once."""
+    counts, others = collections.Counter(old), collections.Counter(new)
     places = {line: place for place, line in enumerate(new)}
-    for place, line in enumerate(old):
-        if counts[line] == others[line] == 1 and places[line] > last:
-            last = places[line]
-            found.append((place, last))
-    return found
+    pairs = [(i, places[line]) for i, line in enumerate(old) if counts[line] == others[line] == 1]
+    ends, before = [], {}  # the longest ascending sequence: ends[n] is the lowest last place of one of n + 1
+    for i, j in pairs:
+        length = bisect.bisect_left(ends, (j,))
+        before[i, j] = ends[length - 1][::-1] if length else None
+        ends[length : length + 1] = [(j, i)]
+    found, pair = [], ends[-1][::-1] if ends else None
+    while pair is not None:
+        found.append(pair)
+        pair = before[pair]
+    return found[::-1]
 
 
 def parsed(lines, first):

@@ -20,8 +20,10 @@ NAME = "__excise_trivial_program__"
 """Name of the builtin that stands for the removed code."""
 MAX_KILLED = 2
 """Number of programs that did not end in time after which no more are tried: a test waits for the right result."""
-MAX_ID = 4000
-"""Number of bytes of the id of a test that are told: less than a pipe holds."""
+MAX_ID = 300
+"""Number of bytes of the id of a test that are reported: messages are no longer."""
+NOT_RUN = 77
+"""Exit status of a process in which pytest itself failed, so that nothing is known of the program."""
 ALIKE = 0.5
 """Minimum similarity of two names, from 0 to 1, for one to be tried in place of the other."""
 
@@ -174,7 +176,7 @@ class TrivialPrograms:
     def outcome_of(self, session, name):
         """``PASSED`` if all tests pass with a program, ``FAILED`` if one does not, ``ERROR`` if they do not end.
 
-        With the id of the test that does not, empty if that is not known.
+        ``SKIPPED`` if pytest itself failed. With the id of the test that does not pass, empty if that is not known.
         """
         read_end, write_end = os.pipe()
         child = os.fork()
@@ -185,16 +187,18 @@ class TrivialPrograms:
                 os.write(write_end, failing.encode(errors="replace")[:MAX_ID])
                 os._exit(1 if failing else 0)
             finally:
-                os._exit(1)
+                os._exit(NOT_RUN)
         os.close(write_end)
-        with open(read_end, "rb") as told:
+        with open(read_end, "rb") as reported:
             ended = wait_for(child, self.seconds)
             if ended is None:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 return "ERROR", ""
             os.set_blocking(read_end, False)  # a process that it left may still hold the other end
-            return ("FAILED", (told.read() or b"").decode(errors="replace")) if ended else ("PASSED", "")
+            if os.WIFEXITED(ended) and os.WEXITSTATUS(ended) == NOT_RUN:
+                return "SKIPPED", ""
+            return ("FAILED", (reported.read() or b"").decode(errors="replace")) if ended else ("PASSED", "")
 
 
 def unexplained(excinfo, style=None):
