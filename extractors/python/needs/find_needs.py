@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.needs.removed_words import Format, Piece, Role, Words, words_of
+from excise.extractors.python.needs.removed_words import words_of
+from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
 from excise.extractors.python.needs.watching import watched_uses
 from excise.types import GivenBy, Need, NeedKind, Watched

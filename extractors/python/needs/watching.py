@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.needs.removed_words import Words, words_of
+from excise.extractors.python.needs.removed_words import words_of
+from excise.extractors.python.needs.supplied_words import Words
 from excise.extractors.python.needs.test_uses import TestUses, Uses, literal_parts
 from excise.types import Symbol, Watched
 
