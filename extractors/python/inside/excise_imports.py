@@ -23,8 +23,10 @@ INTROSPECTION = frozenset(
 _ACTING = {"readline", "rlcompleter", "this", "antigravity", "turtle", "tkinter", "site"}
 LIBRARY = (frozenset(getattr(sys, "stdlib_module_names", ())) | {"collections.abc", "os.path"}) - _ACTING
 """Names of modules of Python's library whose import changes nothing but ``sys.modules``; few before Python 3.10."""
-LINES = re.compile(rb"\b(?:getsource|getsourcelines|findsource|co_firstlineno|currentframe|tb_lineno|f_lineno)\b")
-"""Words of code that asks for line numbers: those below a lost import are not changed."""
+SOURCES = re.compile(rb"\b(?:getsource|getsourcelines|findsource|co_firstlineno)\b")
+LINES = re.compile(rb"\b(?:currentframe|tb_lineno|f_lineno|extract_stack|inspect\.stack)\b")
+"""Words of code that asks for sources of any code, and for line numbers of its own: the numbers below a lost import are
+not changed."""
 PLAIN_TYPES = (type, abc.ABCMeta)
 """Types of classes that do not look at methods when a class is made."""
 STAR = "*"
@@ -69,7 +71,7 @@ class LostImports:
         module = project.modules.get(path)
         if module is None or path in with_doctests:
             raise NeedsImport("names of %s may have been copied" % path)
-        if project.asks_for_lines():
+        if LINES.search(project.sources[path]) or project.asks_for_sources():
             raise NeedsImport("the project asks for line numbers")
         for level, whole in sorted(self.gone):
             if level or whole not in LIBRARY or file_of(sys.modules.get(whole)) in project.sources:
@@ -94,7 +96,7 @@ class Project:
 
     def __init__(self, sources, executed):
         self.sources, self.executed, self.modules, self._at_import = sources, executed, {}, {}
-        self._asks_for_lines = None
+        self._asks_for_sources = None
         for module in list(sys.modules.values()):
             path = file_of(module)
             if path in sources and self.modules.setdefault(path, module) is not module:
@@ -105,11 +107,11 @@ class Project:
         for path in self.sources if not self._at_import else ():
             self.at_import(path)
 
-    def asks_for_lines(self):
-        """Whether a file of the project asks for line numbers of code."""
-        if self._asks_for_lines is None:
-            self._asks_for_lines = any(map(LINES.search, self.sources.values()))
-        return self._asks_for_lines
+    def asks_for_sources(self):
+        """Whether a file of the project asks for the source of code."""
+        if self._asks_for_sources is None:
+            self._asks_for_sources = any(map(SOURCES.search, self.sources.values()))
+        return self._asks_for_sources
 
     def at_import(self, path):
         """What a file does when it is imported. Raises ``NeedsImport`` if it cannot be parsed."""
@@ -149,7 +151,7 @@ class Project:
     def require_unused(self, path, module, name, value):
         """Raise ``NeedsImport`` if code that runs at import may use a name of a module, or something else binds it."""
         own = self.at_import(path)
-        if name in own.names or name in own.texts or own.sees_all:
+        if name in own.names or name in own.texts | own.listed or own.sees_all:
             raise NeedsImport("the module may use %s when it is imported" % name)
         stars = (absolute(module, *each[:2]) for each in own.imports if each[2] == STAR)
         by_star = any(each not in sys.modules or name in exported(sys.modules[each]) for each in stars)
@@ -222,6 +224,8 @@ class AtImport:
 
     def __init__(self, path, source, executed):
         self.names, self.texts, self.attributes, self.imports, bound = set(), set(), {}, [], []
+        self.listed, in_list = set(), set()
+        """Texts in ``__all__``, which mean names of this module."""
         for node in nodes_at_import(ast.parse(source), path, executed):
             annotation = getattr(node, "annotation", None) or getattr(node, "returns", None)
             for part in ast.walk(annotation) if annotation is not None else ():
@@ -234,7 +238,13 @@ class AtImport:
                     bound.append(node.id)
             elif isinstance(node, ast.Attribute):
                 self.attributes.setdefault(node.attr, set()).add(chain_of(node.value))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            elif isinstance(node, (ast.Assign, ast.AugAssign)):
+                targets = getattr(node, "targets", None) or [node.target]
+                if any(getattr(each, "id", "") == "__all__" for each in targets):
+                    found = [each for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
+                    self.listed.update(each.value for each in found)
+                    in_list.update(map(id, found))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in in_list:
                 self.texts.add(node.value)
             elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler)):
                 bound.append(node.name)
