@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.extractors.python.analysis.parser import parse_module
 from excise.types import Symbol, SymbolKind
 
@@ -51,11 +52,7 @@ def _compare_module(
         found.removed[path] = None
         found.texts.append((path, module.source.decode("utf-8", "replace")))
         return
-    kept = {symbol.qualname for symbol in parse_module(path, shipped).symbols}
-    whole: list[Symbol] = []
-    for symbol in module.symbols:  # sorted: outer ones first
-        if symbol.qualname and symbol.qualname not in kept and not any(_holds(outer, symbol) for outer in whole):
-            whole.append(symbol)
+    whole = gone_definitions(module, shipped)
     for symbol in whole:
         found.removed[symbol.symbol_id] = None
         found.texts.append((symbol.symbol_id, module.source[symbol.start : symbol.end].decode("utf-8", "replace")))
@@ -71,6 +68,17 @@ def _compare_module(
             parts.setdefault(symbol.symbol_id, []).append(text)
     for symbol_id, lines in parts.items():
         _add_parts(found, symbol_id, lines)
+
+
+def gone_definitions(module: PythonModule, shipped: bytes | None) -> list[Symbol]:
+    """The outermost definitions of a file that its shipped content (``None``: no such file) does not have."""
+    left = parse_module(module.path, shipped).symbols if shipped is not None else []
+    kept = {symbol.qualname for symbol in left}
+    whole: list[Symbol] = []
+    for symbol in module.symbols:  # sorted: outer ones first
+        if symbol.qualname and symbol.qualname not in kept and not any(_holds(outer, symbol) for outer in whole):
+            whole.append(symbol)
+    return whole
 
 
 def _holds(outer: Symbol, inner: Symbol) -> bool:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from excise.deleters.deletion_record import PARTLY_KEPT
 from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
-from excise.deleters.python.changed_code import changed_code
+from excise.deleters.python.changed_code import changed_code, gone_definitions
 from excise.deleters.python.deletion_builder import require_python, source_text, stub_patches
 from excise.deleters.python.hidden_tests import hiding_only
 from excise.deleters.python.part_deleters import Expression, Line, returned_expression
@@ -18,7 +18,6 @@ from excise.deleters.python.remove_and_stub import RemoveAndStub
 from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.python.stub import Stub, body_of
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.analysis.parser import parse_module
 from excise.protocols import Codebase, CodePath, Deleter, MissingCode
 from excise.types import Deletion, Symbol, is_inside, joined, path_of
 
@@ -51,11 +50,11 @@ class PythonEditor:
     ) -> list[tuple[str, str]]:
         """See :meth:`excise.protocols.CodeEditor.deleted_texts`."""
         python = require_python(codebase)
-        bound = [text for symbol_id in removed for text in _bound_texts(python, symbol_id)]
+        along = [text for symbol_id in removed for text in _bound_texts(python, symbol_id)]
         if deleter in _WITH_HELPERS:
-            bound += _helper_texts(python, removed, edits)
+            along += _helper_texts(python, removed, edits)
         if deleter in PARTLY_KEPT:
-            return [*deleted_texts(python, tuple(removed), edits), *bound]
+            return [*deleted_texts(python, tuple(removed), edits), *along]
         texts = []
         for symbol in (python.symbols()[symbol_id] for symbol_id in removed if symbol_id in python.symbols()):
             if deleter == Expression.name:
@@ -67,7 +66,7 @@ class PythonEditor:
                 texts.append((symbol.symbol_id, body_of(python, symbol)))
             else:
                 texts.append((symbol.symbol_id, source_text(python, symbol)))
-        return [*texts, *bound]
+        return [*texts, *along]
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]
@@ -80,8 +79,9 @@ class PythonEditor:
 def _bound_texts(codebase: PythonCodebase, name_id: str) -> Iterator[tuple[str, str]]:
     """The id and the text of an assignment, for the id of a name that no definition has."""
     module = codebase.modules.get(path_of(name_id))
-    for binding in module.bindings if module is not None and name_id not in codebase.symbols() else ():
-        assert module is not None
+    if module is None or name_id in codebase.symbols():
+        return
+    for binding in module.bindings:
         if joined(module.path, f"{binding.klass}.{binding.name}".removeprefix(".")) == name_id:
             yield name_id, module.source[binding.start : binding.end].decode("utf-8", "replace")
 
@@ -94,12 +94,8 @@ def _helper_texts(
         module = codebase.modules.get(path)
         if module is None or codebase.is_test(path):
             continue
-        left = {each.qualname for each in parse_module(path, data).symbols} if data is not None else set[str]()
-        known = list(removed)
-        for symbol in module.symbols:
-            is_gone = bool(symbol.qualname) and symbol.qualname not in left
-            if is_gone and not any(is_inside(symbol.symbol_id, each) for each in known):
-                known.append(symbol.symbol_id)
+        for symbol in gone_definitions(module, data):
+            if not any(is_inside(symbol.symbol_id, each) for each in removed):
                 yield symbol.symbol_id, source_text(codebase, symbol)
 
 

@@ -57,9 +57,11 @@ def adapt(tmp_path: Path) -> Iterator[Adapt]:
     root = tmp_path.resolve()
     sys.path.insert(0, str(root))
 
-    def change(*replacements: tuple[str, str], others: Mapping[str, str] | None = None) -> ModuleType:
+    def change(
+        *replacements: tuple[str, str], others: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
+    ) -> ModuleType:
         files = {**FILES, **(others or {})}
-        for name, text in files.items():
+        for name, text in {**files, **(texts or {})}.items():
             (root / PACKAGE / name).parent.mkdir(exist_ok=True)
             (root / PACKAGE / name).write_text(text)
         executed = swap.Executed()
@@ -216,6 +218,16 @@ def test_what_takes_a_generator_under_another_name_is_a_reason(adapt: Adapt) -> 
     other = {"other.py": "from .tools import pairs as made\nuse = [made]\n"}
     with pytest.raises(swap.NeedsImport, match="may look at pairs"):
         adapt(("    yield from defaultdict(list, values)", "    return 3"), others=other)
+
+
+def test_a_file_that_is_no_python_is_a_reason_and_no_end_of_the_server(adapt: Adapt) -> None:
+    """Code may be compiled with the name of a template, whose text is another one."""
+    made = (
+        "from pathlib import Path\nf = str(Path(__file__).with_name('page.html'))\nexec(compile('x = 1', f, 'exec'))\n"
+    )
+    template = "<p>{{ functools }}</p>\n"
+    with pytest.raises(swap.NeedsImport, match="cannot be parsed"):
+        adapt(("import functools\n", ""), others={"other.py": made}, texts={"page.html": template})
 
 
 def test_a_coroutine_stays_one(adapt: Adapt) -> None:

@@ -33,7 +33,7 @@ class EmptySolutionsFail:
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):
             run = self._run(candidate, tree)
-            tested = [test for test in candidate.fail_to_pass if test in run.statuses()]
+            results = run.statuses()
             failing = _failing(run, candidate.fail_to_pass)
             result = CheckResult(
                 passed=bool(failing) and run.worker in SUITE_ENDED,
@@ -41,7 +41,7 @@ class EmptySolutionsFail:
                 problem=f"The empty solution “{label}” passes every test.",
                 run=run,
                 number=number,
-                num_tests=len(tested),
+                num_tests=sum(test in results for test in candidate.fail_to_pass),
                 evidence={"solution": label, "failing": str(len(failing))},
             )
             report.verdicts.append(verdict_row(self, candidate, result))

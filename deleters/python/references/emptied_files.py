@@ -37,9 +37,9 @@ def remove_emptied_files(remover: DependentRemover) -> None:
         if not is_source or not plan.lost_names or remover.is_imported(path):
             continue
         rest = _without_docstring(parse_tree(words_of(plan).after).root_node)
-        own = {name.partition(".")[0] for name in map(remover.codebase.names.name_of, remover.codebase.modules)}
         used = {word for each in rest if each.type not in _IMPORTS for word in re.findall(r"\w+", text_of(each))}
-        if not any(_holds_something(each, own, used) for each in rest) and not _is_named_by_a_string(remover, path):
+        is_kept = any(_holds_something(each, remover.codebase.names.tops, used) for each in rest)
+        if not is_kept and not _is_named_by_a_string(remover, path):
             plan.deleted = True
 
 

@@ -38,7 +38,7 @@ def loose_documents(
     names = as_documents_mean(remover, gone, names)
     words, others = words_of(names), remover.codebase.others
     is_told = False
-    for path in sorted(filter(is_document, others.paths - remover.codebase.suite.collected)):
+    for path in _documents(remover):
         data = others.read(path)
         if not words.search(data):
             continue
@@ -54,6 +54,18 @@ def loose_documents(
             told = set(re.findall(r"\w+", before))
             for line in loose_ends(before, after, names):
                 yield from _leftovers(path, f"the document would say: {line}", wanted, told)
+
+
+def _documents(remover: DependentRemover) -> list[str]:
+    """The paths of the documents that are no tests."""
+    return sorted(filter(is_document, remover.codebase.others.paths - remover.codebase.suite.collected))
+
+
+def _documents_left(remover: DependentRemover, changed: Changed) -> Iterator[tuple[str, str]]:
+    """The path and the text of each document after the removal."""
+    for path in _documents(remover):
+        data = changed[path][1] if path in changed else remover.codebase.others.read(path)
+        yield path, utf8_text(data or b"") or ""
 
 
 def _in_manifests(remover: DependentRemover, names: GoneCode, changed: Changed) -> Iterator[Leftover]:
@@ -77,8 +89,7 @@ def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed
         names.update({word.lower(): symbol for word in _NAME_PART.findall(name)})
     rare = {word: symbol for word, symbol in names.items() if word.encode() not in code}
     word = re.compile(rf"\b(?:{any_of(rare)})\b", re.IGNORECASE)
-    for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)) if rare else ():
-        text = utf8_text((changed[path][1] if path in changed else codebase.others.read(path)) or b"") or ""
+    for path, text in _documents_left(remover, changed) if rare else ():
         for section in sections_now(text) if word.search(text) else ():
             if found := word.search("\n".join((*section.heading, *section.lines))):
                 yield Leftover(path, f"a word of its name is left: {found[0]}", rare[found[0].lower()].symbol_id)
@@ -93,10 +104,8 @@ def _called_in_documents(remover: DependentRemover, wanted: Sequence[Symbol], ch
     gone = {name: each for name, each in names.items() if not (hasattr(builtins, name) or _is_bound(remover, name))}
     call = re.compile(rf"(?<![\w.$>@-])(?:{any_of(gone)})(?=\()")
     quoted = re.compile(rf"`(?:{any_of(gone)})(?=\([^`]*`)")
-    codebase = remover.codebase
-    own = {codebase.names.name_of(path).partition(".")[0] for path in codebase.modules}
-    for path in sorted(filter(is_document, codebase.others.paths - codebase.suite.collected)) if gone else ():
-        text = utf8_text((changed[path][1] if path in changed else codebase.others.read(path)) or b"") or ""
+    own = remover.codebase.names.tops
+    for path, text in _documents_left(remover, changed) if gone else ():
         for section in sections_now(text) if call.search(text) else ():
             for chunk in chunks_of(section.lines):
                 lines, is_code = section.lines[chunk.start : chunk.end], chunk.kind is ChunkKind.CODE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import cached_property
 from posixpath import dirname, join, normpath
 
 SOURCE_ROOTS = frozenset({"", "src", "lib", "source", "python", "py"})
@@ -47,6 +48,11 @@ class ModuleNames:
         if first == len(parts) - 1 and path.startswith("src/"):
             first = 1
         return ".".join(parts[first:])
+
+    @cached_property
+    def tops(self) -> frozenset[str]:
+        """The first parts of the dotted names of all files: the packages and single modules of the project."""
+        return frozenset(self.name_of(path).partition(".")[0] for path in self.paths)
 
     def absolute(self, dotted: str, importer: str) -> str | None:
         """Path of the module that ``import dotted`` in ``importer`` loads; ``None`` if it is not in the repository."""

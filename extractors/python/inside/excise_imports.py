@@ -8,6 +8,7 @@ all names, in the module or in another one. All other edits are refused with :cl
 
 import abc
 import ast
+import contextlib
 import importlib.util
 import os
 import re
@@ -44,7 +45,6 @@ class Imports:
     """
 
     def __init__(self, nodes):
-        self.nodes = nodes
         self.bound, self.imported = {}, set()
         for level, whole, part, name in imports_of(nodes):
             self.imported.add((level, whole))
@@ -75,7 +75,7 @@ class LostImports:
             raise NeedsImport("the project asks for line numbers")
         for level, whole in sorted(self.gone):
             if level or whole not in LIBRARY or file_of(sys.modules.get(whole)) in project.sources:
-                project.require_imported(absolute(module, level, whole), module, path)
+                project.require_imported(absolute_name(module, level, whole), module, path)
         for name, (_, whole, part) in self.names.items():
             found = vars(module).get(name, module)
             if found is module or name == STAR or (part and isinstance(found, types.ModuleType)):
@@ -102,10 +102,16 @@ class Project:
             if path in sources and self.modules.setdefault(path, module) is not module:
                 self.modules[path] = None  # it is there twice
 
+    @property
+    def is_parsed(self):
+        """Whether :meth:`parse` has been called."""
+        return len(self._at_import) == len(self.sources)
+
     def parse(self):
-        """Parse all files; later calls cost nothing."""
-        for path in self.sources if not self._at_import else ():
-            self.at_import(path)
+        """Parse all files, where all runs profit from it; what cannot be parsed is refused later."""
+        for path in self.sources:
+            with contextlib.suppress(NeedsImport):
+                self.at_import(path)
 
     def asks_for_sources(self):
         """Whether a file of the project asks for the source of code."""
@@ -117,7 +123,7 @@ class Project:
         """What a file does when it is imported. Raises ``NeedsImport`` if it cannot be parsed."""
         if path not in self._at_import:
             try:
-                self._at_import[path] = AtImport(path, self.sources[path], self.executed)
+                self._at_import[path] = ImportTimeCode(path, self.sources[path], self.executed)
             except (SyntaxError, ValueError, RecursionError):
                 self._at_import[path] = None
         if self._at_import[path] is None:
@@ -139,7 +145,7 @@ class Project:
                 with open(file, "rb") as present:
                     statements = [node for node in ast.parse(present.read()).body if is_import(node)]
                 for level, whole, part, _ in imports_of(node for node in statements if not isinstance(node, ast.If)):
-                    source = absolute(around, level, whole)
+                    source = absolute_name(around, level, whole)
                     found = "%s.%s" % (source, part)
                     if name in (source, found) or source.startswith(name + "."):
                         return
@@ -153,7 +159,7 @@ class Project:
         own = self.at_import(path)
         if name in own.names or name in own.texts | own.listed or own.sees_all:
             raise NeedsImport("the module may use %s when it is imported" % name)
-        stars = (absolute(module, *each[:2]) for each in own.imports if each[2] == STAR)
+        stars = (absolute_name(module, *each[:2]) for each in own.imports if each[2] == STAR)
         by_star = any(each not in sys.modules or name in exported(sys.modules[each]) for each in stars)
         if name not in own.bound_once or name in own.declared_global or by_star:
             raise NeedsImport("more than one import binds %s" % name)
@@ -169,7 +175,7 @@ class Project:
         there, taker = self.at_import(file), self.modules.get(file)
         if there.sees_all:
             for level, whole, part, _ in there.imports:
-                source = absolute(taker, level, whole) if taker else whole
+                source = absolute_name(taker, level, whole) if taker else whole
                 if module.__name__ in (source, "%s.%s" % (source, part)) or module.__name__.startswith(source + "."):
                     raise NeedsImport("%s may look at %s" % (file, module.__name__))
 
@@ -205,8 +211,10 @@ class Project:
             raise NeedsImport("%s has the text %s" % (file, name))
         for level, whole, part, _ in there.imports:
             is_taken = part == name or (part == STAR and name in exported(module))
-            if is_taken and (taker is None or absolute(taker, level, whole) == module.__name__):
-                others = (absolute(taker, *each[:2]) for each in there.imports if taker and each[2] == STAR == part)
+            if is_taken and (taker is None or absolute_name(taker, level, whole) == module.__name__):
+                others = (
+                    absolute_name(taker, *each[:2]) for each in there.imports if taker and each[2] == STAR == part
+                )
                 found = (sys.modules.get(each) for each in others if each != module.__name__)
                 if not any(name in exported(each) and vars(each).get(name) is value for each in found if each):
                     raise NeedsImport("%s imports %s from here" % (file, name))
@@ -216,7 +224,7 @@ class Project:
                 raise NeedsImport("%s uses a %s" % (file, name))
 
 
-class AtImport:
+class ImportTimeCode:
     """What the code of a module that runs when it is imported uses and binds.
 
     Raises ``SyntaxError`` and others if it cannot be parsed.
@@ -268,7 +276,7 @@ def imports_of(nodes):
                 yield node.level, node.module or "", alias.name, alias.asname or alias.name
 
 
-def absolute(module, level, whole):
+def absolute_name(module, level, whole):
     """The full name of what a module imports."""
     try:
         return importlib.util.resolve_name("." * level + whole, module.__package__ or "") if level else whole
@@ -371,11 +379,14 @@ def imports_in(lines):
     return Imports(body)
 
 
-def file_of(module, known={}):  # noqa: B006
-    """The path of a module's file without links and detours; empty if it has none. ``known`` keeps the answers."""
+def file_of(module):
+    """The path of a module's file without links and detours; empty if it has none."""
     path = getattr(module, "__file__", None) if isinstance(module, types.ModuleType) else None
-    if not isinstance(path, str):
-        return ""
+    return real(path) if isinstance(path, str) else ""
+
+
+def real(path, known={}):  # noqa: B006
+    """The path without links and detours; one file may be imported under several. ``known`` keeps the answers."""
     if path not in known:
         known[path] = os.path.realpath(path)
     return known[path]

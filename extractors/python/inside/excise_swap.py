@@ -20,7 +20,17 @@ import threading
 import types
 from importlib.util import decode_source
 
-from excise_imports import FUNCTIONS, Imports, LostImports, NeedsImport, Project, blocks_in, imports_in
+from excise_imports import (
+    FUNCTIONS,
+    Imports,
+    LostImports,
+    NeedsImport,
+    Project,
+    blocks_in,
+    first_line_of,
+    imports_in,
+    real,
+)
 
 BLOCKS = (ast.If, ast.Try, ast.ExceptHandler, ast.With, ast.For, ast.While)
 """Statements of a module or a class in which functions are defined, without a scope of their own."""
@@ -94,13 +104,6 @@ def key_of(code):
     return real(code.co_filename), code.co_firstlineno, code.co_name
 
 
-def real(path, known={}):  # noqa: B006
-    """The path without links and detours; one file may be imported under several. ``known`` keeps the answers."""
-    if path not in known:
-        known[path] = os.path.realpath(path)
-    return known[path]
-
-
 class LoadedCode:
     """The functions of a project that this process has imported, with the sources that they were compiled from.
 
@@ -130,7 +133,8 @@ class LoadedCode:
             except Exception:  # refused later, by a process that may end
                 self.definitions[path] = None
         definitions = self.definitions.get(path)
-        if definitions is not None and os.path.isfile(path) and definitions.may_lose_imports(read(path)):
+        is_open = definitions is not None and not self.project.is_parsed
+        if is_open and os.path.isfile(path) and definitions.may_lose_imports(read(path)):
             self.project.parse()
 
     def adapt(self, path):
@@ -315,8 +319,7 @@ def functions_in(node, owners):
     """First line, last line, node and surrounding classes of each function below ``node`` that is in no other one."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, FUNCTIONS):
-            first = min([child.lineno] + [decorator.lineno for decorator in child.decorator_list])
-            yield first, child.end_lineno, child, owners
+            yield first_line_of(child), child.end_lineno, child, owners
         elif isinstance(child, ast.ClassDef):
             yield from functions_in(child, (*owners, child))
         elif isinstance(child, BLOCKS):
