@@ -13,7 +13,7 @@ from excise.deleters.statement.spelling import unnumbered
 from excise.deleters.stub_bodies import StubDeleter
 from excise.deleters.test_mentions import NOTHING
 from excise.errors import DeletionRefused
-from excise.protocols import Codebase, CodePath, Deleter, MissingCode, StatementWords
+from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode, StatementWords
 from excise.types import Deletion, Symbol
 
 
@@ -40,6 +40,10 @@ class CompiledEditor(Generic[C]):
         """See :meth:`excise.protocols.CodeEditor.hiding_only`."""
         changed, hidden = self._edits.hide(self._edits.own(codebase), tests, NOTHING)
         return hiding(deletion, patch_of(codebase, changed), hidden)
+
+    def hidden_rows(self, codebase: Codebase, tests: frozenset[str]) -> HiddenRows:  # noqa: ARG002
+        """None: tests go with their functions."""
+        return HiddenRows()
 
     def stand_ins(self, codebase: Codebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
         """See :meth:`excise.protocols.CodeEditor.stand_ins`; of the kinds ``none``, ``raise`` and ``any``."""

@@ -84,7 +84,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         run, failing = _run_shipped(plan, check_once)
         if not failing:
             return plan
-        wider = _whole_functions(bench, [*plan.hidden, *plan.exposed, *failing])
+        wider = _hidden_along(bench, [*plan.hidden, *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(plan, deleter, feature, failing, run, check)
         only = frozenset(plan.deletion.removed) & set(feature.symbols)
@@ -111,7 +111,7 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
     bench, dependent = plan.bench, plan.dependent_tests
     if not any(map(plan.is_gradable, dependent)) or any(not patch for _, patch in plan.deletion.stub_patches):
         return plan  # it will be refused
-    needed = _whole_functions(bench, tests_needing_feature(plan, dependent)) | (plan.hidden - bench.trusted)
+    needed = _hidden_along(bench, tests_needing_feature(plan, dependent)) | (plan.hidden - bench.trusted)
     _require_no_broken_use(plan, dependent)
     if not needed & bench.trusted or needed.issuperset(dependent):
         return plan
@@ -264,7 +264,7 @@ def require_gradable(plan: PlannedDeletion) -> list[str]:
 
 def _first_plan(bench: Workbench, deleter: Deleter, feature: Feature) -> PlannedDeletion:
     """Delete all symbols of the feature and hide the tests that execute it. Raises :class:`DeletionRefused`."""
-    hide = _whole_functions(bench, feature.tests)
+    hide = _hidden_along(bench, feature.tests)
     return _plan(bench, deleter, feature, hide, only=frozenset(feature.symbols))
 
 
@@ -295,7 +295,8 @@ def _plan(
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, _kept_hidden(bench, deletion))
-    hidden = _whole_functions(bench, deletion.hidden)
+    renamed = bench.editor.hidden_rows(bench.codebase, frozenset(deletion.hidden)).renamed
+    hidden = _hidden_along(bench, deletion.hidden) | (renamed & bench.baseline.durations.keys())
     deletion = replace(deletion, hidden=tuple(sorted(hidden)))
     return PlannedDeletion(
         trees=DeletionTrees(bench=bench, deletion=deletion),
@@ -334,17 +335,19 @@ def _kept_hidden(bench: Workbench, deletion: Deletion) -> frozenset[str]:
     return frozenset(test for test in deletion.hidden if without_parameter(test) in kept)
 
 
-def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
-    """The ids of all parametrizations of the test functions in ``tests``: a function is hidden whole or not at all.
+def _hidden_along(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
+    """The ids of all tests that are hidden if ``tests`` are: those of the same functions, but for rows that go alone.
 
     The id of a class stands for all tests of the class.
     """
-    stems = {without_parameter(test) for test in tests}
+    wanted = frozenset(tests)
+    apart = bench.editor.hidden_rows(bench.codebase, wanted).rows
+    stems = {without_parameter(test) for test in wanted - apart}
 
     def is_selected(test: str) -> bool:
         return without_parameter(test) in stems or not stems.isdisjoint(holders_of_test(test)[1:])
 
-    return frozenset(filter(is_selected, bench.baseline.durations))
+    return frozenset(filter(is_selected, bench.baseline.durations)) | (apart & bench.baseline.durations.keys())
 
 
 def _run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str]]:

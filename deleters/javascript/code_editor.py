@@ -12,7 +12,7 @@ from excise.deleters.javascript.stand_ins import stand_ins
 from excise.deleters.javascript.statement_words import JavaScriptWords
 from excise.deleters.javascript.stub import Stub
 from excise.errors import DeletionRefused
-from excise.protocols import Codebase, CodePath, Deleter, MissingCode
+from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode
 from excise.types import Deletion, Symbol
 
 
@@ -29,6 +29,10 @@ class JavaScriptEditor:
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
         """See :meth:`excise.protocols.CodeEditor.hiding_only`."""
         return hiding_only(require_javascript(codebase), deletion, tests)
+
+    def hidden_rows(self, codebase: Codebase, tests: frozenset[str]) -> HiddenRows:
+        """None: tests go with their functions."""
+        return HiddenRows()
 
     def stand_ins(self, codebase: Codebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
         """See :meth:`excise.protocols.CodeEditor.stand_ins`; no trivial programs are tried."""

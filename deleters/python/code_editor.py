@@ -9,7 +9,7 @@ from excise.deleters.deletion_record import PARTLY_KEPT
 from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.python.changed_code import changed_code, gone_definitions
 from excise.deleters.python.deletion_builder import require_python, source_text, stub_patches
-from excise.deleters.python.hidden_tests import hiding_only
+from excise.deleters.python.hidden_tests import hidden_rows, hiding_only
 from excise.deleters.python.part_deleters import Expression, Line, returned_expression
 from excise.deleters.python.paths import Path, longest_path
 from excise.deleters.python.proposed import Proposed, deleted_texts
@@ -18,7 +18,7 @@ from excise.deleters.python.remove_and_stub import RemoveAndStub
 from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.python.stub import Stub, body_of
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.protocols import Codebase, CodePath, Deleter, MissingCode
+from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode
 from excise.types import Deletion, Symbol, is_inside, joined, path_of
 
 _WITH_HELPERS = frozenset({Remove.name, RemoveAndStub.name, Path.name})
@@ -40,6 +40,10 @@ class PythonEditor:
     def hiding_only(self, codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -> Deletion:
         """See :meth:`excise.protocols.CodeEditor.hiding_only`."""
         return hiding_only(codebase, deletion, tests)
+
+    def hidden_rows(self, codebase: Codebase, tests: frozenset[str]) -> HiddenRows:
+        """See :meth:`excise.protocols.CodeEditor.hidden_rows`."""
+        return hidden_rows(codebase, tests)
 
     def stand_ins(self, codebase: Codebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
         """See :meth:`excise.protocols.CodeEditor.stand_ins`; of all kinds."""

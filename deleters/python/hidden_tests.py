@@ -5,9 +5,9 @@ from __future__ import annotations
 from excise.deleters.deletion_record import hiding, patch_of
 from excise.deleters.python.deletion_builder import changed_files, require_python
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.hide_tests import TestHider
+from excise.deleters.python.references.hide_tests import TestHider, by_functions, rows_of
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.protocols import Codebase
+from excise.protocols import Codebase, HiddenRows
 from excise.types import Deletion, Feature
 
 
@@ -36,3 +36,13 @@ def hiding_only(codebase: Codebase, deletion: Deletion, tests: frozenset[str]) -
         changed, hidden = without_tests(require_python(codebase), deletion.feature, tests)
         hide_patch = patch_of(require_python(codebase), changed)
     return hiding(deletion, hide_patch, hidden)
+
+
+def hidden_rows(codebase: Codebase, tests: frozenset[str]) -> HiddenRows:
+    """See :meth:`excise.protocols.CodeEditor.hidden_rows`."""
+    by_function = by_functions(tests)
+    found = list(rows_of(require_python(codebase), by_function))
+    return HiddenRows(
+        rows=frozenset(test for function, _ in found for test in by_function[function]),
+        renamed=frozenset(f"{function}[{each}]" for function, apart in found for each in apart.renamed),
+    )

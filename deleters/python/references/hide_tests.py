@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
@@ -15,6 +15,7 @@ from excise.deleters.python.references.unused_test_code import drop_unused_helpe
 from excise.deleters.python.references.uses_by_name import fixture_users, is_fixture
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.analysis.parameter_rows import RowElement, RowsApart, rows_apart
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.types import Symbol, SymbolKind
 
@@ -38,7 +39,7 @@ def parse_node_id(test_id: str) -> NodeId:
 
 
 class TestHider:
-    """Removes test functions, and classes and files without remaining tests."""
+    """Removes test functions or rows of their parameters, and classes and files without remaining tests."""
 
     __test__ = False
 
@@ -53,13 +54,15 @@ class TestHider:
 
     # -------------------------------------------------------------------------------------- tests
     def hide(self, test_ids: Iterable[str]) -> None:
-        """Remove the functions of the tests; ids that name no function of a test file are ignored."""
-        self._wanted |= frozenset(test_id.partition("[")[0] for test_id in test_ids)
-        for test_id in sorted(test_ids):
-            node = parse_node_id(test_id)
+        """Remove the functions of the tests, or the rows of their parameters; other ids are ignored."""
+        by_function = by_functions(test_ids)
+        rows = {function: each.elements for function, each in rows_of(self.codebase, by_function)}
+        self._wanted |= by_function.keys() - rows.keys()
+        for function, ids in sorted(by_function.items()):
+            node = parse_node_id(function)
             in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
-            if in_tests and node.names and self._hide_one(node):
-                self.hidden.add(test_id)
+            if in_tests and node.names and (self._hide_rows(node, rows.get(function, ())) or self._hide_one(node)):
+                self.hidden.update(ids)
 
     def naming_lost(self) -> set[str]:
         """Ids, without parameters, of test functions that name lost bindings: they cannot work without the feature."""
@@ -67,7 +70,8 @@ class TestHider:
         for lost in self.remover.lost:
             if self.codebase.is_test(lost.path):
                 continue
-            for path, ref in (*self.uses.later_references_to(lost), *self._distinctive_uses(lost)):
+            uses = (*self.uses.later_references_to(lost), *self._distinctive_uses(lost))
+            for path, ref in (use for use in uses if not self.remover.is_removed(use[0], use[1].start, use[1].end)):
                 symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
                 if symbol is not None and not self._is_removed(symbol.symbol_id):
                     found.update(map(_id_of, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
@@ -89,6 +93,14 @@ class TestHider:
         tests = [each for each in callers if self.codebase.is_test(each.path) and _is_test_function(each)]
         staying = [each for each in tests if not self._is_removed(each.symbol_id)]
         return staying if 2 * len(staying) <= len(tests) else []
+
+    def _hide_rows(self, node: NodeId, rows: Sequence[RowElement]) -> bool:
+        """Remove rows of the parameters of a test; whether there are any."""
+        for container, element in rows:
+            self.remover.plan(node.path).elements.setdefault(container, set()).add(element)
+        if rows:
+            self._paths.add(node.path)
+        return bool(rows)
 
     def _hide_one(self, node: NodeId) -> bool:
         entity = self._find(node)
@@ -181,8 +193,7 @@ class TestHider:
         for part in inside:
             if _is_test_function(part):
                 bare = _id_of(part)
-                known = [t for t in predicted if t == bare or t.startswith(f"{bare}[")]
-                self.hidden.update(known or [bare])
+                self.hidden.update([bare, *(t for t in predicted if t.startswith(f"{bare}["))])
 
     # ------------------------------------------------------------------------------------ clean-up
     def clean_up(self) -> None:
@@ -266,6 +277,26 @@ class TestHider:
         imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in imports)
         if not (has_tests or doctests or assigned or imported):
             plan.deleted = True
+
+
+def by_functions(test_ids: Iterable[str]) -> dict[str, set[str]]:
+    """Ids of test functions, without parameters, to those of their tests."""
+    found: dict[str, set[str]] = {}
+    for test_id in test_ids:
+        found.setdefault(test_id.partition("[")[0], set()).add(test_id)
+    return found
+
+
+def rows_of(codebase: PythonCodebase, by_function: Mapping[str, Collection[str]]) -> Iterator[tuple[str, RowsApart]]:
+    """(function, what goes) where rows of parameters can go without the test function; by ids, as of tests."""
+    for function, ids in by_function.items():
+        path, _, qualname = function.partition("::")
+        symbol = codebase.symbols().get(f"{path}::{qualname.replace('::', '.')}")
+        if function in ids or symbol is None or not codebase.is_test(path):
+            continue
+        parameters = [each.removeprefix(function)[1:-1] for each in ids]
+        if (found := rows_apart(codebase.modules[path], symbol, parameters)) is not None:
+            yield function, found
 
 
 def _id_of(function: Symbol) -> str:

@@ -22,7 +22,15 @@ import_protocol      ``Importer``                                  ``datasets/im
 """
 
 from excise.protocols.codebase_protocol import Codebase, Inherited, Module
-from excise.protocols.editor_protocol import EMPTY, TRIVIAL, CodeEditor, CodePath, MissingCode, StatementWords
+from excise.protocols.editor_protocol import (
+    EMPTY,
+    TRIVIAL,
+    CodeEditor,
+    CodePath,
+    HiddenRows,
+    MissingCode,
+    StatementWords,
+)
 from excise.protocols.export_protocol import (
     Checkout,
     ExportedSet,
@@ -91,6 +99,7 @@ __all__ = [
     "Grading",
     "GradingFiles",
     "GradingMode",
+    "HiddenRows",
     "Importer",
     "Inherited",
     "Language",

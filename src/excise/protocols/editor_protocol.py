@@ -83,6 +83,15 @@ class StatementWords(Protocol):
         ...
 
 
+class HiddenRows(NamedTuple):
+    """Tests that go as rows of parameters."""
+
+    rows: frozenset[str] = frozenset()
+    """Their ids."""
+    renamed: frozenset[str] = frozenset()
+    """Ids of other rows, which stay, and whose ids have another number then."""
+
+
 class CodeEditor(Protocol):
     """Takes features and tests out of the code of one language; all other code stays byte-identical.
 
@@ -106,6 +115,13 @@ class CodeEditor(Protocol):
         """A copy of the deletion that hides ``tests`` and no others: these fail in sight, and keep all their imports.
 
         Raises :class:`DeletionRefused`.
+        """
+        ...
+
+    def hidden_rows(self, codebase: Codebase, tests: frozenset[str]) -> HiddenRows:
+        """Those of the tests that can be hidden without all others of their functions: rows of parameters.
+
+        A test whose function is in ``tests`` by its id without parameters goes with the function.
         """
         ...
 
