@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from excise.protocols import Codebase, Module
@@ -18,6 +19,18 @@ class StatementWordsDefaults:
     def data(self, module: Module, symbol: Symbol) -> Sequence[str]:  # noqa: ARG002
         """None: literals in code are not looked for."""
         return ()
+
+    imports: str
+
+    def lost_imports(self, before: bytes, after: bytes) -> Sequence[str]:
+        """The lines that begin an import."""
+        left = set(after.splitlines())
+        lines = (line.decode(errors="replace") for line in before.splitlines() if line not in left)
+        return [line.strip() for line in lines if re.match(self.imports, line)]
+
+    def excerpt(self, test: str, name: str, *, whole: bool) -> str:  # noqa: ARG002
+        """None: tests are not taken apart."""
+        return ""
 
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
         """Not known: where names lead to is not followed."""

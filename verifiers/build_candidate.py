@@ -24,7 +24,7 @@ from excise.types import (
     name_in_file,
 )
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion
-from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
+from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of, tells_something
 from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.leaks.deletion_scan import similar_share, subject_of
 from excise.verifiers.plan_deletion import require_gradable, tests_needing_feature
@@ -178,7 +178,10 @@ def _described(
         is_plain = name in plain or split.deletion.deleter in PARTLY_KEPT
         most = None if name in undescribed else max(MORE_EXAMPLES, shown.num_paths) if is_plain else paths
         chosen[name] = [*shown.shown[:most], *shown.raising]
-    return split, _statement(split, behaviour.recording.uses, _some_of_each(chosen)), behaviour
+    lines = _some_of_each(chosen)
+    told = {name for name, own in chosen.items() if any(tells_something(line) for line in own if line in lines)}
+    tested = [each for each in statement.barely_described if name_in_file(each) not in told]
+    return split, _statement(split, behaviour.recording.uses, lines, tested), behaviour
 
 
 def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
@@ -188,7 +191,9 @@ def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
     return [examples[name][turn] for name, turn in sorted((name, turn) for turn, name in places[:MAX_LINES])]
 
 
-def _statement(split: SplitDeletion, watched: Watched | None, examples: Sequence[str] = ()) -> Statement:
+def _statement(
+    split: SplitDeletion, watched: Watched | None, examples: Sequence[str] = (), tested: Sequence[str] = ()
+) -> Statement:
     bench, deletion = split.bench, split.deletion
     unseen = [test for test in split.fail_to_pass if test in split.hidden]
     return write_statement(
@@ -200,6 +205,7 @@ def _statement(split: SplitDeletion, watched: Watched | None, examples: Sequence
         documents=bench.documents,
         needs=bench.language.find_needs(bench.codebase, deletion.removed, unseen, watched),
         examples=examples,
+        tested=tested,
     )
 
 

@@ -53,7 +53,7 @@ def apply_patch(files: Mapping[str, bytes], patch: str, reverse: bool = False) -
         step = part.reversed() if reverse else part
         if step.path in result:
             raise PatchError(f"{step.path}: the patch changes this file twice")
-        result[step.path] = _apply_file(step, files.get(step.path))
+        result[step.path] = apply_to_file(step, files.get(step.path))
     return result
 
 
@@ -151,7 +151,8 @@ class _FileLines(NamedTuple):
             raise PatchError(f"{self.path}: line {index + 1} is not what the patch expects")
 
 
-def _apply_file(part: FilePatch, data: bytes | None) -> bytes | None:
+def apply_to_file(part: FilePatch, data: bytes | None) -> bytes | None:
+    """The new content of the file of one part of a patch. Raises :class:`PatchError` if it does not match exactly."""
     if (data is None) != part.creates:
         state = "does not exist" if data is None else "exists already"
         raise PatchError(f"{part.path}: the file {state}")

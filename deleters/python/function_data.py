@@ -16,6 +16,8 @@ MAX_DATA = 300
 """Number of characters of a literal up to which it is told."""
 MAX_LITERALS = 5
 """Maximum number of literals of one function."""
+_CHANGES = frozenset({"strip", "lstrip", "rstrip", "lower", "upper", "casefold", "title", "capitalize"})
+"""Methods of texts after which these are compared."""
 MIN_ELEMENTS, MIN_PAIRS = 3, 2
 """Number of elements of a list, and of entries of a dictionary, from which on it is a table."""
 MIN_ALPHABET = 8
@@ -48,10 +50,30 @@ def _data_in(function: Function) -> Iterator[ast.AST]:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_text or is_docstring or isinstance(node, Function | ast.Raise | ast.Assert | ast.JoinedStr):
             continue
-        if not _is_table(node):
+        if (membership := _of_plain_text(node)) is not None:
+            yield membership
+        elif not _is_table(node):
             stack += reversed([*ast.iter_child_nodes(node)])
         elif id(node) not in answers:
             yield node
+
+
+def _of_plain_text(node: ast.AST) -> ast.Compare | None:
+    """Whether a table holds a text that is changed before, with ``…`` for the text: ``….lower() in ('a', 'b')``."""
+    match node:
+        case ast.Compare(left=ast.Call() as left, ops=[ast.In() | ast.NotIn() as asked], comparators=[table]):
+            marked, changes = _with_mark(left)
+            return ast.Compare(marked, [asked], [table]) if changes and _is_table(table) else None
+    return None
+
+
+def _with_mark(node: ast.expr) -> tuple[ast.expr, int]:
+    """An expression with ``…`` in the place of what methods in :data:`_CHANGES` are called on, and their number."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[], keywords=[]) if name in _CHANGES:
+            marked, number = _with_mark(inner)
+            return ast.Call(ast.Attribute(marked, name, ast.Load()), [], []), number + 1
+    return ast.Name("…", ast.Load()), 0
 
 
 def _answers(function: Function) -> Iterator[ast.expr]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.python.deletion_builder import require_python
 from excise.deleters.python.function_data import function_data
+from excise.deleters.python.test_excerpt import excerpt
+from excise.extractors.python.analysis.grammar import of_types, parse_tree, text_of
 from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
@@ -48,6 +50,19 @@ class PythonWords:
         """Tables, alphabets and lists of numbers."""
         return function_data(module, symbol)
 
+    def lost_imports(self, before: bytes, after: bytes) -> Sequence[str]:
+        """One statement for each module, with the names that are gone."""
+        left = set(_imports(after))
+        by_module: dict[str, list[str]] = {}
+        for module, name in _imports(before):
+            if (module, name) not in left:
+                by_module.setdefault(module, []).append(name)
+        return [f"{module} {', '.join(dict.fromkeys(names))}" for module, names in by_module.items()]
+
+    def excerpt(self, test: str, name: str, *, whole: bool) -> str:
+        """See :func:`excise.deleters.python.test_excerpt.excerpt`."""
+        return excerpt(test, name, whole=whole)
+
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
         """Where the imports of the file lead to."""
         found = require_python(codebase).resolver.name(path, name)
@@ -81,6 +96,15 @@ class PythonWords:
             f">>> {name}",
             f"AttributeError: type object {last!r} has no attribute {attribute!r}",
         ]
+
+
+def _imports(source: bytes) -> Iterator[tuple[str, str]]:
+    """For each imported name the beginning of its statement, and the name: ``from .a import``, ``b as c``."""
+    for node in of_types(parse_tree(source).root_node, "import_statement", "import_from_statement"):
+        module = node.child_by_field_name("module_name")
+        beginning = f"from {text_of(module)} import" if module is not None else "import"
+        for name in node.children_by_field_name("name"):
+            yield beginning, " ".join(text_of(name).split())
 
 
 def _returned_function(text: str) -> str:

@@ -171,7 +171,7 @@ def _line_of(need: Need, parts: Specification) -> str:
             if line.strip() and given(line):
                 where = f"`{entry.name}`" if entry.name else f"`{entry.path}`"
                 return f"{where}: {_one_line(line)}"
-    for line in parts.examples:
+    for line in (*parts.examples, *parts.excerpts):
         if given(line):
             return f"`{_one_line(line)}`" if "`" not in line else _one_line(line)
     if need.kind is NeedKind.RESULT:

@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from excise.deleters.statement.base_classes import base_classes, class_of, defines
 from excise.deleters.statement.project_docs import Quote, is_code
@@ -64,6 +65,8 @@ _NO_CONVENTION = frozenset(
 
 _BY_COMMENT = "A comment on it says:"
 """What introduces a comment in the place of a docstring."""
+BY_COMMENTS_INSIDE = "Comments in its code:"
+"""What introduces comments in a function's body."""
 
 
 def described(
@@ -130,6 +133,20 @@ def undescribed(codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quo
     ]
 
 
+def barely_described(codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote]) -> list[Symbol]:
+    """The functions of a statement that only callers and comments in their code describe: without docstring, comment
+    above or convention, and without ``found`` quotes of documents."""
+    quoted = {symbol_id for quote in found for symbol_id in quote.names}
+    functions = (s for s in shown if s.is_callable and s.symbol_id not in quoted and s.name not in vars(object))
+    return [s for s in functions if inherited(codebase, s) is None and not _has_own_words(codebase, s)]
+
+
+def _has_own_words(codebase: Codebase, symbol: Symbol) -> bool:
+    """Whether a docstring or a comment above a function says what it does."""
+    texts = (symbol.docstring, comment_of(codebase.modules[symbol.path], symbol))
+    return any(_has_words(text, symbol.name.partition("#")[0]) for text in texts)
+
+
 def without_example(shown: Sequence[Symbol], found: Sequence[Quote]) -> list[Symbol]:
     """The functions that a statement shows without an example of a call: in docstrings, or quotes of documents."""
     texts = [*(symbol.docstring for symbol in shown), *(quote.text for quote in found)]
@@ -155,7 +172,7 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
     """
     name = symbol.name.partition("#")[0]
     owner = class_of(codebase, symbol)
-    if any(_has_words(text, name) for text in (symbol.docstring, comment_of(codebase.modules[symbol.path], symbol))):
+    if _has_own_words(codebase, symbol):
         return True
     if owner is not None and name in {"__init__", "__new__"} and _has_words(owner.docstring, owner.name):
         return True
@@ -169,31 +186,44 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
     return _has_words(body_comments(codebase, symbol), name, max(MIN_COMMENT_WORDS, symbol.loc))
 
 
-def description(codebase: Codebase, symbol: Symbol, part: str = "") -> tuple[str, str]:
-    """(what introduces it, text) of a definition's docstring, else of its comment, of what it inherits, or of the
-    comments in its body, or in the only ``part`` of that which is gone; or empty."""
+class Description(NamedTuple):
+    """What a statement quotes about a definition."""
+
+    lead: str
+    """What introduces the text; may be empty."""
+    text: str
+    """Its docstring, the comment above it, or what it inherits; else the comments in its code."""
+    inside: str = ""
+    """The comments in its code that the text does not hold, if it is none of these."""
+
+
+def description(codebase: Codebase, symbol: Symbol, part: str = "") -> Description:
+    """What the project says of a definition, in or above it; ``part`` is the only code of it that is gone, if some
+    stays."""
     docstring = _without_placeholders(symbol.docstring)
     own = docstring or comment_of(codebase.modules[symbol.path], symbol)
     inside = body_comments(codebase, symbol, part)
+    if own and inside and not docstring and not _has_comment_above(codebase.modules[symbol.path], symbol):
+        own, inside = "", f"{own}\n\n{inside}"  # it is about the first of several steps
     if _has_words(own, symbol.name):
-        return "" if docstring else _BY_COMMENT, _with_comments(own, inside)
+        return Description("" if docstring else _BY_COMMENT, own, _not_in(own, inside))
     found = inherited(codebase, symbol) if not own else None
     if found is not None and found.text:
-        return f"As `{found.owner}` says:", _with_comments(_without_placeholders(found.text), inside)
+        text = _without_placeholders(found.text)
+        return Description(f"As `{found.owner}` says:", text, _not_in(text, inside))
     if inside:
-        return ("", _with_comments(own, inside)) if own else ("Comments in its code:", inside)
+        return Description("", own, _not_in(own, inside)) if own else Description(BY_COMMENTS_INSIDE, inside)
     name = symbol.name.partition("#")[0]
     base = overridden(codebase, symbol) if found is None and not own else None
     owner = found.owner if found is not None else base.qualname if base is not None else ""
     is_telling = owner not in {"", name} and name not in vars(object)
-    return (f"Implements or overrides `{owner}`.", "") if is_telling and not own else ("", own)
+    return Description(f"Implements or overrides `{owner}`.", "") if is_telling and not own else Description("", own)
 
 
-def _with_comments(text: str, comments: str) -> str:
-    """A description, and below it the comments in the code that it does not hold itself."""
+def _not_in(text: str, comments: str) -> str:
+    """The comments in a function's code that a text does not hold."""
     flat = " ".join(text.split())
-    more = "\n\n".join(each for each in comments.split("\n\n") if " ".join(each.split()) not in flat)
-    return f"{text}\n\nComments in its code:\n\n{more}" if more else text
+    return "\n\n".join(each for each in comments.split("\n\n") if " ".join(each.split()) not in flat)
 
 
 def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
@@ -257,6 +287,11 @@ def comment_of(module: Module, symbol: Symbol) -> str:
         return ""
     text = [line for line in (above or inside) if not _DIRECTIVE.fullmatch(line)]
     return "" if any(is_code(line.strip()) for line in text) else "\n".join(text)
+
+
+def _has_comment_above(module: Module, symbol: Symbol) -> bool:
+    lines = module.source.decode(errors="replace").splitlines()
+    return bool(_comment(reversed(lines[: symbol.start_line - 1])))
 
 
 def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:

@@ -88,6 +88,8 @@ def _expected(task: Task, parts: Specification) -> str:
     examples = parts.examples[:MAX_EXAMPLES]
     if examples:
         lines += [*([""] if lines else []), "Before, these calls gave:", "", f"```{words.fence}", *examples, "```"]
+    if parts.excerpts:
+        lines += [*([""] if lines else []), "This used to pass:", "", f"```{words.fence}", *parts.excerpts, "```"]
     if not lines:
         return "## What should happen\n\nIt should work as its name, its callers and the rest of the project tell."
     return "\n".join(["## What should happen", "", *lines]).rstrip()

@@ -27,6 +27,8 @@ from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
 from excise.deleters.patches.patch_reader import parse_patch
 from excise.deleters.statement.assignments import assigned_names, assignments
 from excise.deleters.statement.descriptions import (
+    BY_COMMENTS_INSIDE,
+    barely_described,
     described,
     description,
     is_data,
@@ -47,7 +49,7 @@ from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.offered_names import also_importable
 from excise.deleters.statement.project_docs import Quote, is_quoted, quotes, rendered
 from excise.deleters.statement.spelling import kind_and_name, signature_or_path, unnumbered, without_parameters
-from excise.deleters.statement.test_words import words_of_tests
+from excise.deleters.statement.test_words import parts_of_tests, words_of_tests
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
 from excise.protocols import Codebase, Module, StatementWords
@@ -83,6 +85,8 @@ class Statement:
     """Ids of the functions of more than :data:`GUESSED_LINES` lines that are not."""
     without_example: tuple[str, ...]
     """Ids of the functions whose descriptions show no example."""
+    barely_described: tuple[str, ...]
+    """Ids of the functions that only callers and comments in their code describe."""
 
     @property
     def untold_tests(self) -> frozenset[str]:
@@ -100,12 +104,14 @@ def write_statement(
     documents: Mapping[str, str] | None = None,
     needs: Sequence[Need] = (),
     examples: Sequence[str] = (),
+    tested: Collection[str] = (),
 ) -> Statement:
     """Write the problem statement.
 
     ``documents`` maps paths of the project's documentation to texts, see
     :func:`~excise.deleters.statement.project_docs.read_documents`. ``needs`` are the details that the tests need; those
-    of tests in sight are given by the tree. ``examples`` are lines of code with results of the original.
+    of tests in sight are given by the tree. ``examples`` are lines of code with results of the original,
+    ``tested`` are ids of functions that parts of hidden tests describe, if these can be shown.
     """
     symbols, words = codebase.symbols(), editor_of(repo.language).words
     removed = [symbols[s] for s in deletion.removed if s in symbols]
@@ -125,6 +131,7 @@ def write_statement(
         used(deletion),
         _examples(examples, words.fence),
         words_of_tests(codebase, () if examples else deletion.hidden, visibility),
+        parts_of_tests(codebase, deletion.hidden, [s for s in shown if s.symbol_id in tested], words, visibility),
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(codebase, fail_to_pass, deletion, visibility),
     )
@@ -155,6 +162,7 @@ def write_statement(
         described_share=share,
         undescribed=tuple(symbol.symbol_id for symbol in silent if symbol.loc > GUESSED_LINES),
         without_example=tuple(symbol.symbol_id for symbol in without_example(shown, found)),
+        barely_described=tuple(symbol.symbol_id for symbol in barely_described(codebase, shown, found)),
     )
 
 
@@ -265,12 +273,12 @@ def _head(symbol: Symbol, visibility: Visibility, module: Module, words: Stateme
 def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase, part: str) -> str:
     """The docstring, or the comment or the words of what it overrides in its place; ``part`` is all that is gone of a
     function, if some stays."""
-    lead, docstring = description(codebase, symbol, part)
-    if not (lead or docstring) or visibility is Visibility.SIGNATURE:
+    found = description(codebase, symbol, part)
+    if not (found.lead or found.text) or visibility is Visibility.SIGNATURE:
         return ""
-    if visibility is Visibility.BEHAVIOUR:
-        docstring = without_parameters(docstring, [symbol])
-    return f"\n{lead}".rstrip("\n") + quoted(docstring)
+    docstring = without_parameters(found.text, [symbol]) if visibility is Visibility.BEHAVIOUR else found.text
+    inside = f"\n\n{BY_COMMENTS_INSIDE}{quoted(found.inside)}" if found.inside else ""
+    return f"\n{found.lead}".rstrip("\n") + quoted(docstring) + inside
 
 
 def _once(description: str, told: set[str]) -> str:

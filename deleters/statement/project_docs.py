@@ -265,6 +265,8 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
         bare = line.strip()
         rule = _RULE.fullmatch(bare) is not None
         item = _ITEM.match(line) is not None and not rule
+        if item and (heading := _ITEM.sub("", line, count=1).strip()).startswith("##"):
+            bare, item = heading, False
         markup = bare.startswith(("#", "<", "|")) and (not block or bare.startswith("# ") or "##" in bare)
         if bare and not markup and not rule and not item:
             block.append(line)

@@ -13,6 +13,7 @@ from excise.deleters.code_editors import editor_of
 from excise.types import Task
 
 MISSING, USED, EXAMPLES, OFFERED = "What is missing", "Where it is used", "Examples", "Also importable from"
+TESTED = "From the tests"
 """Titles of sections, as :mod:`excise.deleters.statement.problem_statement` writes them."""
 _BARE = re.compile(
     r"^(?:async )?(?:function|method|class method|static method|(?:(?:sett|delet)er of )?property|class) `([\w.]+)`"
@@ -80,6 +81,8 @@ class Specification:
     """What it says of definitions, in order."""
     examples: list[str] = field(default_factory=list)
     """Lines of code with results."""
+    excerpts: list[str] = field(default_factory=list)
+    """Lines of code of tests."""
     callers: list[str] = field(default_factory=list)
     """Ids of definitions that stayed and call the removed code."""
     offered: list[str] = field(default_factory=list)
@@ -100,6 +103,8 @@ def specification_of(task: Task) -> Specification:
             found.entries = list(_entries(lines, editor_of(task.language).words.heads))
         elif title == EXAMPLES:
             found.examples = _code(lines)
+        elif title == TESTED:
+            found.excerpts = _code(lines)
         elif title == USED:
             places = (re.match(r"- `([^`]+)`: ", line) for line in lines)
             found.callers = list(dict.fromkeys(place[1] for place in places if place))

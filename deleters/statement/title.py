@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from excise.deleters.edits.removed_parts import lines_of_parts
-from excise.deleters.patches.git_patches import touched
-from excise.deleters.patches.patch_reader import removed_lines
+from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
+from excise.deleters.patches.git_patches import apply_to_file, touched
+from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.spelling import accessor_of, unnumbered
 from excise.protocols import Codebase, StatementWords
 from excise.types import Deletion, Repo, Symbol, SymbolKind, path_of
 
 _WITH_IMPORTS = "; imports that only this code used are gone as well"
 MAX_IMPORTS = 6
-"""Number of imports up to which a statement names those that are gone."""
+"""Number of imports that a statement names of those that are gone."""
 _HOW_PARTS_ARE_GONE = {
     "path": "the branch that ran under the condition `{condition}` is missing",
     "proposed": "functions that are still there do less than they did, others may be missing",
@@ -22,6 +22,10 @@ _HOW_PARTS_ARE_GONE = {
 }
 """What a deleter of :data:`PARTLY_KEPT` did."""
 
+MAX_AROUND = 2
+"""Number of statements around a lost branch that are named."""
+_BLOCK = re.compile(r"\s*(?:(?:async )?(?:for|with)|while|if|elif|else|try|except|finally|match|case)\b.*:$")
+"""A line, complete in itself, that begins a block within a function."""
 _IN_LIST = re.compile(
     r"\s*(?!(?:return|pass|else|break|continue|try|finally|end)\b)[\w.\"']+(?:\s+as\s+\w+)?,?\s*$"
     r"|(?!\s*(?:#|//|/?\*)).*\b(?:__all__|exports?)\b"
@@ -46,7 +50,7 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
         )
     removed = removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
-    unused = _unused_imports([line for path in sorted(defining) for line in removed.get(path, ())], words.imports)
+    unused = _unused_imports(codebase, deletion, sorted(defining), words)
     if deletion.deleter in {"stub", "line"}:
         return (
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
@@ -56,7 +60,7 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
     if lines_of_parts(deletion.text):
         return (
             f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} the code below is there only in part: "
-            f"{_how_parts_are_gone(deletion)}{unused}. Write the rest again so that all of it "
+            f"{_how_parts_are_gone(codebase, deletion)}{unused}. Write the rest again so that all of it "
             "does what is described here. Everything else in the project works and must keep working."
         )
     others = (codebase.modules.keys() & touched(deletion.source_patch)).difference(map(path_of, deletion.removed))
@@ -70,13 +74,19 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
     )
 
 
-def _unused_imports(lines: Sequence[str], imports: str) -> str:
-    """What the paragraph says of the imports among removed lines; it names those of one name, as tests may look for
-    them in the module."""
-    found = [line.strip() for line in lines if re.match(imports, line)]
-    whole = list(dict.fromkeys(line for line in found if not re.search(r"[,({\\]", line)))
-    named = f" ({', '.join(f'`{line}`' for line in whole)})" if len(whole) == len(found) <= MAX_IMPORTS else ""
-    return f"{_WITH_IMPORTS}{named}" if found else ""
+def _unused_imports(codebase: Codebase, deletion: Deletion, paths: Sequence[str], words: StatementWords) -> str:
+    """What the paragraph says of the imports that files lost; it names these, as tests may look for them in the module,
+    and since a solution is likely to need them."""
+    found: dict[str, None] = {}
+    for part in parse_patch(deletion.source_patch):
+        before = codebase.modules[part.path].source if part.path in paths else b""
+        after = apply_to_file(part, before) if before else None
+        found.update(dict.fromkeys(words.lost_imports(before, after) if after else ()))
+    if not found or any(re.search(r"[({\\]", each) for each in found):
+        return _WITH_IMPORTS if found else ""
+    shown = ", ".join(f"`{each}`" for each in list(found)[:MAX_IMPORTS])
+    more = f" and {len(found) - MAX_IMPORTS} more" if len(found) > MAX_IMPORTS else ""
+    return f"{_WITH_IMPORTS} ({shown}{more})"
 
 
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:
@@ -90,5 +100,27 @@ def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str])
     return name or symbol.path
 
 
-def _how_parts_are_gone(deletion: Deletion) -> str:
-    return _HOW_PARTS_ARE_GONE[deletion.deleter].format(condition=deletion.feature.name.partition(": ")[2])
+def _how_parts_are_gone(codebase: Codebase, deletion: Deletion) -> str:
+    told = _HOW_PARTS_ARE_GONE[deletion.deleter]
+    if deletion.deleter != "path":
+        return told
+    return told.format(condition=deletion.feature.name.partition(": ")[2]) + _place_of_part(codebase, deletion)
+
+
+def _place_of_part(codebase: Codebase, deletion: Deletion) -> str:
+    """Where in a function the first part stood that is gone: in which loops, ``with`` statements and branches."""
+    text_id, part = next(iter(deletion.text))
+    symbol, first = codebase.symbols().get(symbol_of_part(text_id)), next(filter(str.strip, part.splitlines()), "")
+    if symbol is None or not first:
+        return ""
+    source = codebase.modules[symbol.path].source[symbol.start : symbol.end].decode(errors="replace")
+    before = source.partition(part)[0].splitlines() if part in source else []
+    around: list[str] = []
+    margin = len(first) - len(first.lstrip())
+    for line in reversed(before):
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent < margin:
+            margin = indent
+            if _BLOCK.match(line):
+                around.append(f"`{line.strip()}`")
+    return f", which stood inside {' inside '.join(around[:MAX_AROUND])}" if around else ""

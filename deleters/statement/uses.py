@@ -94,8 +94,9 @@ def registered(deletion: Deletion) -> str:
         for path, text in deletion.registrations
         if is_plain_data(text) or path in files or text.startswith("if __name__")
     ]
+    whole = ", and so are these files" if any(path in files for path, _ in found) else ""
     return _by_file(
-        "## Where it was registered\n\nThese calls, entries of tables and files are gone as well.",
+        f"## Where it was registered\n\nThese lines, which named it, are gone as well{whole}.",
         [each for each in found if not any(_is_part(each, other) for other in found)],
     )
 

@@ -156,20 +156,31 @@ def test_placeholders_describe_nothing(docstring: str, shown: str, share: float)
 def test_the_method_of_python_that_one_overrides_is_named(base: str, name: str, expected: str) -> None:
     source = f"class Rows({base}):\n    def {name}(self, *args):\n        return self.rows[args]\n"
     codebase = PythonCodebase.from_texts({"m.py": source})
-    assert description(codebase, codebase.symbols()[f"m.py::Rows.{name}"]) == (expected, "")
+    assert description(codebase, codebase.symbols()[f"m.py::Rows.{name}"]) == (expected, "", "")
 
 
 @pytest.mark.parametrize(
-    ("docstring", "expected"),
-    [
-        ("Turns it once, to the left.", "Turns it once, to the left.\n\nComments in its code:\n\nNever a second time."),
-        ("Turns it. Never a second time.", "Turns it. Never a second time."),
-    ],
+    ("docstring", "inside"),
+    [("Turns it once, to the left.", "Never a second time."), ("Turns it. Never a second time.", "")],
 )
-def test_comments_say_more_than_the_docstring(docstring: str, expected: str) -> None:
+def test_comments_say_more_than_the_docstring(docstring: str, inside: str) -> None:
     source = f'def turn(x):\n    """{docstring}"""\n    y = x\n    # Never a second time.\n    return y\n'
     codebase = PythonCodebase.from_texts({"m.py": source})
-    assert description(codebase, codebase.symbols()["m.py::turn"]) == ("", expected)
+    assert description(codebase, codebase.symbols()["m.py::turn"]) == ("", docstring, inside)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("", ("A comment on it says:", "Turn it to the left.", "")),
+        ("    # Never a second time.\n", ("Comments in its code:", "Turn it to the left.\n\nNever a second time.", "")),
+    ],
+)
+def test_a_comment_on_the_first_of_several_steps_is_none_on_the_function(more: str, expected: tuple[str, ...]) -> None:
+    codebase = PythonCodebase.from_texts(
+        {"m.py": f"def turn(x):\n    # Turn it to the left.\n    y = x\n{more}    return y\n"}
+    )
+    assert description(codebase, codebase.symbols()["m.py::turn"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -198,5 +209,5 @@ def test_comments_of_the_part_that_is_gone() -> None:
     codebase = PythonCodebase.from_texts({"m.py": source})
     symbol = codebase.symbols()["m.py::f"]
     part = source[source.index("    if y") :]
-    assert description(codebase, symbol, part) == ("Comments in its code:", "The second way is for large ones.")
+    assert description(codebase, symbol, part) == ("Comments in its code:", "The second way is for large ones.", "")
     assert "first" in description(codebase, symbol)[1]

@@ -44,6 +44,7 @@ def found(text: str, *names: str, deleted: str = "") -> list[Quote]:
         ("Numbers get smaller with `halve` and nothing else.", "halve", True),
         ("Numbers get smaller with ``halve()`` and nothing else.", "halve", True),
         ("## `numbers.halve(n)`\n\nMakes a number smaller, and nothing else.", "halve", True),
+        ("- ## `numbers.halve(n)`\n    Makes a number smaller, and nothing else.", "halve", True),
         ("## Others\n\nThe text `numbers.halve(n)` is about something else.", "halve", False),
         ("Numbers get smaller with ``halve(4)`` and nothing else.", "halve", True),
         ("Numbers get smaller with halve(4) and nothing else.", "halve", True),
@@ -259,3 +260,12 @@ def test_lines_of_an_example_that_stays_are_fenced() -> None:
     patch = unified({"README.md": before.encode()}, {"README.md": after.encode()})
     told = removed_text({"README.md": before}, PythonCodebase.from_texts({}), [], patch)
     assert told == {"README.md": "```go\nb := gone(a)\n```\n\n```go\nsay(gone(b))\n```"}
+
+
+def test_a_heading_in_a_list_is_no_prose() -> None:
+    text = "- #### `halve(n)`\n    Makes a number smaller,\n    and nothing else.\n"
+    text += "- #### `open()`\n    Opens what was shut before.\n"
+    assert paragraphs(text) == (
+        "`halve(n)`: Makes a number smaller, and nothing else.",
+        "`open()`: Opens what was shut before.",
+    )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from excise.deleters.all_deleters import get
+from excise.deleters.python.code_editor import EDITOR
+from excise.deleters.python.references.entry_points import entry_lines
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
+from excise.types import Feature, FeatureKind
 
 from .planned_deletions import REPO, delete_symbol
 from .test_remove_details import after, delete
@@ -104,6 +108,7 @@ def test_everything_that_went_with_the_code_is_said() -> None:
     tests = ("test_m.py::test_m",)
     text = write_statement(codebase, delete_symbol(codebase, "pkg/core.py::run", tests), REPO, tests).text
     assert "missing, together with the imports and exports that named it; imports that only this code used " in text
+    assert "are gone as well (`import os`). Write" in text
     assert "- `pkg/lazy/__init__.py` offered `run` as well." in text
     assert "- `pkg/other.py` offered `run` as `_run` as well." in text
     assert "- `pkg/tags.py` offered `run` as well." in text
@@ -209,3 +214,59 @@ def test_a_method_is_used_of_an_object_where_a_statement_shows_it() -> None:
         text = write_statement(codebase, deletion, REPO, ("test_m.py::test_m",)).text
         assert ("`z = Text().str()`" in text) is is_shown
         assert "isinstance(x, str)" not in text
+
+
+def test_names_of_an_import_that_stays_are_said() -> None:
+    files = {
+        "m.py": "from os import (\n    fspath,\n    sep as line,\n)\nimport re, sys\n\n\n"
+        "def run(x):\n    return fspath(sys.path[x])\n\n\ndef stay():\n    return re.escape(line)\n",
+        "test_m.py": "from m import run\n\n\ndef test_m():\n    assert run(1)\n",
+    }
+    codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::run", tests), REPO, tests).text
+    assert "imports that only this code used are gone as well (`from os import fspath`, `import sys`)." in text
+
+
+def test_lines_of_manifests_keep_their_keys() -> None:
+    cfg = b"[metadata]\nname = m\n[options.entry_points]\nconsole_scripts =\n    a = m:f\n"
+    lines = ["[options.entry_points]", "console_scripts =", "    a = m:f"]
+    assert list(entry_lines(cfg, b"[metadata]\nname = m\n")) == lines
+
+
+LOOP = """
+def read(lines):
+    \"\"\"Read them, one after the other.\"\"\"
+    found = []
+    for line in lines:
+        if line.startswith("#"):
+            found.append(line)
+            line = line[1:]
+            line = line.strip()
+            found.append(line)
+            found.append("")
+        elif line:
+            found.append(line)
+    print(found)
+    return found
+"""
+
+
+def test_the_place_of_a_branch_is_said() -> None:
+    test = "from m import read\n\n\ndef test_m():\n    assert read(['# a']) == ['# a', 'a', '']\n"
+    codebase, tests = PythonCodebase.from_texts({"m.py": LOOP.lstrip(), "test_m.py": test}), ("test_m.py::test_m",)
+    symbol = codebase.symbols()["m.py::read"]
+    path = EDITOR.path(codebase, symbol)
+    assert path is not None
+    feature = Feature(
+        feature_id="f",
+        kind=FeatureKind.FUNCTION,
+        tier=0,
+        name=f"read: {path.name}",
+        entry=("m.py::read",),
+        symbols=("m.py::read",),
+        tests=tests,
+        changed=(("m.py::read", path.text),),
+    )
+    deletion = get("path").delete(codebase, feature, hide=frozenset(tests))
+    text = write_statement(codebase, deletion, REPO, tests).text
+    assert "is missing, which stood inside `for line in lines:`. Write the rest again" in text

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from excise.deleters.python.test_excerpt import excerpt
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Visibility
@@ -16,6 +19,7 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
             'from m import gone\n\n\ndef test_gone():\n    """gone() keeps the values\n'
             '    of the configuration.\n\n    More.\n    """\n'
             '    assert gone(1)\n\n\ndef test_short():\n    """It works."""\n    assert gone(2)\n'
+            '\n\ndef test_issue():\n    """Fixing GitHub issue #137, see gh-12."""\n    assert gone(2)\n'
         ),
     }
     codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::test_gone", "test_m.py::test_short")
@@ -24,3 +28,68 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
     assert "descriptions:\n\n- gone() keeps the values of the configuration.\n\n## How" in text
     assert "descriptions" not in write_statement(codebase, deletion, REPO, tests, examples=["gone(1)  # 1"]).text
     assert "descriptions" not in write_statement(codebase, deletion, REPO, tests, Visibility.SIGNATURE).text
+
+
+WALK = """
+def test_walk(self):
+    \"\"\"Walks.\"\"\"
+    def flat(found):
+        return tuple(found)
+
+    tree = Tree()
+    self.assertEqual(flat(tree.walk()), ())
+    tree.add("a.b")
+    self.assertEqual(flat(tree.walk()), (("a", "b"), ("b", "")))
+    tree.add("a.c")
+    assert flat(tree.walk()) == (("a", "b"),)
+    assert tree.size == 2
+"""
+
+
+SECOND = 'self.assertEqual(flat(tree.walk()), (("a", "b"), ("b", "")))'
+THREE_CHECKS = WALK.replace("    assert tree.size == 2\n", "")
+LONG = WALK.replace("    tree = Tree()\n", "    tree = Tree()\n" + "    tree.add(1)\n" * 30)
+LATER = "def test_walk():\n    assert Tree().size == 5\n    assert Tree().walk() == [7]\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "whole", "last"),
+    [
+        (WALK, False, SECOND),
+        (THREE_CHECKS, False, ""),  # only one check would be left
+        (THREE_CHECKS, True, SECOND),
+        (WALK.replace("(self)", "(self, client)"), True, ""),
+        ("@pytest.mark.parametrize('x', [1])\n" + WALK.lstrip(), True, ""),
+        (WALK.replace("Tree()", "self.tree"), True, ""),
+        (LONG, True, ""),
+        ("def test_walk():\n    assert Tree().walk() == []\n    assert Tree().walk()\n", True, ""),
+        (LATER, True, "assert Tree().walk() == [7]"),
+    ],
+)
+def test_an_excerpt_ends_with_a_check_that_tells_something(source: str, last: str, *, whole: bool) -> None:
+    found = excerpt(source, "walk", whole=whole)
+    assert found.rpartition("\n")[2] == last
+    assert "Walks" not in found
+    compile(found, "<excerpt>", "exec")
+
+
+def test_parts_of_tests_are_shown_where_asked_for() -> None:
+    tests = "from m import Tree\n\n" + WALK.replace(
+        "self.assertEqual(flat(tree.walk()), ", "assert (flat(tree.walk()) == "
+    )
+    files = {
+        "m.py": "class Tree:\n    def walk(self):\n        x = []\n        # the nearest one\n        return x\n",
+        "test_m.py": tests.replace("(self)", "()"),
+    }
+    codebase, ids = PythonCodebase.from_texts(files), ("test_m.py::test_walk",)
+    deletion = delete_symbol(codebase, "m.py::Tree.walk", ids, "stub")
+    found = write_statement(codebase, deletion, REPO, ids)
+    assert found.barely_described == ("m.py::Tree.walk",)
+    assert "## From the tests" not in found.text
+    text = write_statement(codebase, deletion, REPO, ids, tested=found.barely_described).text
+    assert "A part of a test that is not in this checkout:\n\n```python\ndef flat(found):\n" in text
+    assert "tree.size" not in text
+    assert (
+        "## From"
+        not in write_statement(codebase, deletion, REPO, ids, Visibility.SIGNATURE, tested=found.barely_described).text
+    )

@@ -123,6 +123,12 @@ def examples_of(
     }
 
 
+def tells_something(line: str) -> bool:
+    """Whether an example has a result that is neither an exception nor ``None``, a truth value or empty."""
+    outcome = line.rpartition("  # ")[2]
+    return not outcome.startswith(_RAISES) and outcome not in _ALONE
+
+
 def _raised_by(function: str, exceptions: Mapping[str, Collection[str]]) -> frozenset[str]:
     """The exceptions that a function may raise by its own code, or by that of another one."""
     return frozenset(

@@ -134,7 +134,7 @@ def _remove_element(plan: FilePlan, element: Node) -> None:
 
 
 def entry_lines(before: bytes, after: bytes) -> Iterable[str]:
-    """The entry points that a manifest has lost, with the heads of tables that held no others."""
+    """The entry points that a manifest has lost, with the heads of tables and the keys that held no others."""
     left = set(after.splitlines())
-    found = (line.decode(errors="replace").strip() for line in before.splitlines() if line not in left)
-    return [line for line in found if _ENTRY_POINT.match(line) or _HEADER.match(line)]
+    found = [line.decode(errors="replace").rstrip() for line in before.splitlines() if line not in left]
+    return [line for line in found if _ENTRY_POINT.match(line) or _HEADER.match(line) or _KEY.match(line)]

@@ -66,6 +66,17 @@ class StatementWords(Protocol):
         """The literals in a function's code that are data which nobody could know, such as tables."""
         ...
 
+    def lost_imports(self, before: bytes, after: bytes) -> Sequence[str]:
+        """The imports that a file has ``before``, and not ``after``, as statements."""
+        ...
+
+    def excerpt(self, test: str, name: str, *, whole: bool) -> str:
+        """The beginning of a test function (source text) through a check that tells what comes of ``name``.
+
+        Unless ``whole``, as many checks must follow. Empty if there is none.
+        """
+        ...
+
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
         """Whether a name of a file is known to stand for a definition that is in none of the files ``own``."""
         ...

@@ -1,0 +1,99 @@
+"""The part of a test that shows what a call gives: its first statements up to a check that tells something."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+
+MAX_LINES = 24
+"""Number of lines of an excerpt."""
+MAX_CHARS = 1200
+"""Number of characters of an excerpt."""
+_ASSERTION = re.compile(r"assert[A-Z_]\w*")
+_PLAIN = frozenset({"None", "True", "False", "[]", "()", "{}", "''", "set()", "0"})
+"""Expected values that tell little."""
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def excerpt(source: str, name: str, *, whole: bool) -> str:
+    """The beginning of the test function ``source`` through its first check that tells what comes of ``name``.
+
+    Unless ``whole``, at least as many checks must follow as are shown. Empty if there is no such part, if it is too
+    long, and if it needs fixtures or what another method has made.
+    """
+    try:
+        (function,) = ast.parse(textwrap.dedent(source)).body
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    if not isinstance(function, _Function) or function.decorator_list:
+        return ""
+    if [each.arg for each in function.args.args] not in ([], ["self"]):
+        return ""
+    statements = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    number = sum(len(list(_checks(each))) for each in statements)
+    seen, is_named = 0, False
+    for last, statement in enumerate(statements):
+        found = list(_checks(statement))
+        seen += len(found)
+        is_named = is_named or _names(statement, name)
+        if not whole and 2 * seen > number:
+            return ""
+        if is_named and any(map(_tells, found)):
+            text = _text(textwrap.dedent(source), statements[: last + 1])
+            is_short = text.count("\n") < MAX_LINES and len(text) <= MAX_CHARS
+            return text if is_short and not any(map(_needs_its_object, statements[: last + 1])) else ""
+    return ""
+
+
+def _text(source: str, statements: list[ast.stmt]) -> str:
+    lines = source.splitlines()[statements[0].lineno - 1 : statements[-1].end_lineno]
+    return textwrap.dedent("\n".join(lines))
+
+
+def _checks(statement: ast.stmt) -> Iterator[ast.Assert | ast.Call]:
+    """The checks in a statement: ``assert``, and methods such as ``assertEqual``."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Assert) or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and _ASSERTION.fullmatch(node.func.attr) is not None
+        ):
+            yield node
+
+
+def _tells(check: ast.Assert | ast.Call) -> bool:
+    """Whether a check compares something with a value that nobody would guess."""
+    if isinstance(check, ast.Assert):
+        compared = check.test if isinstance(check.test, ast.Compare) else None
+        operands = [compared.left, *compared.comparators] if compared is not None else []
+    else:
+        operands = check.args[:2]
+    return len(operands) > 1 and any(_is_literal(each) and ast.unparse(each) not in _PLAIN for each in operands)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _names(statement: ast.stmt, name: str) -> bool:
+    return any(
+        (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
+        for node in ast.walk(statement)
+    )
+
+
+def _needs_its_object(statement: ast.stmt) -> bool:
+    """Whether a statement uses more of ``self`` than its checks."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+        and _ASSERTION.fullmatch(node.attr) is None
+        for node in ast.walk(statement)
+    )
