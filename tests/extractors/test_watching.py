@@ -339,3 +339,17 @@ def test_the_words_of_failing_tests_do_not_count(tmp_path: Path) -> None:
     assert seen == Watched(problem="1 of 1 tests do not pass when they are watched.")
     needs = Python().find_needs(codebase, removed, tests, seen)
     assert {need.label: need.given for need in needs} == {"attribute width": None, "key width": None}
+
+
+def test_a_test_of_many_steps_is_watched_in_part_and_the_next_one_again(tmp_path: Path) -> None:
+    """A loop of tens of thousands of steps took a minute."""
+    test = (
+        "import m\n\n\ndef test_loop():\n    found = m.tally([1])\n    assert found['fi' + 'rst'] == 1\n"
+        "    total = 0\n    for number in range(40_000):\n        total += abs(number)\n"
+        "    assert total and m.tally([2])['sec' + 'ond'] == 2\n\n\n"
+        "def test_next():\n    assert m.tally([3])['thi' + 'rd'] == 3\n"
+    )
+    code = "def tally(values):\n    return {name: values[0] for name in ('first', 'second', 'third')}\n"
+    needs = watch(tmp_path, {"m.py": code, "test_m.py": test}, ["m.py::tally"])
+    found = {need.word: need.tests for need in needs if need.kind is NeedKind.KEY}
+    assert found == {"first": ("test_m.py::test_loop",), "third": ("test_m.py::test_next",)}

@@ -63,8 +63,7 @@ class Origins:
         if sys.version_info < (3, 12):
             if sys.getprofile() is not None:
                 return False
-            threading.setprofile(self.profiled)
-            sys.setprofile(self.profiled)
+            self.resume()
             return True
         monitoring = sys.monitoring
         if monitoring.get_tool(TOOL) is not None:
@@ -73,9 +72,17 @@ class Origins:
         monitoring.register_callback(TOOL, monitoring.events.PY_START, self.started)
         monitoring.register_callback(TOOL, monitoring.events.PY_RETURN, self.returned)
         monitoring.register_callback(TOOL, monitoring.events.PY_YIELD, self.returned)
-        monitoring.set_events(TOOL, monitoring.events.PY_START)
-        monitoring.restart_events()
+        self.resume()
         return True
+
+    def resume(self):
+        """Note the calls again, after a stop."""
+        if sys.version_info < (3, 12):
+            threading.setprofile(self.profiled)
+            sys.setprofile(self.profiled)
+        else:
+            sys.monitoring.set_events(TOOL, sys.monitoring.events.PY_START)
+            sys.monitoring.restart_events()
 
     def stop(self):
         """Note nothing more."""

@@ -25,6 +25,9 @@ MAX_WORDS = 500
 """Maximum number of words of one kind and test."""
 MAX_PARTS = 300
 """Maximum number of parts of one value that are looked at."""
+MAX_EVENTS = 20000
+"""Number of attributes, calls and comparisons of one test after which the rest of it is not watched: loops of tens of
+thousands of steps would take a minute."""
 MAX_LENGTH = 2000
 """Length of a text above which it is left out."""
 MAX_SHAPED = 20
@@ -41,6 +44,8 @@ BOUND = (types.MethodType, types.BuiltinMethodType, type({}.get), type("".join))
 FUNCTIONS = (*BOUND, types.FunctionType)
 WRAPPERS = (types.FunctionType, type(functools.lru_cache()(len)))
 """Types of functions that may keep the one which they call as ``__wrapped__``."""
+NONE_KNOWN = {}
+"""Its ``get`` returns the second of its arguments, and costs next to nothing."""
 NOTHING = object()
 """Stands for a value that is not there."""
 
@@ -57,7 +62,8 @@ class Watch:
         self.asked = frozenset(request["words"])
         self.passed, self.failed = [], set()
         self.problem, self.test = "", ""
-        self.is_running = False
+        self.is_running = self.is_paused = False
+        self.events = 0
         spans, owners, tests = request["spans"], request["owners"], request["tests"]
         self.origins = Origins(request["root"], spans, owners, tests, self.note)
         self.lines = Lines(self.origins.is_removed_code)
@@ -69,8 +75,7 @@ class Watch:
         ``functions`` are those of the project by :func:`excise_swap.key_of`; without it, they are searched in memory.
         """
         try:
-            for hook in excise_observed.HOOKS:
-                setattr(builtins, excise_observed.builtin_name(hook), getattr(self, hook))
+            self.set_hooks()
             found = functions_in_memory() if functions is None else functions
             for path, ranges in self.request["files"].items():
                 excise_observed.rewrite(self.origins.root, path, ranges, found, self.sites)
@@ -79,6 +84,20 @@ class Watch:
             self.lines.start()
         except Exception as error:
             self.problem = "%s: %s" % (type(error).__name__, error)
+
+    def set_hooks(self):
+        """Let the rewritten code call the hooks."""
+        for hook in excise_observed.HOOKS:
+            setattr(builtins, excise_observed.builtin_name(hook), getattr(self, hook))
+
+    def count(self):
+        """Count an event; after too many, let the rewritten code do nothing with values until the next test."""
+        self.events += 1
+        if self.events > MAX_EVENTS and not self.is_paused:
+            self.is_paused, self.origins.is_complete = True, False
+            self.origins.stop()
+            for hook in excise_observed.HOOKS:
+                setattr(builtins, excise_observed.builtin_name(hook), NONE_KNOWN.get)
 
     def finish(self):
         """Watch nothing more, and return the report."""
@@ -99,6 +118,11 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid):
         """A test begins."""
         self.test = nodeid
+        self.events = 0
+        if self.is_paused:
+            self.is_paused = False
+            self.set_hooks()
+            self.origins.resume()
         self.lines.begin(nodeid)
         for held in (self.given, self.lefts, self.called, self.origins.atoms, self.origins.results):
             held.clear()
@@ -180,6 +204,7 @@ class Watch:
     # ----------------------------------------------------------------- hooks: attributes and items
     def base(self, site, value):
         """The object whose attribute or item is loaded."""
+        self.count()
         place = self.sites[site]
         self.related[site] = self.origins.is_from_removed(value)
         if self.related[site] and place.kind == "attribute":
@@ -205,6 +230,7 @@ class Watch:
     # ------------------------------------------------------------------------------ hooks: calls
     def callee(self, site, function):
         """The function that is called."""
+        self.count()
         receiver = function.__self__ if type(function) in BOUND else None
         inner = unwrapped(function)
         is_removed = self.origins.is_removed_function(inner)
@@ -290,6 +316,7 @@ class Watch:
     # ------------------------------------------------------------------------ hooks: comparisons
     def left(self, site, value):
         """The left side of a comparison."""
+        self.count()
         self.lefts[site] = value
         return value
 
