@@ -16,6 +16,8 @@ PARTLY_KEPT = frozenset({"path", "proposed", "remove_and_stub"})
 """Deleters that leave some of them."""
 PARTS_ALONE = frozenset({"path", "line", "expression"})
 """Deleters that leave most of a function: what words say of it does not tell what is gone."""
+PLACE = "  # "
+"""Separates an entry of a table (:attr:`Deletion.registrations`) from what is said of its place."""
 USED_ELSEWHERE = "used_elsewhere"
 """Reason of a refused removal: code that stays would be left with uses of what is gone."""
 Changed = Mapping[str, tuple[bytes, bytes | None]]

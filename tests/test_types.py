@@ -7,17 +7,20 @@ from pathlib import Path
 
 import excise.types
 from excise.types import (
+    Baseline,
     Certificate,
     Environment,
     GateOutcome,
     Recipe,
     SourceSpec,
+    Status,
     Verdict,
     WorkerOutcome,
     content_id,
     from_json,
     to_json,
 )
+from excise.types.ids import MAX_TEST_ID
 
 RECIPE = Recipe(python="3.12.1", requirements=("a>1",), env=(("A", "b"),))
 ENVIRONMENT = Environment(env_id="e", repo="r", tree="t", recipe=RECIPE, lock=("a==1",), hashes={"a==1": "sha256:x"})
@@ -61,3 +64,17 @@ def test_every_public_name_of_the_package_can_be_imported_from_it() -> None:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_")
     }
     assert defined | {"DETERMINISTIC", "FILLED_IN", "IMPORTED", "SCHEMA_VERSION"} == set(excise.types.__all__)
+
+
+def test_tests_with_ids_of_thousands_of_characters_do_not_count() -> None:
+    ids = ["test_a.py::test_x", f"test_a.py::test_x[{'x' * MAX_TEST_ID}]"]
+    baseline = Baseline(
+        env_id="e",
+        statuses=dict.fromkeys(ids, Status.PASSED),
+        durations=dict.fromkeys(ids, 0.1),
+        flaky={},
+        num_runs=1,
+        cpu_s=1.0,
+        wall_s=1.0,
+    )
+    assert baseline.passing() == (ids[0],)

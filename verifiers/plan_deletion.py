@@ -8,6 +8,7 @@ part that breaks no visible test.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -26,7 +27,6 @@ from excise.types import (
     content_id,
     holders_of_test,
     is_inside,
-    path_of,
     without_parameter,
 )
 from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeletion, Rejected, not_passing
@@ -47,6 +47,15 @@ MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
 MAX_REPEATED = 10
 """Number of unexpectedly failing tests up to which these are run again."""
+MAX_SHOWN = 100
+"""Number of characters of an error that are shown."""
+_BROKEN = re.compile(
+    r"AttributeError: .*has no attribute|NameError: |UnboundLocalError: |RecursionError: |KeyError: "
+    r"|ImportError: cannot |ModuleNotFoundError: "
+    r"|TypeError: (?:'.*' object (?:is not|does not support)|Can't instantiate|unsupported operand|argument of type"
+    r"|cannot unpack|object of type|.*\b(?:argument\b|not supported between\b|must be an? |expected\b.*\bgot\b))"
+)
+"""Errors that no program raises on purpose, as messages of failures begin."""
 Check = Callable[[PlannedDeletion], object]
 """Raises :class:`Rejected` for a planned deletion that cannot become a task."""
 
@@ -127,12 +136,17 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
 
 
 def _require_no_broken_use(plan: PlannedDeletion, tests: Sequence[str]) -> None:
-    """Raise :class:`DeletionRefused` if a test fails in a function that stays, for want of what the removal took."""
-    likely = plan.deletion.uses_likely if plan.deletion.deleter in {"remove", "remove_and_stub"} else ()
-    for result in plan.run("deleted", ids=tests).results if likely else ():
-        for owner, name in likely if result.message.startswith("AttributeError: ") else ():
-            if result.place == f"{REPO}/{path_of(owner)}" and f"has no attribute '{name}'" in result.message:
-                raise DeletionRefused(f"{owner} uses {name}: {result.test_id} fails there", reason=USED_ELSEWHERE)
+    """Raise :class:`DeletionRefused` if a test fails in code that stays, by an error of a program for want of what the
+    removal took: a developer would have changed that code, too."""
+    if plan.deletion.deleter not in {"remove", "remove_and_stub"}:
+        return
+    codebase = plan.bench.codebase
+    for result in plan.run("deleted", ids=tests).results:
+        path = result.place.removeprefix(f"{REPO}/")
+        if path in codebase.modules and not codebase.is_test(path) and _BROKEN.match(result.message):
+            raise DeletionRefused(
+                f"{path} needs it: {result.test_id} fails there, {result.message[:MAX_SHOWN]}", reason=USED_ELSEWHERE
+            )
 
 
 def _once(check: Check) -> Check:

@@ -50,7 +50,7 @@ def _data_in(function: Function) -> Iterator[ast.AST]:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_text or is_docstring or isinstance(node, Function | ast.Raise | ast.Assert | ast.JoinedStr):
             continue
-        if (membership := _of_plain_text(node)) is not None:
+        if id(node) not in answers and (membership := _of_plain_text(node)) is not None:
             yield membership
         elif not _is_table(node):
             stack += reversed([*ast.iter_child_nodes(node)])

@@ -53,7 +53,8 @@ _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 PLACEHOLDERS = {
     f"`{FILLED_IN}`": re.compile(FILLED_IN),
     "`${name}`": re.compile(r"\$\{[\w!:.<>^+#?,%-]*\}"),
-    "`{name}`": re.compile(r"(?<!\$)\{[\w!:.<>^+#?,%-]*\}"),
+    "`{name}`": re.compile(r"(?<!\$)\{[\w!:.<>^+#?,%-]+\}"),
+    "`{}`": re.compile(r"(?<![${])\{\}"),
     "`%s`": re.compile(r"%[-+#0-9.*]*[a-zA-Z(]"),
 }
 """What stands for something that is filled in, as statements spell it, to what finds it in a line of details."""

@@ -10,6 +10,8 @@ from excise.types import Deletion, TestId, Visibility, joined, path_of, without_
 
 MAX_NAMES = 12
 """Number of failing tests in sight that are named, where there are two more."""
+MAX_CHARS = 160
+"""Number of characters of a test's id that are shown."""
 MAX_FILES = 5
 """Number of files of tests that are named, where there are two more."""
 
@@ -32,7 +34,7 @@ def how_checked(codebase: Codebase, fail_to_pass: Sequence[str], deletion: Delet
     if seen:
         parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
     parts[1:] = [part[0].lower() + part[1:] for part in parts[1:]]
-    names = list(dict.fromkeys(f"`{without_parameter(test)}`" for test in seen))
+    names = list(dict.fromkeys(f"`{_shortened(without_parameter(test))}`" for test in seen))
     shown = names if len(names) <= MAX_NAMES + 1 else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
     listed = f"\n\nThose that can be seen: {', '.join(shown)}." if seen and unseen else ""
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{listed}"
@@ -43,6 +45,11 @@ def _is_removed(codebase: Codebase, test: str, changes: Sequence[Change]) -> boo
     symbol = codebase.symbols().get(joined(path_of(test), ".".join(TestId.parse(test).names)))
     first = symbol.start_line - 1 if symbol is not None else -1
     return any(first in range(each.first, each.first + len(each.before)) for each in changes)
+
+
+def _shortened(test: str) -> str:
+    """An id of a test; of a function whose name holds its parameters, the beginning."""
+    return test if len(test) <= MAX_CHARS else f"{test[: MAX_CHARS - 1]}…"
 
 
 def _files(tests: Sequence[str]) -> str:

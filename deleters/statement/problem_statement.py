@@ -232,11 +232,17 @@ def _missing(
         )
         lines += dict.fromkeys([*entries, *assignments(names[path], codebase.modules[path], visibility, words.fence)])
     written = [line for each in details.values() for line in each if not line.startswith(("- Sorts", "- Writes"))]
-    if found := [mark for mark, form in PLACEHOLDERS.items() if any(map(form.search, written))]:
+    if found := [each for mark, form in PLACEHOLDERS.items() for each in _as_written(mark, form, written)]:
         listed = " and ".join(filter(None, [", ".join(found[:-1]), found[-1]]))
         stand = "stands" if len(found) == 1 else "stand"
         lines.append(f"\nIn texts and messages, {listed} {stand} for what is filled in.")
     return "\n".join(lines)
+
+
+def _as_written(mark: str, form: re.Pattern[str], lines: Sequence[str]) -> list[str]:
+    """What stands for what is filled in, as the lines have it; by the general mark if they have several."""
+    found = list(dict.fromkeys(match[0] for line in lines for match in form.finditer(line)))
+    return [f"`{found[0]}`" if len(found) == 1 and not found[0].endswith("(") else mark] if found else []
 
 
 def _data_lines(

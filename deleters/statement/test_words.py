@@ -21,7 +21,7 @@ HIDDEN_FOR_EACH_SHOWN = 2
 _ISSUE = re.compile(
     r"(?i)[\w/-]*#\d+|\b(?:gh|git ?hub|issues?|bugs?|fix(?:e[sd]|ing)?|tests?|regressions?|tickets?|for|see)\b|\W+"
 )
-"""Numbers of issues and the words around them, which say nothing to those who cannot read the issue."""
+"""Addresses, numbers of issues and the words around them, which say nothing to those who cannot read the issue."""
 _WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
 
 

@@ -10,7 +10,7 @@ from excise.deleters.patches.git_patches import apply_to_file, touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.spelling import accessor_of, unnumbered
 from excise.protocols import Codebase, StatementWords
-from excise.types import Deletion, Repo, Symbol, SymbolKind, path_of
+from excise.types import Deletion, Repo, Symbol, SymbolKind, is_inside, path_of
 
 _WITH_IMPORTS = "; imports that only this code used are gone as well"
 MAX_IMPORTS = 6
@@ -50,7 +50,7 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
         )
     removed = removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
-    unused = _unused_imports(codebase, deletion, sorted(defining), words)
+    unused = _unused_imports(codebase, deletion, sorted(defining), words) + _helpers(codebase, deletion)
     if deletion.deleter in {"stub", "line"}:
         return (
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
@@ -87,6 +87,18 @@ def _unused_imports(codebase: Codebase, deletion: Deletion, paths: Sequence[str]
     shown = ", ".join(f"`{each}`" for each in list(found)[:MAX_IMPORTS])
     more = f" and {len(found) - MAX_IMPORTS} more" if len(found) > MAX_IMPORTS else ""
     return f"{_WITH_IMPORTS} ({shown}{more})"
+
+
+def _helpers(codebase: Codebase, deletion: Deletion) -> str:
+    """What the paragraph says of public definitions that went along beside stubs, whose code alone used them."""
+    if deletion.deleter != "remove_and_stub":
+        return ""
+    symbols = codebase.symbols()
+    along = [
+        symbols[i] for i, _ in deletion.text if i in symbols and not any(is_inside(i, r) for r in deletion.removed)
+    ]
+    names = [f"`{unnumbered(symbol.qualname)}`" for symbol in along if symbol.is_public and symbol.qualname]
+    return f"; so is what nothing else used: {', '.join(names[:MAX_IMPORTS])}" if names else ""
 
 
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from excise.deleters.deletion_record import PLACE
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.assignments import is_plain_data
 from excise.deleters.statement.spelling import unnumbered
@@ -59,7 +60,9 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     is_method = symbol.kind is SymbolKind.METHOD  # else what is around it is a function
     owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] if is_method else ""
     lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
-    usable = [line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith("#")]
+    usable = [
+        line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith(("#", *")]}"))
+    ]
 
     def plainness(line: str) -> tuple[bool, bool]:
         of_class = bool(owner) and re.search(rf"\b{re.escape(owner)}\b", line) is not None
@@ -92,7 +95,7 @@ def registered(deletion: Deletion) -> str:
     found = [
         (path, text)
         for path, text in deletion.registrations
-        if is_plain_data(text) or path in files or text.startswith("if __name__")
+        if is_plain_data(text.partition(PLACE)[0]) or path in files or text.startswith("if __name__")
     ]
     whole = ", and so are these files" if any(path in files for path, _ in found) else ""
     return _by_file(

@@ -52,7 +52,13 @@ def test_calls_and_entries_of_tables_that_go_with_the_code_are_shown() -> None:
     codebase = PythonCodebase.from_texts(ZONES)
     deletion = delete_symbol(codebase, "pkg/zones.py::Local", ("tests/test_zones.py::test_local",))
     main = "if __name__ == '__main__':\n    print(Local())"
-    lines = ["known('local', 'here')(Local)", main, "by_name: 'local': Local", "TABLES: ('local', Local, 1)"]
+    first = "  # the first one"
+    lines = [
+        "known('local', 'here')(Local)",
+        main,
+        f"by_name: 'local': Local{first}",
+        f"TABLES: ('local', Local, 1){first}",
+    ]
     assert deletion.registrations == tuple(("pkg/zones.py", line) for line in lines)
     text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",)).text
     assert "\n".join(["`pkg/zones.py`:\n", "```", *lines, "```"]) in text
@@ -225,6 +231,13 @@ def test_names_of_an_import_that_stays_are_said() -> None:
     codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::test_m",)
     text = write_statement(codebase, delete_symbol(codebase, "m.py::run", tests), REPO, tests).text
     assert "imports that only this code used are gone as well (`from os import fspath`, `import sys`)." in text
+
+
+def test_the_place_of_an_entry_is_said_unless_it_was_the_last() -> None:
+    kinds = "KINDS = {\n    'a': stay,\n    'b': run,\n    'c': stay,\n    'd': run,\n}\n"
+    files = {"m.py": f"def run(x):\n    return x\n\n\ndef stay(x):\n    return x\n\n\n{kinds}"}
+    found = delete(files, "m.py::run").registrations
+    assert found == (("m.py", "KINDS: 'b': run  # after 'a': stay"), ("m.py", "KINDS: 'd': run"))
 
 
 def test_lines_of_manifests_keep_their_keys() -> None:

@@ -19,7 +19,7 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
             'from m import gone\n\n\ndef test_gone():\n    """gone() keeps the values\n'
             '    of the configuration.\n\n    More.\n    """\n'
             '    assert gone(1)\n\n\ndef test_short():\n    """It works."""\n    assert gone(2)\n'
-            '\n\ndef test_issue():\n    """Fixing GitHub issue #137, see gh-12."""\n    assert gone(2)\n'
+            '\n\ndef test_issue():\n    """Fixing GitHub issue #137, gh-1 (https://a.org/b)."""\n    assert gone(2)\n'
         ),
     }
     codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::test_gone", "test_m.py::test_short")

@@ -74,9 +74,18 @@ def test_a_method_stays_that_a_function_calls_in_some_of_its_tests(vary) -> None
     pen = "\n\nclass Pen:\n    def read(self):\n        return 0\n"
     bench = vary({"src/shapes/walk.py": called + pen}, baseline=True)
     method = feature(bench, "src/shapes/walk.py::Pen.read", tests=WALK_TESTS[1:])
-    with pytest.raises(DeletionRefused, match=r"spiral uses read: tests/test_walk\.py::.* fails there") as caught:
+    with pytest.raises(DeletionRefused, match=r"walk\.py needs it: tests/test_walk\.py::.* fails there") as caught:
         plan_deletion(bench, method, "remove")
     assert caught.value.reason == USED_ELSEWHERE
+
+
+def test_a_special_method_stays_that_code_uses_without_its_name(vary) -> None:
+    pen = "\n\nclass Pen:\n    def __iter__(self):\n        return iter([0])\n"
+    source = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = [*Pen()][0] if steps > 1 else 0\n") + pen
+    bench = vary({"src/shapes/walk.py": source}, baseline=True)
+    method = feature(bench, "src/shapes/walk.py::Pen.__iter__", tests=WALK_TESTS[1:])
+    with pytest.raises(DeletionRefused, match=r"fails there, TypeError: .* must be an iterable, not Pen"):
+        plan_deletion(bench, method, "remove")
 
 
 # --------------------------------------------------------------------------------------- accepted

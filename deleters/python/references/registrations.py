@@ -7,17 +7,21 @@ in the tree says afterwards that they were there, so the problem statement does.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from tree_sitter import Node
 
-from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.deletion_record import PLACE
+from excise.deleters.python.edits.file_plan import FilePlan, Span
+from excise.deleters.python.edits.list_elements import elements_of
 from excise.deleters.python.references.name_positions import is_main_block
 
 MAX_MAIN_LINES = 4
 """Number of lines up to which what runs where a file is run as a program is shown."""
 _EXPORTS = "__all__"
 """List of exported names; statements name these elsewhere."""
+MAX_NEIGHBOUR = 40
+"""Number of characters that are shown of the entry before."""
 
 
 def registrations(plans: Iterable[FilePlan]) -> list[tuple[str, str]]:
@@ -38,8 +42,21 @@ def _in_file(plan: FilePlan) -> Iterator[str]:
         table = _target(statement)
         if table == _EXPORTS or plan.is_removed(statement.start_byte, statement.end_byte) or "import" in statement.type:
             continue
+        places = dict(_places(plan, container, elements))
         for start, end in sorted(elements):
-            yield f"{table}: {_text(plan, start, end)}"
+            yield f"{table}: {_text(plan, start, end)}{places.get((start, end), '')}"
+
+
+def _places(plan: FilePlan, container: Span, gone: Collection[Span]) -> Iterator[tuple[Span, str]]:
+    """Where removed entries stood that were not the last ones of their table: order may be behaviour."""
+    all_of_it = [(each.start_byte, each.end_byte) for each in elements_of(plan.node_at(*container))]
+    last = max((number for number, each in enumerate(all_of_it) if each not in gone), default=-1)
+    for number, each in enumerate(all_of_it[:last]):
+        if each in gone:
+            before = next((other for other in reversed(all_of_it[:number]) if other not in gone), None)
+            text = _text(plan, *before).partition("\n")[0] if before is not None else ""
+            shown = text if len(text) <= MAX_NEIGHBOUR else f"{text[: MAX_NEIGHBOUR - 1]}…"
+            yield each, f"{PLACE}after {shown}" if shown else f"{PLACE}the first one"
 
 
 def _text(plan: FilePlan, start: int, end: int) -> str:

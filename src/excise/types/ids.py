@@ -69,6 +69,10 @@ def is_whole_file(any_id: str) -> bool:
     return _SEPARATOR not in any_id
 
 
+MAX_TEST_ID = 2000
+"""Number of characters of the id of a test up to which it is used: some parameters are megabytes of text."""
+
+
 def without_parameter(test_id: str) -> str:
     """The id of a test's function."""
     path, separator, rest = test_id.partition(_SEPARATOR)

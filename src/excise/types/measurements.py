@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from excise.types.ids import MAX_TEST_ID
+
 
 class WorkerOutcome(StrEnum):
     """Whether a run completed. Test statuses are valid only with ``OK``."""
@@ -116,8 +118,8 @@ class Baseline:
     """Number and kind of load-stress runs, as text; empty if there were none."""
 
     def passing(self) -> tuple[str, ...]:
-        """Ids of tests that passed in every run, sorted."""
-        return tuple(sorted(t for t, s in self.statuses.items() if s is Status.PASSED))
+        """Ids of tests that passed in every run, sorted; without those of more than :data:`MAX_TEST_ID` characters."""
+        return tuple(sorted(t for t, s in self.statuses.items() if s is Status.PASSED and len(t) <= MAX_TEST_ID))
 
     def excluded_tests(self, min_s: float = 5.0) -> tuple[str, ...]:
         """Tests of at least ``min_s`` seconds that did not pass (most of them hang). Runs of candidates skip them."""
