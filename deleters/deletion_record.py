@@ -33,7 +33,7 @@ class EditedFiles:
     removed: Iterable[str]
     """Ids of the symbols that were removed or whose bodies were emptied."""
     hidden: Iterable[str]
-    """Ids of the tests that are no longer visible."""
+    """Ids of the tests that are no longer visible, or only in part."""
     text: Iterable[tuple[str, str]]
     """(symbol id, deleted source text) pairs."""
     stubs_of: Iterable[str]
@@ -48,6 +48,8 @@ class EditedFiles:
     """(id of a function that stays, name) of attributes of unknown objects with names of removed methods."""
     uses_distinctive: Iterable[tuple[str, str]] = ()
     """Those of them whose names nothing else has."""
+    shortened: Iterable[str] = ()
+    """Ids of the hidden tests of which a part stays."""
 
 
 def build_deletion(
@@ -89,6 +91,7 @@ def build_deletion(
         uses_left=tuple(dict.fromkeys(files.uses_left)),
         uses_likely=tuple(dict.fromkeys(files.uses_likely)),
         uses_distinctive=tuple(dict.fromkeys(files.uses_distinctive)),
+        shortened=tuple(sorted(files.shortened)),
     )
 
 
@@ -100,6 +103,7 @@ def hiding(deletion: Deletion, hide_patch: str, hidden: Iterable[str]) -> Deleti
         deletion_id=content_id("deletion", *parts, hide_patch),
         hide_patch=hide_patch,
         hidden=tuple(sorted(hidden)),
+        shortened=(),
     )
 
 

@@ -212,6 +212,11 @@ class PlannedDeletion:
         return frozenset(self.deletion.hidden)
 
     @property
+    def shortened(self) -> frozenset[str]:
+        """Trusted tests among the hidden ones of which a part stays."""
+        return frozenset(self.deletion.shortened) & self.trusted
+
+    @property
     def dependent_tests(self) -> list[str]:
         """Trusted tests that need the feature, or may: what empty solutions are graded by."""
         return sorted((self.hidden | self.exposed) & self.trusted)

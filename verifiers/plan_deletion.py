@@ -17,7 +17,7 @@ from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.delta_debugging import largest_clean
 from excise.errors import DeletionRefused
 from excise.extractors.test_reports.runner_program import REPO
-from excise.protocols import CompiledDeleter, Deleter
+from excise.protocols import CompiledDeleter, Deleter, ShorteningDeleter
 from excise.types import (
     Deletion,
     Feature,
@@ -93,6 +93,8 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         run, failing = _run_shipped(plan, check_once)
         if not failing:
             return plan
+        if isinstance(deleter, ShorteningDeleter) and not plan.shortened.isdisjoint(failing):
+            deleter = deleter.hiding_whole(plan.shortened.intersection(failing))
         wider = _hidden_along(bench, [*plan.hidden, *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(plan, deleter, feature, failing, run, check)
@@ -370,9 +372,9 @@ def _run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str
     The tests nearest to the deletion are run first if that is cheap, and the others only if these pass and ``check``
     does not raise.
     """
-    bench, expected_failures = plan.bench, plan.hidden | plan.exposed
+    bench, expected_failures = plan.bench, (plan.hidden - plan.shortened) | plan.exposed
     if bench.has_cheap_short_runs:
-        near = bench.nearest_tests(plan.hidden, list(plan.edits("shipped")))
+        near = sorted({*bench.nearest_tests(plan.hidden, list(plan.edits("shipped"))), *plan.shortened})
         if near:
             run = _require_ended(plan.run("shipped", ids=near))
             failing = _failing_again(plan, [t for t in not_passing(run, near) if t not in expected_failures])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from excise.deleters.deletion_record import Changed, EditedFiles
 from excise.deleters.edits.byte_edits import Edit
@@ -17,7 +19,7 @@ from excise.deleters.python.deletion_builder import (
     source_text,
     symbols_to_delete,
 )
-from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.edits.file_plan import FilePlan, Span
 from excise.deleters.python.lost_state import constant_variables
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_paths import (
@@ -29,7 +31,7 @@ from excise.deleters.python.references.dependent_paths import (
     remove_from_unions,
     remove_paths,
 )
-from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.documents import documents_without, gone_code
 from excise.deleters.python.references.emptied_files import remove_emptied_files
 from excise.deleters.python.references.entry_points import (
@@ -40,15 +42,17 @@ from excise.deleters.python.references.entry_points import (
     without_entry_points,
 )
 from excise.deleters.python.references.find_gone_commands import gone_commands
-from excise.deleters.python.references.hide_tests import TestHider
+from excise.deleters.python.references.hide_tests import TestHider, id_of_test
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.loose_documents import loose_documents
 from excise.deleters.python.references.mentions import remove_mentions
+from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.named_entries import remove_named_entries
 from excise.deleters.python.references.named_paths import without_paths
 from excise.deleters.python.references.new_findings import UNDEFINED_NAME, UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.parsed_options import orphaned_options
 from excise.deleters.python.references.registrations import registrations
+from excise.deleters.python.references.shortened_tests import statements_to_remove
 from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.deleters.python.references.unused_members import drop_unused_members
@@ -66,6 +70,14 @@ class Remove:
     name = "remove"
     version = 1
 
+    def __init__(self, whole: frozenset[str] = frozenset()) -> None:
+        self.whole = whole
+        """Ids of tests of which no part may stay."""
+
+    def hiding_whole(self, tests: Iterable[str]) -> Remove:
+        """See :meth:`excise.protocols.ShorteningDeleter.hiding_whole`."""
+        return type(self)(self.whole.union(tests))
+
     def delete(
         self,
         codebase: Codebase,
@@ -75,7 +87,8 @@ class Remove:
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
-        removal = Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests))
+        hidden = hide or frozenset(feature.tests)
+        removal = Removal(require_python(codebase), feature, only, hidden, whole=self.whole)
         return build_python_deletion(removal.codebase, feature, removal.run(), name=self.name, version=self.version)
 
 
@@ -92,7 +105,10 @@ class Removal:
         only: frozenset[str] | None,
         hide: frozenset[str],
         emptied: Sequence[Symbol] = (),
+        *,
+        whole: frozenset[str] = frozenset(),
     ) -> None:
+        self.whole = whole
         self.codebase = codebase
         self.feature = feature
         self.hide = hide
@@ -110,7 +126,7 @@ class Removal:
     def run(self) -> EditedFiles:
         """Plan all edits. Raises :class:`DeletionRefused`."""
         self._check_packages()
-        self.hider.hide(self.hide)
+        self.hider.hide(self.hide, self._parts_of_test)
         for symbol in self.wanted:
             self.remover.remove_symbol(symbol)
         self.remover.run()
@@ -160,6 +176,7 @@ class Removal:
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
+            shortened=self.hider.shortened,
             text=[*texts, *self._part_texts(parts), *self._bodies(), *aliases],
             stubs_of=[*(s.symbol_id for s in gone), *parts, *emptied],
             registrations=[
@@ -183,6 +200,27 @@ class Removal:
                 if self.remover.uses.is_distinctive(u.lost.name)
             ],
         )
+
+    def _parts_of_test(self, test: Symbol) -> list[Span]:
+        """The statements of a test that use what is to go, if the others can stay."""
+        if id_of_test(test) in self.whole:
+            return []
+        uses = [ref for ref in self._uses_in_tests.get(test.path, ()) if test.start <= ref.start < test.end]
+        names = {symbol.name.partition("#")[0] for symbol in self.wanted}
+        return statements_to_remove(self.codebase.modules[test.path], test, uses, names)
+
+    @cached_property
+    def _uses_in_tests(self) -> dict[str, list[Reference]]:
+        """Path of a test file to the uses of what is to go in its functions."""
+        found: dict[str, list[Reference]] = defaultdict(list)
+        modules = {s.path for s in self.wanted if s.kind is SymbolKind.MODULE}
+        inside = (s for path in sorted(modules) for s in self.codebase.modules[path].symbols if "." not in s.qualname)
+        for symbol in (*self.wanted, *inside):
+            lost, uses = LostBinding(symbol.path, without_numbers(symbol.qualname)), self.remover.uses
+            for path, ref in (*uses.later_references_to(lost), *uses.possible_references_to(lost)):
+                if self.codebase.is_test(path):
+                    found[path].append(ref)
+        return found
 
     def _files(self) -> Iterator[tuple[str, str]]:
         """(path, text) of the files of the sources, no Python, that are gone."""

@@ -28,6 +28,14 @@ class RemoveAndStub:
     name = "remove_and_stub"
     version = 1
 
+    def __init__(self, whole: frozenset[str] = frozenset()) -> None:
+        self.whole = whole
+        """Ids of tests of which no part may stay."""
+
+    def hiding_whole(self, tests: Iterable[str]) -> RemoveAndStub:
+        """See :meth:`excise.protocols.ShorteningDeleter.hiding_whole`."""
+        return RemoveAndStub(self.whole.union(tests))
+
     def delete(
         self,
         codebase: Codebase,
@@ -45,7 +53,8 @@ class RemoveAndStub:
         while True:
             functions = [f for f in functions_of(python, sorted(kept)) if not is_overload(f) and not is_abstract(f)]
             gone = frozenset(s for s in only or feature.symbols if not any(is_inside(s, holder) for holder in kept))
-            removal = Removal(python, feature, gone, hide or frozenset(feature.tests), functions)
+            hidden = hide or frozenset(feature.tests)
+            removal = Removal(python, feature, gone, hidden, functions, whole=self.whole)
             files = removal.run()
             used = {_symbol_of(removal.remover.imported_from(use.lost), wanted) for use in removal.uses_left()}
             if not used:

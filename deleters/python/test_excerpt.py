@@ -7,11 +7,13 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from excise.extractors.python.needs.test_uses import last_name
+
 MAX_LINES = 24
 """Number of lines of an excerpt."""
 MAX_CHARS = 1200
 """Number of characters of an excerpt."""
-_ASSERTION = re.compile(r"assert[A-Z_]\w*")
+_ASSERTION = re.compile(r"assert[A-Z_]\w*|raises|warns")
 _PLAIN = frozenset({"None", "True", "False", "[]", "()", "{}", "''", "set()", "0"})
 """Expected values that tell little."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -32,10 +34,10 @@ def excerpt(source: str, name: str, *, whole: bool) -> str:
     if [each.arg for each in function.args.args] not in ([], ["self"]):
         return ""
     statements = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    number = sum(len(list(_checks(each))) for each in statements)
+    number = sum(len(list(checks(each))) for each in statements)
     seen, is_named = 0, False
     for last, statement in enumerate(statements):
-        found = list(_checks(statement))
+        found = list(checks(statement))
         seen += len(found)
         is_named = is_named or _names(statement, name)
         if not whole and 2 * seen > number:
@@ -52,14 +54,10 @@ def _text(source: str, statements: list[ast.stmt]) -> str:
     return textwrap.dedent("\n".join(lines))
 
 
-def _checks(statement: ast.stmt) -> Iterator[ast.Assert | ast.Call]:
-    """The checks in a statement: ``assert``, and methods such as ``assertEqual``."""
+def checks(statement: ast.stmt) -> Iterator[ast.Assert | ast.Call]:
+    """The checks in a statement: ``assert``, methods such as ``assertEqual``, and exceptions that are expected."""
     for node in ast.walk(statement):
-        if isinstance(node, ast.Assert) or (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and _ASSERTION.fullmatch(node.func.attr) is not None
-        ):
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _ASSERTION.fullmatch(last_name(node.func))):
             yield node
 
 

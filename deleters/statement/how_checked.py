@@ -27,7 +27,8 @@ def how_checked(codebase: Codebase, fail_to_pass: Sequence[str], deletion: Delet
     seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
     parts = []
     if unseen:
-        parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {_files(unseen)}) must pass")
+        part = "" if set(unseen).isdisjoint(deletion.shortened) else ", or only in part,"
+        parts.append(f"{_count(len(unseen), 'test')} not{part} in this checkout (from {_files(unseen)}) must pass")
     if partly:
         were = f"{_count(len(partly), 'test')} in files of which this checkout has parts only"
         parts.append(f"{were} ({_files(partly)}) must pass")

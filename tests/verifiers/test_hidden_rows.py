@@ -1,4 +1,4 @@
-"""Tasks that hide single rows of a parametrised test."""
+"""Tasks that hide single rows of a parametrised test, or single statements of a test."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from excise.deleters.all_deleters import get
 from excise.types import Feature, FeatureKind
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
 from excise.verifiers.prove import prove
@@ -65,3 +66,70 @@ def test_only_rows_in_need_of_the_code_are_hidden(vary) -> None:
     for diff, reward in ((task.patch, 1.0), ("", 0.0)):
         request = GradeRequest(task=task, kit=proof.kit, diff=diff, conditions=conditions)
         assert grade(bench, request).reward == reward
+
+
+MARKS = '''
+
+MARKS = []
+
+
+def mark(shape):
+    """Remember a shape, and give it back."""
+    remember(shape)
+    return MARKS[-1]
+
+
+def remember(shape):
+    MARKS.append(shape)
+
+
+def marked():
+    return len(MARKS)
+'''
+MARK_TESTS = """
+
+from shapes.walk import mark, marked, remember
+
+
+def test_area():
+    assert Circle(2).area() > 12
+    assert mark(7) == 7
+    assert Circle(3).area() > 28
+
+
+def test_circumference():
+    remember(1)
+    before = marked()
+    assert mark(3) == 3
+    assert marked() == before + 1
+    assert marked() > before
+"""
+
+
+def test_a_test_keeps_what_it_checks_of_other_code_if_that_passes(vary) -> None:
+    """What is left of the second test needs what a lost statement does, so that it goes whole."""
+    walk = (SHAPES / "src" / "shapes" / "walk.py").read_text()
+    tests = (SHAPES / "tests" / "test_round.py").read_text()
+    kept = tests.replace("def test_area(", "def area(").replace("def test_circumference(", "def circumference(")
+    bench = vary({"src/shapes/walk.py": walk + MARKS, "tests/test_round.py": kept + MARK_TESTS}, baseline=True)
+    symbol = bench.codebase.symbols()["src/shapes/walk.py::mark"]
+    ids = tuple(f"tests/test_round.py::{name}" for name in ("test_area", "test_circumference"))
+    feature = Feature(
+        feature_id="feature",
+        kind=FeatureKind.FUNCTION,
+        tier=1,
+        entry=(symbol.symbol_id,),
+        symbols=(symbol.symbol_id,),
+        tests=ids,
+        loc=symbol.loc,
+    )
+    first = get("remove").delete(bench.codebase, feature)
+    assert first.shortened == ids
+    proof = prove(bench, feature, "remove")
+    assert proof.rejection is None, proof.rejection
+    assert proof.task is not None
+    assert proof.task.deleter == "remove"
+    assert proof.task.fail_to_pass == ids
+    assert "+    assert mark(7) == 7" in proof.task.test_patch
+    assert "+def test_area" not in proof.task.test_patch
+    assert "+def test_circumference" in proof.task.test_patch

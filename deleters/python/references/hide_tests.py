@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
@@ -21,6 +21,10 @@ from excise.types import Symbol, SymbolKind
 
 _SKIPPING = re.compile(r"skip|(?:^|[._])(?:only|requires?|needs?)(?:_|\b)", re.IGNORECASE)
 """A decorator that skips a class of tests: ``@skipIf(…)``, ``@only_nt``."""
+
+
+PartsOfTest = Callable[[Symbol], Collection[tuple[int, int]]]
+"""The bytes of the statements that a test function loses, if it stays; else nothing."""
 
 
 class NodeId(NamedTuple):
@@ -49,20 +53,32 @@ class TestHider:
         self.uses = remover.uses
         self.hidden: set[str] = set()
         """Ids of hidden tests; for a removed class, its id instead of those of its tests."""
+        self.shortened: set[str] = set()
+        """Those of them of whose functions a part stays."""
         self._paths: set[str] = set()
         self._wanted: frozenset[str] = frozenset()
 
     # -------------------------------------------------------------------------------------- tests
-    def hide(self, test_ids: Iterable[str]) -> None:
-        """Remove the functions of the tests, or the rows of their parameters; other ids are ignored."""
+    def hide(self, test_ids: Iterable[str], parts_of: PartsOfTest = lambda _: ()) -> None:
+        """Remove the functions of the tests, or the rows of their parameters; other ids are ignored.
+
+        ``parts_of`` tells of a test which statements go, if the others can stay.
+        """
         by_function = by_functions(test_ids)
         rows = {function: each.elements for function, each in rows_of(self.codebase, by_function)}
         self._wanted |= by_function.keys() - rows.keys()
         for function, ids in sorted(by_function.items()):
             node = parse_node_id(function)
             in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
-            if in_tests and node.names and (self._hide_rows(node, rows.get(function, ())) or self._hide_one(node)):
-                self.hidden.update(ids)
+            if not in_tests or not node.names:
+                continue
+            if ids == {function} and self._shorten(function, parts_of):
+                self.shortened.add(function)
+            elif self._hide_rows(node, rows.get(function, ())) or self._hide_one(node):
+                self.shortened.discard(function)
+            else:
+                continue
+            self.hidden.update(ids)
 
     def naming_lost(self) -> set[str]:
         """Ids, without parameters, of test functions that name lost bindings: they cannot work without the feature."""
@@ -74,11 +90,11 @@ class TestHider:
             for path, ref in (use for use in uses if not self.remover.is_removed(use[0], use[1].start, use[1].end)):
                 symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
                 if symbol is not None and not self._is_removed(symbol.symbol_id):
-                    found.update(map(_id_of, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
+                    found.update(map(id_of_test, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
             fixture = self.codebase.symbols().get(f"{lost.path}::{lost.qualname}")
             if fixture is not None and is_fixture(fixture):
                 asking = (each for each in fixture_users(self.remover, fixture) if self.codebase.is_test(each.path))
-                found.update(map(_id_of, filter(_is_test_function, asking)))
+                found.update(map(id_of_test, filter(_is_test_function, asking)))
         return found
 
     def _distinctive_uses(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
@@ -93,6 +109,17 @@ class TestHider:
         tests = [each for each in callers if self.codebase.is_test(each.path) and _is_test_function(each)]
         staying = [each for each in tests if not self._is_removed(each.symbol_id)]
         return staying if 2 * len(staying) <= len(tests) else []
+
+    def _shorten(self, test: str, parts_of: PartsOfTest) -> bool:
+        """Remove some statements of a test; whether that is possible."""
+        path, _, names = test.partition("::")
+        symbol = self.codebase.symbols().get(f"{path}::{names.replace('::', '.')}")
+        parts = parts_of(symbol) if symbol is not None else ()
+        for start, end in parts:
+            self.remover.plan(path).remove_span(start, end)
+        if parts:
+            self._paths.add(path)
+        return bool(parts)
 
     def _hide_rows(self, node: NodeId, rows: Sequence[RowElement]) -> bool:
         """Remove rows of the parameters of a test; whether there are any."""
@@ -192,7 +219,8 @@ class TestHider:
         inside = [symbol, *(s for s in self._members(symbol))] if symbol.kind is SymbolKind.CLASS else [symbol]
         for part in inside:
             if _is_test_function(part):
-                bare = _id_of(part)
+                bare = id_of_test(part)
+                self.shortened.discard(bare)
                 self.hidden.update([bare, *(t for t in predicted if t.startswith(f"{bare}["))])
 
     # ------------------------------------------------------------------------------------ clean-up
@@ -299,7 +327,7 @@ def rows_of(codebase: PythonCodebase, by_function: Mapping[str, Collection[str]]
             yield function, found
 
 
-def _id_of(function: Symbol) -> str:
+def id_of_test(function: Symbol) -> str:
     """The id of a test function, without parameters."""
     return "::".join([function.path, *function.qualname.split(".")])
 

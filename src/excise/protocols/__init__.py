@@ -68,7 +68,7 @@ from excise.protocols.sandbox_protocol import (
 from excise.protocols.scan_rules import ScanRules
 from excise.protocols.scrub_rules import ScrubRules
 from excise.protocols.source_protocol import Fetched, Source
-from excise.protocols.task_protocols import CompiledDeleter, Deleter, Gate, GateReport, NamedClaim
+from excise.protocols.task_protocols import CompiledDeleter, Deleter, Gate, GateReport, NamedClaim, ShorteningDeleter
 
 __all__ = [
     "EMPTY",
@@ -116,6 +116,7 @@ __all__ = [
     "ScanRules",
     "ScrubRules",
     "Session",
+    "ShorteningDeleter",
     "Source",
     "Start",
     "StatementWords",

@@ -44,6 +44,15 @@ class CompiledDeleter(Deleter, Protocol):
         ...
 
 
+@runtime_checkable
+class ShorteningDeleter(Deleter, Protocol):
+    """Leaves parts of hidden tests in the tree: what they check of other code."""
+
+    def hiding_whole(self, tests: Iterable[str]) -> Deleter:
+        """The deleter that leaves no part of the tests with these ids, either."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True)
 class GateReport:
     """The result of a gate: verdict rows, and whether the candidate passed."""

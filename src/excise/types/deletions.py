@@ -180,7 +180,7 @@ class Deletion:
     removed: tuple[str, ...]
     """Ids of the symbols removed or stubbed; after delta debugging possibly fewer than the feature's."""
     hidden: tuple[str, ...]
-    """Ids of tests that are not in the visible tree."""
+    """Ids of tests that are not in the visible tree, or only in part."""
     text: tuple[tuple[str, str], ...]
     """(symbol id, deleted source text), for the leak scan."""
     stub_patches: tuple[tuple[str, str], ...] = ()
@@ -200,3 +200,5 @@ class Deletion:
     a use, if no test executes the function without the code."""
     uses_distinctive: tuple[tuple[str, str], ...] = ()
     """Those of them whose names nothing else has: a use, if a test executes the function with the code."""
+    shortened: tuple[str, ...] = ()
+    """Those of the hidden tests of which a part stays: it must pass without the code."""

@@ -1,0 +1,149 @@
+"""Tests that lose the statements which use removed code, and stay: most of what they check is about other code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from excise.deleters.python.test_excerpt import checks
+from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
+from excise.extractors.python.needs.test_uses import Function, parsed
+from excise.types import Symbol
+
+Span = tuple[int, int]
+
+_BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While)
+"""Statements of which a part of the body may go."""
+
+
+class _Names(NamedTuple):
+    """The names that statements bind, and those that they read."""
+
+    bound: frozenset[str]
+    read: frozenset[str]
+
+
+def statements_to_remove(
+    module: PythonModule, test: Symbol, uses: Collection[Reference], names: Collection[str]
+) -> list[Span]:
+    """Bytes of the statements without which a test function does nothing with removed code.
+
+    ``uses`` are its references to that code, and ``names`` that code's names. Empty unless more of the test's checks
+    stay than go, the test is named after other code, and nothing else in it needs what goes.
+    """
+    function = _function(module, test)
+    if function is None or not uses or any(_is_in(name, test.name) for name in names if name):
+        return []
+    starts = [0, *accumulate(len(line) for line in module.source.splitlines(keepends=True))]
+
+    def span(node: ast.stmt) -> Span:
+        first: ast.stmt | ast.expr = next(iter(getattr(node, "decorator_list", [])), node)
+        at = first.col_offset - (first is not node)
+        return starts[first.lineno - 1] + at, starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
+
+    places = [(use.start, use.end) for use in uses]
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    gone = [each for statement in body for each in _using(statement, places, span)]
+    gone = _with_dependents(body, gone)
+    if len(gone) == len(body) and all(each in body for each in gone):
+        return []
+    left, lost = _num_checks(body, without=gone), sum(len(list(checks(each))) for each in gone)
+    return [span(each) for each in gone] if left > lost else []
+
+
+def _function(module: PythonModule, test: Symbol) -> Function | None:
+    tree = parsed(module.source)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, Function) and (node.end_lineno, node.name) == (test.end_line, test.name):
+            return node
+    return None
+
+
+def _is_in(name: str, test: str) -> bool:
+    """Whether a test is named after code: all words of its name are in that of the test, one after the other."""
+    return f"_{name.strip('_').lower()}_" in f"_{test.lower()}_"
+
+
+def _using(statement: ast.stmt, places: Iterable[Span], span: Callable[[ast.stmt], Span]) -> Iterator[ast.stmt]:
+    """The statement, or those in its body, that have one of the ``places`` in them."""
+    start, end = span(statement)
+    inside = [(first, last) for first, last in places if start <= first and last <= end]
+    if not inside:
+        return
+    if isinstance(statement, _BLOCKS) and not getattr(statement, "orelse", []):
+        begin = span(statement.body[0])[0]
+        if all(first >= begin for first, _ in inside):
+            found = [each for inner in statement.body for each in _using(inner, inside, span)]
+            if not all(each in found for each in statement.body):
+                yield from found
+                return
+    yield statement
+
+
+def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements, those that read names which these bind, and those that bind what only these read."""
+    found = list(gone)
+    while True:
+        staying = [each for each in body if each not in found]
+        read = frozenset[str]().union(*(_names_of(each, found).read for each in staying))
+        lost = frozenset[str]().union(*(_names_of(each, ()).read for each in found))
+        more = [each for each in staying if _is_plain(each) and _names_of(each, ()).bound <= lost - read]
+        more += _reading_lost(body, found)
+        if not more:
+            return [each for each in found if not any(each is not other and _holds(other, each) for other in found)]
+        found += more
+
+
+def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that stay and read a name to which a statement that is gone has given its value."""
+    lost: set[str] = set()
+    for statement in body:
+        names = _names_of(statement, gone)
+        if statement in gone:
+            lost |= _names_of(statement, ()).bound
+        elif lost & names.read:
+            yield statement
+        else:
+            lost -= names.bound
+            lost |= _names_of(statement, ()).bound - names.bound
+
+
+def _is_plain(statement: ast.stmt) -> bool:
+    """Whether a statement does nothing but to give a name a value, or to define a function."""
+    if isinstance(statement, Function):
+        return True
+    return isinstance(statement, ast.Assign) and all(isinstance(each, ast.Name) for each in statement.targets)
+
+
+def _names_of(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
+    """The names of a statement, without those of the statements in it that are gone."""
+    nodes = list(_nodes(statement, without))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    bound |= {node.name for node in nodes if isinstance(node, Function | ast.ClassDef)}
+    bound |= {
+        each.asname or each.name.partition(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for each in node.names
+    }
+    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return _Names(frozenset(bound), frozenset(read))
+
+
+def _nodes(statement: ast.stmt, without: Collection[ast.stmt]) -> Iterator[ast.AST]:
+    stack: list[ast.AST] = [statement]
+    while stack:
+        node = stack.pop()
+        if node not in without:
+            yield node
+            stack += ast.iter_child_nodes(node)
+
+
+def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
+    return any(node is inner for node in ast.walk(outer))
+
+
+def _num_checks(body: Iterable[ast.stmt], without: Collection[ast.stmt]) -> int:
+    return sum(len(list(checks(each))) for each in body) - sum(len(list(checks(each))) for each in without)
