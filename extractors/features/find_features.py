@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from math import ceil
 
 from excise.extractors.features.concepts import ConceptFinder, ConceptLimits
-from excise.extractors.features.feature_names import name_of, summary_of
+from excise.extractors.features.feature_names import name_of, summary_of, words_of
 from excise.extractors.features.search_index import MAX_LOC, FeatureLimits, SearchIndex, build_index
 from excise.extractors.features.tiers import tier_of
 from excise.protocols import Codebase, CodePath
@@ -37,6 +37,10 @@ from excise.types import (
     symbol_of_test,
 )
 
+FEW = 4
+"""Number of symbols up to which those that have nothing but tests in common are no feature."""
+MAX_SHARED = 6
+"""Number of callers up to which what two symbols call relates them."""
 MAX_SYMBOLS = 60
 """Maximum number of functions and methods in a feature of several definitions."""
 MIN_GROUP_LOC = 8
@@ -148,8 +152,46 @@ def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[tupl
         chosen = _without_copies(index, frozenset(group))
         if len(chosen) > 1:
             whole = with_dependents(index, chosen)
-            if len(whole) > 1 and any(index.symbols[s].is_public for s in whole):
-                yield tuple(sorted(whole)), ()
+            for part in related_parts(index, whole):
+                if len(part) > 1 and any(index.symbols[s].is_public for s in part):
+                    yield tuple(sorted(part)), ()
+
+
+def related_parts(index: SearchIndex, symbols: frozenset[str]) -> list[frozenset[str]]:
+    """A few symbols, divided so that those of a part are related by more than tests, through others of it perhaps.
+
+    Of more than :data:`FEW`, most always are. What relates two is a call, their class, a word of their names, code of
+    the project that calls both, or that both call and few others do, and that one is a copy of the other.
+    """
+    if len(symbols) > FEW:
+        return [symbols]
+    marks: dict[str, set[str]] = defaultdict(set)
+    for symbol in symbols:
+        for mark in _relations(index, symbol, symbols):
+            marks[mark].add(symbol)
+    parts: list[frozenset[str]] = []
+    left = set(symbols)
+    while left:
+        part, grown = {min(left)}, set[str]()
+        while part != grown:
+            grown = set(part)
+            part = part.union(*(group for group in marks.values() if group & part))
+        parts.append(frozenset(part))
+        left -= part
+    return parts
+
+
+def _relations(index: SearchIndex, symbol_id: str, chosen: Collection[str]) -> Iterator[str]:
+    """What relates a symbol to others of which the same is told; ``chosen`` are those of its feature."""
+    symbol, codebase = index.symbols[symbol_id], index.codebase
+    for each in {symbol_id, *index.with_nested(symbol_id)}:
+        yield each
+        yield from index.twins(index.symbols[each])
+        yield from (c for c in codebase.callees(each) if c in chosen or len(codebase.callers(c)) <= MAX_SHARED)
+        yield from (c for c in codebase.callers(each) if not codebase.is_test(path_of(c)))
+    if "." in symbol.qualname:
+        yield symbol.holder_id
+    yield from (f"word {word}" for word in words_of(symbol.name))
 
 
 def with_dependents(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:

@@ -44,6 +44,11 @@ def test_tables_keep_an_entry(table: str, expected: tuple[str, ...]) -> None:
         ("list", "insert", ("Rows.insert would be list.insert, which does something else",)),
         ("collections.OrderedDict", "move_to_end",
          ("Rows.move_to_end would be OrderedDict.move_to_end, which does something else",)),
+        ("codecs.IncrementalDecoder", "reset",
+         ("Rows.reset would be IncrementalDecoder.reset, which does something else",)),
+        ("Encoder", "default", ("Rows.default would be Encoder.default, which does something else",)),
+        ("codecs.IncrementalDecoder", "rewind", ()),
+        ("antigravity.Table", "reset", ()),
         ("list", "put", ()),
         ("list", "__repr__", ()),
         ("Exception", "with_traceback",
@@ -58,7 +63,8 @@ def test_no_method_of_a_base_takes_the_place_of_a_removed_one(
     base: str, method: str, expected: tuple[str, ...]
 ) -> None:
     source = (
-        "import collections\n\n\nclass Other:\n    pass\n\n\nclass Counter:\n    pass\n\n\n"
+        "import codecs, collections, antigravity\nfrom json import JSONEncoder as Encoder\n\n\n"
+        "class Other:\n    pass\n\n\nclass Counter:\n    pass\n\n\n"
         "class Table(dict):\n    def items(self):\n        return ()\n\n\n"
         f"class Rows({base}):\n    def __init__(self):\n        self.a = []\n\n"
         f"    def {method}(self, *args):\n        return self.a\n"

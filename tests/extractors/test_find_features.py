@@ -117,10 +117,13 @@ def test_helpers_in_other_files_make_it_cross_file() -> None:
     assert feature.tier == 4
 
 
-def test_symbols_of_one_group_of_tests_are_one_feature() -> None:
-    texts = {"m.py": function("one") + function("two") + function("wide")}
-    hits = {"m.py::one": "0", "m.py::two": "2", "m.py::wide": "0 1"}
-    assert named(find(texts, hits))["multi one two"].tests == ("tests/test_a.py::test_0", "tests/test_a.py::test_2")
+def test_symbols_of_one_group_of_tests_are_one_feature_if_they_are_related() -> None:
+    for prefix, user, are_related in (("", "", False), ("read_", "", True), ("", "main", True)):
+        names = [f"{prefix}one", f"{prefix}two"]
+        texts = {"m.py": "".join(map(function, [*names, "wide"])) + function("main", *(names if user else ()))}
+        hits = {f"m.py::{names[0]}": "0", f"m.py::{names[1]}": "2", "m.py::wide": "0 1"}
+        together = [f.tests for f in find(texts, hits).features if len(f.symbols) > 1]
+        assert together == [("tests/test_a.py::test_0", "tests/test_a.py::test_2")] * are_related
 
 
 def test_a_function_and_its_callees_are_one_feature() -> None:
@@ -155,13 +158,14 @@ def test_what_cannot_work_without_a_definition_goes_with_it() -> None:
 
 def test_reasons_for_passing_over() -> None:
     texts = {
-        "m.py": function("fine") + function("never") + function("early") + function("central") + function("_private")
-        + "def small():\n    return 1\n\n\ndef huge():\n" + "    x = 1\n" * 801 + "\n\nclass C:\n" + method("__call__"),
+        "m.py": function("fine") + function("never") + function("early") + function("central") + function("_fine_part")
+        + "def fine_small():\n    return 1\n\n\ndef huge():\n" + "    x = 1\n" * 801
+        + "\n\nclass C:\n" + method("__call__"),
         "broken.py": function("inside") + "def (:\n",
         "pkg/_vendor/other.py": function("copied"),
         "tests/test_a.py": function("test_0"),
     }  # fmt: skip
-    covered = ("fine", "early", "central", "_private", "small", "huge", "C", "C.__call__")
+    covered = ("fine", "early", "central", "_fine_part", "fine_small", "huge", "C", "C.__call__")
     hits = {f"m.py::{name}": "0" for name in covered}
     hits |= {"pkg/_vendor/other.py::copied": "0", "m.py::central": " ".join(map(str, range(11)))}
     hits |= {"broken.py::inside": "0", "tests/test_a.py::test_0": "0"}
@@ -228,7 +232,7 @@ def test_copies_are_a_feature_only_together() -> None:
     assert found.not_proposed == {"has_twin": 3}
     assert list(named(found)) == ["function fine"]
     together = named(find(texts, hits | dict.fromkeys(("n.py", "n.py::C", "n.py::C.other"), "4")))
-    assert together["cross_file fine one C"].symbols == ("m.py::fine", "m.py::one", "n.py::C")
+    assert together["cross_file one C"].symbols == ("m.py::one", "n.py::C")
 
 
 def test_small_functions_are_features_if_requested() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-import collections
+import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -46,6 +46,16 @@ _CONTAINER = frozenset(
     {"__getitem__", "__setitem__", "__delitem__", "__contains__", "__len__", "__iter__", "__reversed__"}
 )
 """Methods of which a container has several: one that loses some of them is a half of one."""
+_STANDARD = frozenset(
+    {
+        "abc", "argparse", "ast", "asyncio", "cmd", "code", "codecs", "collections", "collections.abc", "configparser",
+        "contextlib", "csv", "datetime", "decimal", "email.message", "enum", "fractions", "html.parser", "http.server",
+        "io", "json", "json.decoder", "json.encoder", "logging", "logging.handlers", "pickle", "pprint", "queue",
+        "random", "socketserver", "string", "threading", "types", "typing", "unittest", "urllib.request", "zipfile",
+        "xml.sax.handler",
+    }
+)  # fmt: skip
+"""Modules of the standard library with classes that projects derive from; to import one does nothing else."""
 _DISPLAYS = frozenset({"dictionary", "set", "list", "tuple"})
 
 
@@ -304,11 +314,22 @@ def _foreign_method(remover: DependentRemover, klass: Entity, own_method: Symbol
         pending += own
         for base in resolver.scope(entity.path).bases.get(entity.qualname, ()):
             last = base.rpartition(".")[2]
-            kind = getattr(builtins, last, None) or getattr(collections, last, None)
+            kind = getattr(builtins, last, None) or _of_standard_library(remover, entity.path, base)
             is_own = any(each.qualname.rpartition(".")[2] == last for each in own)
             if isinstance(kind, type) and not is_own and hasattr(kind, name) and name not in vars(object):
                 return f"{last}.{name}, which does something else"
     return ""
+
+
+def _of_standard_library(remover: DependentRemover, path: str, name: str) -> object:
+    """What a dotted name of a file stands for, if it was imported from one of the modules that classes inherit from."""
+    first, _, rest = name.partition(".")
+    for record in remover.uses.resolver.scope(path).imports.get(first, ()):
+        known = ".".join(filter(None, [record.module, record.name] if record.name or record.alias else [first]))
+        module, _, attribute = ".".join(filter(None, [known, rest])).rpartition(".")
+        if not record.level and module in _STANDARD:
+            return getattr(importlib.import_module(module), attribute, None)
+    return None
 
 
 def _inherited_method(remover: DependentRemover, inherited: Entity, *, is_extended: bool) -> str:
