@@ -60,6 +60,8 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     is_method = symbol.kind is SymbolKind.METHOD  # else what is around it is a function
     owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] if is_method else ""
     lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
+    is_field = is_method and re.search(rf"\bself\.(?:{names})\b[^=\n]*[^=!<>\n]=[^=]", source.decode(errors="replace"))
+    lines = [line for line in lines if re.search(rf"\b(?:{names})\(", line)] if is_field else lines
     usable = [
         line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith(("#", *")]}"))
     ]

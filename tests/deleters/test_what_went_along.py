@@ -283,3 +283,17 @@ def test_the_place_of_a_branch_is_said() -> None:
     deletion = get("path").delete(codebase, feature, hide=frozenset(tests))
     text = write_statement(codebase, deletion, REPO, tests).text
     assert "is missing, which stood inside `for line in lines:`. Write the rest again" in text
+
+
+def test_a_field_of_the_name_of_a_method_is_no_use_of_it() -> None:
+    source = "class Tree:\n    def leaves(self):\n        return 1\n\n\nclass Node:\n    def __init__(self):\n"
+    source += (
+        "        self.leaves: list[int] = []\n\n    def add(self, node):\n        node.leaves.extend(self.leaves)\n"
+    )
+    source += "\n\ndef grown():\n    return Tree().leaves() + 1\n"
+    test = "from m import Tree\n\n\ndef test_m():\n    assert Tree().leaves() == 1\n"
+    codebase, tests = PythonCodebase.from_texts({"m.py": source, "test_m.py": test}), ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::Tree.leaves", tests, "stub"), REPO, tests).text
+    assert "`return Tree().leaves() + 1`" in text
+    assert "extend" not in text
+    assert "list[int]" not in text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from excise.deleters.all_deleters import get
-from excise.types import Feature, FeatureKind
+from excise.types import Feature, FeatureKind, Symbol
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
 from excise.verifiers.prove import prove
 
@@ -31,6 +32,18 @@ CHECK = "    assert label(outer, dotted=inner == 2).endswith('.') is (inner == 2
 TEST = "tests/test_round.py::test_ring"
 
 
+def feature_of(symbol: Symbol, *tests: str) -> Feature:
+    return Feature(
+        feature_id="feature",
+        kind=FeatureKind.FUNCTION,
+        tier=1,
+        entry=(symbol.symbol_id,),
+        symbols=(symbol.symbol_id,),
+        tests=tests,
+        loc=symbol.loc,
+    )
+
+
 def test_only_rows_in_need_of_the_code_are_hidden(vary) -> None:
     walk = (SHAPES / "src" / "shapes" / "walk.py").read_text()
     table = re.sub(
@@ -42,17 +55,8 @@ def test_only_rows_in_need_of_the_code_are_hidden(vary) -> None:
     path = bench.editor.path(bench.codebase, symbol)
     assert path is not None
     needing, *others = (f"{TEST}[{row}]" for row in ("1-2-3", "2-1-3", "1-1-0"))
-    feature = Feature(
-        feature_id="feature",
-        kind=FeatureKind.FUNCTION,
-        tier=1,
-        entry=(symbol.symbol_id,),
-        symbols=(symbol.symbol_id,),
-        tests=(needing, *others),
-        loc=symbol.loc,
-        name=f"label: {path.name}",
-        changed=((symbol.symbol_id, path.text),),
-    )
+    changed = ((symbol.symbol_id, path.text),)
+    feature = replace(feature_of(symbol, needing, *others), name=f"label: {path.name}", changed=changed)
     proof = prove(bench, feature, "path")
     assert proof.rejection is None, proof.rejection
     task = proof.task
@@ -114,15 +118,7 @@ def test_a_test_keeps_what_it_checks_of_other_code_if_that_passes(vary) -> None:
     bench = vary({"src/shapes/walk.py": walk + MARKS, "tests/test_round.py": kept + MARK_TESTS}, baseline=True)
     symbol = bench.codebase.symbols()["src/shapes/walk.py::mark"]
     ids = tuple(f"tests/test_round.py::{name}" for name in ("test_area", "test_circumference"))
-    feature = Feature(
-        feature_id="feature",
-        kind=FeatureKind.FUNCTION,
-        tier=1,
-        entry=(symbol.symbol_id,),
-        symbols=(symbol.symbol_id,),
-        tests=ids,
-        loc=symbol.loc,
-    )
+    feature = feature_of(symbol, *ids)
     first = get("remove").delete(bench.codebase, feature)
     assert first.shortened == ids
     proof = prove(bench, feature, "remove")
