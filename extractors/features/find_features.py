@@ -10,6 +10,7 @@ without them.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -189,8 +190,10 @@ def _relations(index: SearchIndex, symbol_id: str, chosen: Collection[str]) -> I
         yield from index.twins(index.symbols[each])
         yield from (c for c in codebase.callees(each) if c in chosen or len(codebase.callers(c)) <= MAX_SHARED)
         yield from (c for c in codebase.callers(each) if not codebase.is_test(path_of(c)))
-    if "." in symbol.qualname:
-        yield symbol.holder_id
+    for holder in (symbol_id, symbol.holder_id):  # a class, and those that it is made of
+        kind = index.symbols.get(holder)
+        if kind is not None and kind.kind is SymbolKind.CLASS:
+            yield from (f"class {word}" for word in re.findall(r"\b[A-Z]\w*", kind.signature))
     yield from (f"word {word}" for word in words_of(symbol.name))
 
 

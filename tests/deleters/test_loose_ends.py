@@ -143,3 +143,18 @@ def test_a_call_of_a_word_in_an_example(document: str, more: str, *, is_left: bo
     """Of a function with the name of a word, code means the name, where no module has another one."""
     files = {"pkg/m.py": "def tap(x):\n    return x\n", "pkg/n.py": more}
     assert bool(told(document, more=files, name="tap")) is is_left
+
+
+def test_a_page_does_not_stay_with_nothing_but_its_title() -> None:
+    page = "Sums\n====\n\nTo count, call :func:`gone_by` with a number.\n"
+    text = "the document would have nothing but its title"
+    assert text in told(page, "docs/sums.rst")
+    assert text not in told(f"{page}\nNothing else is here to be called.\n", "docs/sums.rst")
+    assert text not in told(page, "README.rst")
+
+
+@pytest.mark.parametrize(("more", "is_lost"), [("", True), ("Call `other` with a number, too.\n", False)])
+def test_the_only_example_of_code_that_stays_is_not_lost(more: str, *, is_lost: bool) -> None:
+    example = "# pkg\n\nCounting with `gone_by`:\n\n```python\nx = gone_by(2)\nprint(other(x))\n```\n\nIt is fast.\n\n"
+    found = told(f"{example}{more}")
+    assert ("no document would call other any more, which stays" in found) is is_lost

@@ -251,12 +251,46 @@ def test_a_method_stays_whose_name_is_passed_to_what_looks_for_attributes(call: 
     assert any("by its name" in text for text in found) == (is_left and "'name'" not in looks)
 
 
-@pytest.mark.parametrize(
-    ("other", "is_left"), [("__exit__(self, *error)", True), ("close(self)", False)], ids=["half", "whole"]
-)
+@pytest.mark.parametrize(("other", "is_left"), [("release(self)", True), ("close(self)", False)], ids=["half", "whole"])
 def test_a_method_that_means_nothing_without_its_other_half_stays_with_it(other: str, is_left: bool) -> None:
-    source = f"class Door:\n    def __enter__(self):\n        return self\n\n    def {other}:\n        return None\n"
-    assert (left({"pkg/m.py": source}, "pkg/m.py::Door.__enter__") != ()) is is_left
+    source = f"class Door:\n    def acquire(self):\n        return self\n\n    def {other}:\n        return None\n"
+    assert (left({"pkg/m.py": source}, "pkg/m.py::Door.acquire") != ()) is is_left
+
+
+@pytest.mark.parametrize("name", ["__enter__", "__getitem__", "__str__", "__add__"])
+def test_special_methods_stay_unless_their_class_goes(name: str) -> None:
+    source = f"class Box:\n    def {name}(self, *n):\n        return n\n\n    def other(self):\n        return 1\n"
+    text = f"Box.{name} is used without its name"
+    assert text in left({"pkg/m.py": source}, f"pkg/m.py::Box.{name}")
+    assert text not in left({"pkg/m.py": source}, "pkg/m.py::Box")
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_left"),
+    [
+        ('def read(kind="plain"):\n    return KINDS[kind](1)\n', True),
+        ("def read(kind):\n    return KINDS[kind](1)\n", False),
+        ('def read(kind="plainly"):\n    return KINDS[kind](1)\n', False),
+        ('NAMES = {\n    "plain": "a text",\n    "other": "b",\n}\n', True),
+    ],
+)
+def test_the_key_of_an_entry_stays_if_other_code_has_it(rest: str, *, is_left: bool) -> None:
+    source = "def gone(x):\n    return x\n\n\ndef stay(x):\n    return -x\n\n\n"
+    source += f'KINDS = {{\n    "plain": gone,\n    "other": stay,\n}}\n\n\n{rest}'
+    text = "'plain' would be left, the key of an entry that is gone"
+    assert (text in left({"pkg/m.py": source}, "pkg/m.py::gone")) is is_left
+
+
+def test_helpers_of_tests_that_use_it_stay_with_it() -> None:
+    helper = "from pkg.m import gone\n\n\nclass Base:\n    def run(self):\n        return gone(1)\n"
+    files = {
+        "pkg/m.py": "def gone(x):\n    return x\n\n\ndef stay(x):\n    return -x\n",
+        "tests/__init__.py": "",
+        "tests/tools.py": helper,
+        "tests/test_m.py": "from tests.tools import Base\n\n\nclass TestM(Base):\n    def test_m(self):\n"
+        "        assert self.run()\n\n    def test_other(self):\n        assert self\n",
+    }
+    assert "the helper Base.run of tests uses gone" in left(files, "pkg/m.py::gone")
 
 
 def test_an_attribute_of_an_unknown_object_at_import_is_a_use_of_the_only_method_of_this_name() -> None:
@@ -365,13 +399,6 @@ def test_a_method_that_is_collected_by_its_name_stays(collected: str, kind: str,
     source += "    def heading(self):\n        return 1\n"
     files = {"pkg/m.py": source, "pkg/n.py": f"def parse(push):\n    push({kind})\n"}
     assert bool(left(files, "pkg/m.py::Renderer.heading")) is is_left
-
-
-@pytest.mark.parametrize(("other", "is_left"), [("__setitem__", True), ("__call__", False)])
-def test_a_part_of_a_container_stays(other: str, *, is_left: bool) -> None:
-    source = "class Box:\n    def __getitem__(self, n):\n        return n\n\n"
-    source += f"    def {other}(self, n, x):\n        return x\n"
-    assert bool(left({"pkg/m.py": source}, "pkg/m.py::Box.__getitem__")) is is_left
 
 
 def test_what_is_imported_where_another_import_fails_stays() -> None:

@@ -12,6 +12,7 @@ from excise.deleters.python.references.annotated_uses import annotated_uses
 from excise.deleters.python.references.attribute_values import constant_attributes, unread_attributes
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.entry_points import SETUP
+from excise.deleters.python.references.implicit_uses import helpers_of_tests, keys_left, special_methods
 from excise.deleters.python.references.name_positions import is_keyword_table
 from excise.deleters.python.references.unfilled_containers import unfilled_containers, unset_flags
 from excise.deleters.python.references.uninstantiated_classes import uninstantiated_classes
@@ -37,15 +38,8 @@ from excise.types import Symbol, SymbolKind
 
 MAX_TEXT = 100
 """Number of characters that a message shows of a text."""
-_HALVES = (
-    ("__enter__", "__exit__"), ("__aenter__", "__aexit__"), ("__getstate__", "__setstate__"), ("acquire", "release"),
-    ("lock", "unlock"),
-)  # fmt: skip
+_HALVES = (("acquire", "release"), ("lock", "unlock"))
 """Methods of which one means nothing without the other."""
-_CONTAINER = frozenset(
-    {"__getitem__", "__setitem__", "__delitem__", "__contains__", "__len__", "__iter__", "__reversed__"}
-)
-"""Methods of which a container has several: one that loses some of them is a half of one."""
 _STANDARD = frozenset(
     {
         "abc", "argparse", "ast", "asyncio", "cmd", "code", "codecs", "collections", "collections.abc", "configparser",
@@ -82,6 +76,8 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
         for name in unread_attributes(remover, symbol):
             yield Leftover(symbol.path, f"nothing would read the attribute {name} any more", symbol.symbol_id)
     yield from _halves(remover, methods)
+    yield from (Leftover(*each) for each in special_methods(methods))
+    yield from (Leftover(*each, "") for each in (*keys_left(remover), *helpers_of_tests(remover)))
     yield from _without_content(remover, removed, methods)
     for path, text in unread_names(remover):
         yield Leftover(path, text, "")
@@ -217,12 +213,6 @@ def _halves(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Le
         left = remover.codebase.symbols().get(f"{symbol.holder_id}.{half}") if half else None
         if left is not None and not remover.is_removed(left.path, left.start, left.end):
             yield Leftover(symbol.path, f"{left.qualname} would be half of a protocol", symbol.symbol_id)
-        if without_numbers(symbol.name) in _CONTAINER:
-            around = (remover.codebase.symbols().get(f"{symbol.holder_id}.{name}") for name in sorted(_CONTAINER))
-            for other_method in (each for each in around if each is not None):
-                if not remover.is_removed(other_method.path, other_method.start, other_method.end):
-                    text = f"{other_method.qualname} would be a part of what a container has"
-                    yield Leftover(symbol.path, text, symbol.symbol_id)
 
 
 def _stays_around(remover: DependentRemover, method: Symbol) -> bool:

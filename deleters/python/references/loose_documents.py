@@ -11,7 +11,7 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.document_text import ChunkKind, chunks_of, utf8_text
 from excise.deleters.documents.gone_names import GoneCode, any_of
 from excise.deleters.documents.loose_ends import MAX_TEXT, loose_ends, mentions_left
-from excise.deleters.documents.sections import sections_now, words_of
+from excise.deleters.documents.sections import says_something, sections_now, words_of
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.documents import as_documents_mean
 from excise.deleters.python.references.leftovers import Leftover
@@ -23,6 +23,8 @@ MIN_CALLED = 2
 """A name must be longer than this for its call in a document to count."""
 _OF_PYTHON = frozenset({"", "python", "python3", "py", "pycon", "console", "text"})
 """Languages of examples that may be Python."""
+_CALL = re.compile(r"(?<![\w$@-])([A-Za-z_]\w{3,})\(")
+"""A call of a name of four letters or more."""
 _NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")
 """A word of a name, of five letters or more."""
 
@@ -35,6 +37,7 @@ def loose_documents(
     yield from _in_manifests(remover, names, changed)
     yield from _in_other_words(remover, wanted, changed)
     yield from _called_in_documents(remover, wanted, changed)
+    yield from _others_lost(remover, changed)
     names = as_documents_mean(remover, gone, names)
     words, others = words_of(names), remover.codebase.others
     is_told = False
@@ -52,8 +55,15 @@ def loose_documents(
             yield from _leftovers(path, f"the document names it: {line}", wanted, named)
         if path in changed and after:
             told = set(re.findall(r"\w+", before))
+            is_page = not PurePosixPath(path).stem.upper().startswith("README")
+            if is_page and _says_something(before) and not _says_something(after):
+                yield Leftover(path, "the document would have nothing but its title", "")
             for line in loose_ends(before, after, names):
                 yield from _leftovers(path, f"the document would say: {line}", wanted, told)
+
+
+def _says_something(text: str) -> bool:
+    return any(says_something(section.lines) for section in sections_now(text))
 
 
 def _documents(remover: DependentRemover) -> list[str]:
@@ -116,6 +126,28 @@ def _called_in_documents(remover: DependentRemover, wanted: Sequence[Symbol], ch
                     if not (is_code and _is_own(name, lines, own)):
                         line = found.string[found.string.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0].strip()
                         yield Leftover(path, f"the document calls it: {line[:MAX_TEXT]}", gone[name].symbol_id)
+
+
+def _others_lost(remover: DependentRemover, changed: Changed) -> Iterator[Leftover]:
+    """Documents that lose the only call of a public function or method that stays."""
+    calls = {
+        path: [set(_CALL.findall(utf8_text(data or b"") or "")) for data in pair] for path, pair in changed.items()
+    }
+    lost = {name: path for path, (before, after) in calls.items() if is_document(path) for name in before - after}
+    if not lost:
+        return
+    symbols = remover.codebase.symbols().values()
+    public = (s for s in symbols if s.is_callable and s.is_public and without_numbers(s.name) in lost)
+    left = {
+        without_numbers(s.name)
+        for s in public
+        if not remover.codebase.is_test(s.path) and not remover.is_removed(s.path, s.start, s.end)
+    }
+    told = (
+        {name for _, text in _documents_left(remover, changed) for name in re.findall(r"\w+", text)} if left else set()
+    )
+    for name in sorted(left - told):
+        yield Leftover(lost[name], f"no document would call {name} any more, which stays", "")
 
 
 def _is_bound(remover: DependentRemover, name: str) -> bool:
