@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from excise.deleters.deletion_record import PARTLY_KEPT, PARTS_ALONE
 from excise.deleters.edits.removed_parts import lines_of_parts
@@ -180,7 +181,11 @@ def _described(
         chosen[name] = [*shown.shown[:most], *shown.raising]
     lines = _some_of_each(chosen)
     told = {name for name, own in chosen.items() if any(tells_something(line) for line in own if line in lines)}
-    tested = [each for each in statement.barely_described if name_in_file(each) not in told]
+    tested = {
+        each: split.hidden & coverage.executing([each])
+        for each in statement.barely_described
+        if coverage is not None and name_in_file(each) not in told
+    }
     return split, _statement(split, behaviour.recording.uses, lines, tested), behaviour
 
 
@@ -192,7 +197,10 @@ def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _statement(
-    split: SplitDeletion, watched: Watched | None, examples: Sequence[str] = (), tested: Sequence[str] = ()
+    split: SplitDeletion,
+    watched: Watched | None,
+    examples: Sequence[str] = (),
+    tested: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Statement:
     bench, deletion = split.bench, split.deletion
     unseen = [test for test in split.fail_to_pass if test in split.hidden]

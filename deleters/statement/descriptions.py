@@ -320,7 +320,7 @@ def _comment(lines: Iterable[str]) -> list[str]:
         bare = line.strip()
         if not bare.startswith("#"):
             break
-        found.append(bare.lstrip("#").removeprefix(" "))
+        found.append(bare.lstrip("#").removeprefix(":").removeprefix(" "))
     return found
 
 

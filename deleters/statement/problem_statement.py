@@ -21,6 +21,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from excise.deleters.code_editors import editor_of
 from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
@@ -104,14 +105,14 @@ def write_statement(
     documents: Mapping[str, str] | None = None,
     needs: Sequence[Need] = (),
     examples: Sequence[str] = (),
-    tested: Collection[str] = (),
+    tested: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Statement:
     """Write the problem statement.
 
     ``documents`` maps paths of the project's documentation to texts, see
     :func:`~excise.deleters.statement.project_docs.read_documents`. ``needs`` are the details that the tests need; those
     of tests in sight are given by the tree. ``examples`` are lines of code with results of the original,
-    ``tested`` are ids of functions that parts of hidden tests describe, if these can be shown.
+    ``tested`` are ids of functions that parts of hidden tests describe, if these can be shown, to those tests.
     """
     symbols, words = codebase.symbols(), editor_of(repo.language).words
     removed = [symbols[s] for s in deletion.removed if s in symbols]
@@ -130,8 +131,8 @@ def write_statement(
         registered(deletion),
         used(deletion),
         _examples(examples, words.fence),
-        words_of_tests(codebase, () if examples else deletion.hidden, visibility),
-        parts_of_tests(codebase, deletion.hidden, [s for s in shown if s.symbol_id in tested], words, visibility),
+        words_of_tests(codebase, deletion.hidden, visibility),
+        parts_of_tests(codebase, {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}, words, visibility),
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(codebase, fail_to_pass, deletion, visibility),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from excise.protocols import Codebase, StatementWords
 from excise.types import Symbol, TestId, Visibility, joined, path_of
@@ -22,6 +22,8 @@ _ISSUE = re.compile(
     r"(?i)[\w/-]*#\d+|\b(?:gh|git ?hub|issues?|bugs?|fix(?:e[sd]|ing)?|tests?|regressions?|tickets?|for|see)\b|\W+"
 )
 """Addresses, numbers of issues and the words around them, which say nothing to those who cannot read the issue."""
+_TITLE = re.compile(r"(?i)tests? (?:of|for|the|case)\b|testing\b")
+"""How descriptions begin that name what is tested, and say nothing of it."""
 _WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
 
 
@@ -30,7 +32,8 @@ def words_of_tests(codebase: Codebase, tests: Iterable[str], visibility: Visibil
     found: dict[str, None] = {}
     for symbol in _functions(codebase, tests if visibility in _WITH_WORDS else ()):
         text = " ".join(symbol.docstring.strip().partition("\n\n")[0].split())
-        if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS:
+        is_title = _TITLE.match(text) is not None
+        if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS and not is_title:
             found[text] = None
     lines = [f"- {text}" for text in list(found)[:MAX_SENTENCES]]
     return (
@@ -41,29 +44,28 @@ def words_of_tests(codebase: Codebase, tests: Iterable[str], visibility: Visibil
 
 
 def parts_of_tests(
-    codebase: Codebase, tests: Iterable[str], shown: Sequence[Symbol], words: StatementWords, visibility: Visibility
+    codebase: Codebase, tested: Mapping[Symbol, Collection[str]], words: StatementWords, visibility: Visibility
 ) -> str:
-    """The section with parts of ``tests`` that show what the functions ``shown`` do; empty if there are none."""
-    functions = list(_functions(codebase, tests if visibility in _WITH_WORDS else ()))
-    texts = {
-        each.symbol_id: codebase.modules[each.path].source[each.start : each.end].decode(errors="replace")
-        for each in functions
-    }
+    """The section with parts of tests that show what functions do; empty if there are none.
+
+    ``tested`` maps the functions to the ids of tests that are not in sight and execute them.
+    """
     found: dict[str, None] = {}
-    for symbol in shown:
+    for symbol, tests in tested.items():
         name = symbol.name.partition("#")[0]
-        using = [text for text in texts.values() if name in text]
+        functions = _functions(codebase, tests if visibility in _WITH_WORDS else ())
+        using = [text for each in functions if name in (text := _source_of(codebase, each))]
         whole = len(using) > HIDDEN_FOR_EACH_SHOWN
         parts = [part for text in using if (part := words.excerpt(text, name, whole=False))]
         parts = parts or [part for text in using if whole and (part := words.excerpt(text, name, whole=True))]
         found.update(dict.fromkeys(sorted(parts, key=len)[:1]))
     blocks = [f"```{words.fence}\n{part}\n```" for part in list(found)[:MAX_EXCERPTS]]
-    lead = (
-        "Parts of tests that are not in this checkout:"
-        if len(blocks) > 1
-        else "A part of a test that is not in this checkout:"
-    )
-    return "\n\n".join(["## From the tests", lead, *blocks]) if blocks else ""
+    what = "Parts of tests that are" if len(blocks) > 1 else "A part of a test that is"
+    return "\n\n".join(["## From the tests", f"{what} not in this checkout:", *blocks]) if blocks else ""
+
+
+def _source_of(codebase: Codebase, symbol: Symbol) -> str:
+    return codebase.modules[symbol.path].source[symbol.start : symbol.end].decode(errors="replace")
 
 
 def _functions(codebase: Codebase, tests: Iterable[str]) -> Iterator[Symbol]:

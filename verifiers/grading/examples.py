@@ -1,7 +1,8 @@
 """Examples of what removed code does, for statements: calls with the original's results.
 
 They are calls that the tests do not make. Where none of these reaches what a test reaches (a path through the code, a
-word that it looks for, a kind of result or argument), a call of a test is shown, but never more than one of three.
+word that it looks for, a kind of result or argument), a call of a test is shown, but never more than one of three, or
+one of two.
 Calls made of words that the tests use are preferred: values are varied at random, and a reader wonders about ``'ction
 web service'``. An exception that neither the statement names nor a call of the tests raises comes of such values, and
 is no example.
@@ -147,7 +148,7 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     )
     paths = _covering(made)
     covered = frozenset[str]().union(*(each.reached for each in paths))
-    paths += _covering(tested, covered)[: len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN)]
+    paths += _covering(tested, covered)[: max(len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN), len(tested) > 1)]
     results = [each for each in made if not each.raises]
     more = [each for each in _different_first(results) if each not in paths]
     silent = next((each for each in (*paths, *more) if each.outcome == _NOTHING), None)
