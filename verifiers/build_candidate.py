@@ -24,7 +24,7 @@ from excise.types import (
     content_id,
     name_in_file,
 )
-from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion
+from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, Unchecked
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of, tells_something
 from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.leaks.deletion_scan import similar_share, subject_of
@@ -62,6 +62,24 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
 def require_statement(plan: PlannedDeletion) -> None:
     """Raise :class:`Rejected` if no test can be graded, or no statement can be written: spares the run of a suite."""
     _with_statement(_with_failing_tests(plan))
+
+
+def require_checked(plan: PlannedDeletion) -> None:
+    """Do as :func:`require_statement`; raise :class:`Unchecked` for stubs some of which nobody would notice missing.
+
+    These are executed by no FAIL_TO_PASS test, and called by no other stub.
+    """
+    split, *_ = _with_statement(_with_failing_tests(plan))
+    coverage, codebase = plan.bench.prepared.coverage, plan.bench.codebase
+    if coverage is None or plan.deletion.deleter != "stub":
+        return
+    unchecked = {s for s in plan.deletion.removed if coverage.executing([s]).isdisjoint(split.fail_to_pass)}
+    checked = set(plan.deletion.removed) - unchecked
+    while helpers := {s for s in unchecked if not checked.isdisjoint(codebase.callers(s))}:
+        checked |= helpers
+        unchecked -= helpers
+    if checked and unchecked:
+        raise Unchecked(f"No FAIL_TO_PASS test executes {min(unchecked)}.", frozenset(checked))
 
 
 def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:

@@ -43,6 +43,14 @@ class Rejected(ExciseError):
         self.run = run
 
 
+class Unchecked(Rejected):
+    """Raised for stubs some of which no FAIL_TO_PASS test executes; ``checked`` are the ids of the others."""
+
+    def __init__(self, message: str, checked: frozenset[str]) -> None:
+        super().__init__(message, reason="unchecked")
+        self.checked = checked
+
+
 @dataclass(slots=True, kw_only=True)
 class DeletionTrees:
     """The trees of a deletion (:data:`TREES`), and the test runs made on them: equal runs are made once."""

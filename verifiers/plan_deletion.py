@@ -104,6 +104,11 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
     return _shrink(plan, deleter, feature, failing, run, check) if failing else plan
 
 
+def feature_of_checked(bench: Workbench, feature: Feature, checked: frozenset[str]) -> Feature:
+    """A feature reduced to the definitions ``checked`` among it and in it."""
+    return _part_of(replace(feature, symbols=tuple(sorted(checked))), bench, checked)
+
+
 def tests_needing_feature(plan: PlannedDeletion, tests: Sequence[str]) -> list[str]:
     """Those of the tests that fail without the code, and with a stub that raises in its place.
 

@@ -28,13 +28,13 @@ from excise.types import (
     WorkerOutcome,
     content_id,
 )
-from excise.verifiers.build_candidate import build_candidate, require_statement, split_tests
-from excise.verifiers.candidate import Candidate, Rejected
+from excise.verifiers.build_candidate import build_candidate, require_checked, require_statement, split_tests
+from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, Unchecked
 from excise.verifiers.certificate import certify
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES, SOLVED_BY_MODEL
 from excise.verifiers.gates.gold_passes import GoldPasses
 from excise.verifiers.gates.solved_by_model import Solver
-from excise.verifiers.plan_deletion import plan_deletion
+from excise.verifiers.plan_deletion import feature_of_checked, plan_deletion
 from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
 REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", USED_ELSEWHERE})
@@ -149,7 +149,7 @@ def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: S
     verdicts: list[Verdict] = []
     try:
         with step("plan"):
-            plan = plan_deletion(bench, feature, deleter_name, require_statement)
+            plan = _plan(bench, feature, deleter_name)
         with step("split"):
             split = split_tests(plan)
         with step("build"):
@@ -166,6 +166,15 @@ def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: S
     cost = bench.spent.since(before)
     certificate = certify(candidate, verdicts, cost)
     return Proof(task=candidate.task, certificate=certificate, kit=kit, **cost._asdict())
+
+
+def _plan(bench: Workbench, feature: Feature, deleter_name: str) -> PlannedDeletion:
+    """Plan a deletion; again without what its FAIL_TO_PASS tests would not check, if that is a part."""
+    try:
+        return plan_deletion(bench, feature, deleter_name, require_checked)
+    except Unchecked as found:
+        part = feature_of_checked(bench, feature, found.checked)
+        return plan_deletion(bench, part, deleter_name, require_statement)
 
 
 def _pass_gates(candidate: Candidate, verdicts: list[Verdict]) -> None:

@@ -229,11 +229,14 @@ class LostInExamples:
         if isinstance(node, ast.Expr):
             binds.add(_LAST)
         is_unread = isinstance(node, ast.Assign | ast.AnnAssign) and bool(binds) and binds <= self.unused
+        made_anew = self.bound & _bound_by_heads(node)
+        self.bound -= made_anew
         if not is_unread and not any(map(self._is_lost, ast.walk(node))):
             self.own |= binds
             self.bound -= binds
             self.depends_on_lost |= not self.changed.isdisjoint(used)
             return lines
+        self.bound |= made_anew
         self.has_lost = True
         if is_script and (left := self._rest_of_block(lines) or without_elements(lines, self._is_lost)):
             self.own |= binds
@@ -340,6 +343,17 @@ class LostInExamples:
         is_function = node.attr in self.functions and bool(chain) and chain.partition(".")[0] not in self.own
         is_owned = with_owner(chain) in self.qualified
         return is_function or is_owned or node.attr in self.members or chain in self.dotted
+
+
+def _bound_by_heads(node: ast.stmt) -> set[str]:
+    """The names that ``with`` statements and loops in a statement bind before their bodies run."""
+    targets: list[ast.expr | None] = []
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.With | ast.AsyncWith):
+            targets += [item.optional_vars for item in inner.items]
+        elif isinstance(inner, ast.For | ast.AsyncFor):
+            targets.append(inner.target)
+    return {n.id for each in targets if each is not None for n in ast.walk(each) if isinstance(n, ast.Name)}
 
 
 def _chain(node: ast.expr) -> str:

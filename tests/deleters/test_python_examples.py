@@ -54,10 +54,15 @@ def test_elements_that_use_what_is_gone_go_alone(before: str, expected: str) -> 
         ("with box as a:\n    if a:\n        gone_by(a)\n    use(a)\n", "with box as a:\n    use(a)\n"),
         ("with box as a:\n    use(a)\n    gone_by(a)\nrest()\n", "rest()\n"),
         ("if a:\n    use(a)\nelse:\n    gone_by(a)\nrest()\n", "rest()\n"),
+        # a name that a lost statement made, and another one makes anew
+        ("with gone_by() as a:\n    a.use()\nwith box as b:\n    with other() as a:\n        a.use(b)\n",
+         "with box as b:\n    with other() as a:\n        a.use(b)\n"),
+        ("a = gone_by()\nfor a in rest():\n    use(a)\n", "for a in rest():\n    use(a)\n"),
+        ("a = gone_by()\nfor b in rest(a):\n    use(b)\nrest()\n", "rest()\n"),
         ("class Form:\n    a = 1; b = gone_by(2)\n\n\nrest()\n", "rest()\n"),
         ("class Form:\n    @old\n    def c(self):\n        gone_by(2)\n\n    d = 4\n", "class Form:\n    d = 4\n"),
     ],
-)
+)  # fmt: skip
 def test_statements_of_blocks_go_alone(before: str, expected: str) -> None:
     assert example(before) == expected
 

@@ -83,7 +83,7 @@ def test_a_special_method_stays_that_code_uses_without_its_name(vary) -> None:
     pen = "\n\nclass Pen:\n    def __iter__(self):\n        return iter([0])\n"
     source = WALK_SOURCE.replace("    x = y = 0\n", "    x = y = [*Pen()][0] if steps > 1 else 0\n") + pen
     bench = vary({"src/shapes/walk.py": source}, baseline=True)
-    method = feature(bench, "src/shapes/walk.py::Pen.__iter__", tests=WALK_TESTS[1:])
+    method = feature(bench, "src/shapes/walk.py::Pen.__iter__")
     with pytest.raises(DeletionRefused, match=r"Pen\.__iter__ is used without its name"):
         plan_deletion(bench, method, "remove")
 
@@ -233,6 +233,15 @@ def test_a_stub_keeps_signature_and_docstring(bench: Workbench) -> None:
     removed = [line[1:] for line in task.deletion_patch.splitlines() if line.startswith("-") and "def spiral" in line]
     assert removed == []
     assert task.fail_to_pass == WALK_TESTS
+
+
+def test_what_no_test_would_check_is_no_stub_unless_another_calls_it(vary) -> None:
+    more = f"{WALK_SOURCE}\n\ndef idle(x):\n    return helper(x)\n\n\ndef helper(x):\n    y = x\n    return y\n"
+    called = more.replace("    x = y = 0\n", "    x = y = helper(0) if steps < 0 else 0\n")
+    names = [WALK, "src/shapes/walk.py::idle", "src/shapes/walk.py::helper"]
+    for source, expected in ((more, names[:1]), (called, [names[2], names[0]])):
+        bench = vary({"src/shapes/walk.py": source}, baseline=True)
+        assert accepted(prove(bench, feature(bench, *names), "stub")).removed == tuple(expected)
 
 
 @pytest.mark.parametrize("deleter", ["remove", "stub"])

@@ -286,7 +286,8 @@ def _candidates(plan: FilePlan, node: Node, *, is_test: bool) -> Iterator[tuple[
     """What may go with a use, from the smallest: span, replacement, and the node whose bindings go."""
     statement = _statement_around(node)
     is_call = statement.type == "expression_statement" and _calls(statement)
-    if is_call and len(_siblings(statement)) > 1 and (is_test or not takes_its_result(statement, node)):
+    is_alone = is_test or not (takes_its_result(statement, node) or _begins_a_branch(statement))
+    if is_call and len(_siblings(statement)) > 1 and is_alone:
         yield statement.start_byte, statement.end_byte, None, statement
     if statement.type == "except_clause":
         if _number_of(statement, "except_clause", "finally_clause") > 1:
@@ -304,6 +305,13 @@ def _candidates(plan: FilePlan, node: Node, *, is_test: bool) -> Iterator[tuple[
     decorated = _decorated_inside(owner)
     if decorated is not None:
         yield decorated.start_byte, decorated.end_byte, None, decorated
+
+
+def _begins_a_branch(statement: Node) -> bool:
+    """Whether a statement is the first of a branch: that is there for it."""
+    owner = _owner_of(statement)
+    in_branch = owner is not None and (owner.type in _BRANCHES or owner.type == "if_statement")
+    return in_branch and _siblings(statement)[0] == statement
 
 
 def _decorated_inside(definition: Node | None) -> Node | None:
