@@ -167,7 +167,7 @@ CASES = [
 
 @pytest.mark.parametrize(("codebase", "symbol", "lead", "words"), CASES, ids=[case[1] for case in CASES])
 def test_words_of_what_is_overridden_are_found(codebase: Codebase, symbol: str, lead: str, words: str) -> None:
-    introduced, text = description(codebase, codebase.symbols()[symbol])
+    introduced, text, _ = description(codebase, codebase.symbols()[symbol])
     assert introduced == lead
     assert text.startswith(words)
     assert not undescribed(codebase, [codebase.symbols()[symbol]], ())
@@ -196,7 +196,7 @@ def test_conventions_describe_and_other_names_do_not(codebase: Codebase, describ
     chosen = [codebase.symbols()[symbol] for symbol in sorted(described | silent)]
     assert {symbol.symbol_id for symbol in undescribed(codebase, chosen, ())} == silent
     for symbol in described:  # that it is one is all that is told
-        text, quoted = description(codebase, codebase.symbols()[symbol])
+        text, quoted, _ = description(codebase, codebase.symbols()[symbol])
         name = codebase.symbols()[symbol].name
         assert not quoted
         assert text in {"", f"Implements or overrides `{text.partition('`')[2].partition('`')[0]}`."}
