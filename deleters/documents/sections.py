@@ -19,6 +19,7 @@ from excise.deleters.documents.document_text import (
     without_mentions,
 )
 from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, with_owner
+from excise.deleters.documents.link_targets import without_unused_targets
 
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
@@ -101,9 +102,14 @@ def _shortened(
         if before and path not in changed and _is_page_about(path, before, names):
             yield path, (original, None)
             continue
-        after = with_line_ends_of(before, lambda plain: change(plain, names)) if before else ""
+        after = with_line_ends_of(before, lambda text: _changed(text, names, change)) if before else ""
         if before and after.strip() and after.split() != before.split():
             yield path, (original, after.encode())
+
+
+def _changed(text: str, names: GoneCode, change: Callable[[str, GoneCode], str]) -> str:
+    after = change(text, names)
+    return without_unused_targets(text, after) if after.split() != text.split() else after
 
 
 def _is_page_about(path: str, text: str, names: GoneCode) -> bool:
