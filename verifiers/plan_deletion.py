@@ -95,7 +95,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
             return plan
         if isinstance(deleter, ShorteningDeleter) and not plan.shortened.isdisjoint(failing):
             deleter = deleter.hiding_whole(plan.shortened.intersection(failing))
-        wider = _hidden_along(bench, [*plan.hidden, *plan.exposed, *failing])
+        wider = _hidden_along(bench, [*(plan.hidden - plan.renamed), *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(plan, deleter, feature, failing, run, check)
         only = frozenset(plan.deletion.removed) & set(feature.symbols)
@@ -323,6 +323,7 @@ def _plan(
         trees=DeletionTrees(bench=bench, deletion=deletion),
         trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
+        renamed=renamed,
     )
 
 

@@ -29,9 +29,7 @@ def excerpt(source: str, name: str, *, whole: bool) -> str:
         (function,) = ast.parse(textwrap.dedent(source)).body
     except (SyntaxError, ValueError, RecursionError):
         return ""
-    if not isinstance(function, _Function) or function.decorator_list:
-        return ""
-    if [each.arg for each in function.args.args] not in ([], ["self"]):
+    if not isinstance(function, _Function) or function.decorator_list or not _takes_nothing(function.args):
         return ""
     statements = function.body[1:] if ast.get_docstring(function) is not None else function.body
     number = sum(len(list(checks(each))) for each in statements)
@@ -44,13 +42,21 @@ def excerpt(source: str, name: str, *, whole: bool) -> str:
             return ""
         if is_named and any(map(_tells, found)):
             text = _text(textwrap.dedent(source), statements[: last + 1])
-            is_short = text.count("\n") < MAX_LINES and len(text) <= MAX_CHARS
-            return text if is_short and not any(map(_needs_its_object, statements[: last + 1])) else ""
+            lines = [function.lineno, *(each.lineno for each in statements[last + 1 : last + 2])]
+            is_short = text.count("\n") < MAX_LINES and len(text) <= MAX_CHARS and "```" not in text
+            is_apart = {statements[0].lineno, statement.end_lineno}.isdisjoint(lines)
+            return text if is_short and is_apart and not any(map(_needs_its_object, statements[: last + 1])) else ""
     return ""
 
 
+def _takes_nothing(given: ast.arguments) -> bool:
+    """Whether a function has no parameters but ``self``."""
+    more = [*given.posonlyargs, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    return not more and [each.arg for each in given.args] in ([], ["self"])
+
+
 def _text(source: str, statements: list[ast.stmt]) -> str:
-    lines = source.splitlines()[statements[0].lineno - 1 : statements[-1].end_lineno]
+    lines = source.replace("\r\n", "\n").split("\n")[statements[0].lineno - 1 : statements[-1].end_lineno]
     return textwrap.dedent("\n".join(lines))
 
 
@@ -87,11 +93,11 @@ def _names(statement: ast.stmt, name: str) -> bool:
 
 
 def _needs_its_object(statement: ast.stmt) -> bool:
-    """Whether a statement uses more of ``self`` than its checks."""
-    return any(
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-        and _ASSERTION.fullmatch(node.attr) is None
-        for node in ast.walk(statement)
-    )
+    """Whether a statement uses ``self`` for more than its checks."""
+    nodes = list(ast.walk(statement))
+    checking = {
+        id(node.value)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and _ASSERTION.fullmatch(node.attr) is not None
+    }
+    return any(isinstance(node, ast.Name) and node.id == "self" and id(node) not in checking for node in nodes)

@@ -50,6 +50,24 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "    with pytest.raises(ValueError):\n        parse(2)\n    assert load(3)\n    assert load(4)\n",
             "():\n    with open(os.devnull) as f:\n        assert load(f)\n    assert load(3)\n    assert load(4)\n",
         ),
+        # a name that a nested function gives
+        (
+            "def test_it():\n    n = 0\n\n    def inner():\n        nonlocal n\n        n = 1\n\n    inner()\n"
+            "    assert parse(n)\n    assert load(n)\n    assert load(4)\n",
+            "():\n    n = 0\n\n    def inner():\n        nonlocal n\n        n = 1\n\n    inner()\n"
+            "    assert load(n)\n    assert load(4)\n",
+        ),
+        # of a block, all that needs a name which is lost in it
+        (
+            "def test_it():\n    with open(os.devnull) as f:\n        n = parse(f)\n        assert n\n"
+            "        assert load(f)\n    assert load(1)\n    assert load(2)\n    assert load(3)\n",
+            "():\n    assert load(1)\n    assert load(2)\n    assert load(3)\n",
+        ),
+        # a decorator with a blank
+        (
+            "def test_it():\n    @ pytest.fixture\n    def inner():\n        return parse(1)\n\n    assert load(1)\n",
+            "():\n    assert load(1)\n",
+        ),
     ],
 )
 def test_statements_that_use_the_code_go(test: str, left: str) -> None:
@@ -63,6 +81,13 @@ def test_statements_that_use_the_code_go(test: str, left: str) -> None:
         "def test_it():\n    assert load(1)\n    found = parse(2)\n    assert load(found)\n    assert found\n",
         "def test_it():\n    for n in parse(1):\n        assert load(n)\n        assert n\n    assert load(2)\n",
         "def test_it():\n    n = load(1)\n    assert n\n    n = parse(n)\n    assert n\n    assert load(n)\n",
+        # what is left would not run
+        "def test_it():\n    n = parse(1)\n    n += 1\n    assert load(n)\n    assert load(2)\n",
+        "def test_it():\n    n = parse(1)\n    del n\n    match load(1):\n        case n:\n            assert n\n",
+        "def test_it():\n    n = parse(1)\n    if os.sep == 'x':\n        n = 2\n    assert n\n    assert load(2)\n",
+        "def test_it():\n    n = 0\n    while load(n) < 3:\n        n = parse(n)\n    assert n\n    assert load(2)\n",
+        "def test_it():\n    from m import load, parse\n    assert parse(1)\n    assert load(1)\n    assert load(2)\n",
+        "def test_it():\n    out = []\n    out.append(parse(1))\n    assert out == [1]\n    assert load(2)\n",
         "def test_it():\n    name = 'par' + 'se'\n    assert load(name)\n    assert load(2)\n",  # it names nothing
     ],
 )
@@ -101,3 +126,43 @@ def test_a_deleter_can_hide_tests_whole() -> None:
         assert deleter.hiding_whole(ids).delete(codebase, feature).shortened == ()  # type: ignore[attr-defined]
     text = write_statement(codebase, Remove().delete(codebase, feature), REPO, ids).text
     assert "One test that is not, or only in part, in this checkout (from `test_m.py`) must pass" in text
+
+
+def test_a_test_of_which_there_are_two_goes_as_pytest_sees_it() -> None:
+    test = "    def test_it():\n        assert load(1)\n        assert parse(2)\n        assert load(3)\n"
+    files = {"m.py": CODE, "test_m.py": f"{HEAD}if os.name == 'nt':\n{test}else:\n{test}"}
+    deletion = delete(files, "m.py::parse", hide=("test_m.py::test_it",))
+    assert deletion.shortened == ()
+    assert "test_it" not in after(files, deletion).get("test_m.py", "")
+
+
+@pytest.mark.parametrize("first", ["TestA", "TestB"])
+def test_an_inherited_test_is_shortened_with_that_of_its_base(first: str) -> None:
+    base, other = "TestA" if first == "TestA" else "TestZ", "TestB"
+    test = "    def test_it(self):\n        assert load(1)\n        assert parse(2)\n        assert load(3)\n"
+    files = {"m.py": CODE, "test_m.py": f"{HEAD}class {base}:\n{test}\n\nclass {other}({base}):\n    pass\n"}
+    hidden = tuple(f"test_m.py::{name}::test_it" for name in (base, other))
+    deletion = delete(files, "m.py::parse", hide=hidden)
+    left = after(files, deletion).get("test_m.py", "")
+    assert ("def test_it" in left) == bool(deletion.shortened) == (first == "TestA")
+    assert "parse" not in left
+
+
+TABLE = 'import pytest\nfrom m import load\n\nCASES = ["a", "b"]\n\n\n'
+ROWS = '@pytest.mark.parametrize("x", CASES)\ndef test_it(x):\n    assert load(x)\n'
+
+
+@pytest.mark.parametrize(
+    ("test", "other", "is_whole"),
+    [
+        (ROWS, "", False),
+        (ROWS, "from test_m import CASES\n", True),  # the list is another file's, too
+        (f"{ROWS}\n\n{ROWS}", "", True),  # nothing tells which of the two pytest takes
+    ],
+)
+def test_rows_go_alone_from_a_list_and_a_test_of_their_own(test: str, other: str, *, is_whole: bool) -> None:
+    files = {"m.py": CODE, "test_m.py": TABLE + test, "test_n.py": f"{other}def test_n():\n    assert 1\n"}
+    deletion = delete(files, "m.py::parse", hide=("test_m.py::test_it[b]",))
+    left = after(files, deletion).get("test_m.py", "")
+    assert ("test_it" not in left) is is_whole
+    assert ('CASES = ["a"]' in left) is not is_whole

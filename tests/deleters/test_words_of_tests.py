@@ -65,6 +65,10 @@ LATER = "def test_walk():\n    assert Tree().size == 5\n    assert Tree().walk()
         (LONG, True, ""),
         ("def test_walk():\n    assert Tree().walk() == []\n    assert Tree().walk()\n", True, ""),
         (LATER, True, "assert Tree().walk() == [7]"),
+        (LATER.replace("test_walk()", "test_walk(*, tmp_path)"), True, ""),
+        (LATER.replace("[7]\n", "[7]; assert 1\n"), True, ""),
+        (LATER.replace("[7]", "['```']"), True, ""),
+        (LATER.replace("Tree().walk()", "made(self).walk()"), True, ""),
     ],
 )
 def test_an_excerpt_ends_with_a_check_that_tells_something(source: str, last: str, *, whole: bool) -> None:

@@ -27,6 +27,7 @@ class Color(enum.Enum):
     BLUE = 2
 
 CASES = [("a", 1), ("b", 2), ("c", 3)]
+PAIRS = [("a", 1), ("b", 2), ("c", 3)]
 SHARED = ["a", "b"]
 LONG = "x" * 200
 
@@ -55,7 +56,7 @@ def test_named(x): pass
 ])
 def test_param(x): pass
 
-@pytest.mark.parametrize("text, number", CASES)
+@pytest.mark.parametrize("text, number", PAIRS)
 def test_constant(text, number): pass
 
 @pytest.mark.parametrize("x", ["a", "b", "a", "c1", "c1"])
@@ -83,6 +84,12 @@ def test_called(x): pass
 @pytest.mark.parametrize("x", ["a", "b"])
 @pytest.mark.parametrize("y", range(2))
 def test_range(x, y): pass
+
+class TestConstant:
+    CASES = ["b", "c"]
+
+    @pytest.mark.parametrize("text", CASES)
+    def test_own(self, text): pass
 
 @pytest.fixture(params=["p", "q"], autouse=True)
 def around(request): pass
@@ -172,6 +179,7 @@ def test_pytest_collects_what_is_told(tmp_path: Path) -> None:
         ("test_range", {"0-a", "1-a"}),
         ("test_objects", {"Color.BLUE"}),  # what follows might be x1
         ("test_values", set()),
+        ("TestConstant.test_own", {"b"}),  # the module has a list of this name, too
     ],
 )
 def test_rows_that_do_not_go_alone(function: str, parameters: set[str]) -> None:
@@ -184,3 +192,12 @@ def test_ids_of_fixtures_are_not_known(tmp_path: Path) -> None:
     found = {each.partition("[")[2][:-1] for each in ids if each.startswith(f"{PATH}::test_named[")}
     assert found == {f"{fixture}-{each}" for fixture in "pq" for each in ("one", "two", "three")}
     assert apart(source, "test_named", {"p-one", "q-one"}) is None
+
+
+def test_rows_of_many_names_are_not_told_apart() -> None:
+    names = ", ".join(f"n{n}" for n in range(20))
+    values = ", ".join(f"os.n{n}" for n in range(20))
+    source = (
+        f'import os, pytest\n\n@pytest.mark.parametrize("{names}", [({values}), ({values})])\ndef test_a(n0): pass\n'
+    )
+    assert apart(source, "test_a", {"-".join(f"n{n}" for n in range(20))}) is None

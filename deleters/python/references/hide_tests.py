@@ -114,7 +114,7 @@ class TestHider:
         """Remove some statements of a test; whether that is possible."""
         path, _, names = test.partition("::")
         symbol = self.codebase.symbols().get(f"{path}::{names.replace('::', '.')}")
-        parts = parts_of(symbol) if symbol is not None else ()
+        parts = parts_of(symbol) if symbol is not None and not _is_defined_again(self.codebase, symbol) else ()
         for start, end in parts:
             self.remover.plan(path).remove_span(start, end)
         if parts:
@@ -135,6 +135,8 @@ class TestHider:
             return False
         symbol = self.codebase.symbols().get(entity.id)
         if symbol is not None and symbol.kind is not SymbolKind.CLASS:
+            if id_of_test(symbol) in self.shortened and id_of_test(symbol) in self._wanted:
+                return True  # as another class inherits it
             if self._other_class_inherits(node, entity):
                 return self._hide_in_subclass(node)
             self.remover.remove_symbol(symbol)
@@ -242,6 +244,8 @@ class TestHider:
                 drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
         remove_unused_files(self.remover, of_tests=True)
         self.hidden.update(self._no_longer_imported())
+        ids = {each: each.replace("::", ".").replace(".py.", ".py::", 1) for each in self.shortened}
+        self.shortened = {each for each in self.shortened if not self._is_removed(ids[each])}
 
     def _no_longer_imported(self) -> Iterator[str]:
         """Ids of test classes and functions of other files, which are collected in a test file that imports them, and
@@ -320,11 +324,28 @@ def rows_of(codebase: PythonCodebase, by_function: Mapping[str, Collection[str]]
     for function, ids in by_function.items():
         path, _, qualname = function.partition("::")
         symbol = codebase.symbols().get(f"{path}::{qualname.replace('::', '.')}")
-        if function in ids or symbol is None or not codebase.is_test(path):
+        if function in ids or symbol is None or not codebase.is_test(path) or _is_defined_again(codebase, symbol):
             continue
         parameters = [each.removeprefix(function)[1:-1] for each in ids]
-        if (found := rows_apart(codebase.modules[path], symbol, parameters)) is not None:
+        found = rows_apart(codebase.modules[path], symbol, parameters)
+        if found is not None and not any(_is_imported(codebase, path, name) for name in found.constants):
             yield function, found
+
+
+def _is_defined_again(codebase: PythonCodebase, test: Symbol) -> bool:
+    """Whether a file has several definitions of a test: pytest takes one of them, and nothing here tells which."""
+    return f"{test.symbol_id}#2" in codebase.symbols() or "#" in test.qualname
+
+
+def _is_imported(codebase: PythonCodebase, path: str, name: str) -> bool:
+    """Whether another file may import a name of a file."""
+    stem = path.rpartition("/")[2].removesuffix(".py")
+    return any(
+        record.name == name or (record.name == "*" and record.module.rpartition(".")[2] in {stem, ""})
+        for other, module in codebase.modules.items()
+        for record in module.imports
+        if other != path
+    )
 
 
 def id_of_test(function: Symbol) -> str:

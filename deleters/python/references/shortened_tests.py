@@ -14,8 +14,12 @@ from excise.types import Symbol
 
 Span = tuple[int, int]
 
-_BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While)
+_BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor)
 """Statements of which a part of the body may go."""
+
+
+_ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
+"""Statements that bind their names whatever happens."""
 
 
 class _Names(NamedTuple):
@@ -34,14 +38,18 @@ def statements_to_remove(
     stay than go, the test is named after other code, and nothing else in it needs what goes.
     """
     function = _function(module, test)
-    if function is None or not uses or any(_is_in(name, test.name) for name in names if name):
+    is_plain = not module.source.startswith(b"\xef\xbb\xbf")
+    if function is None or not is_plain or not uses or any(_is_in(name, test.name) for name in names if name):
+        return []
+    if not names_imported(function).isdisjoint(names):
         return []
     starts = [0, *accumulate(len(line) for line in module.source.splitlines(keepends=True))]
 
     def span(node: ast.stmt) -> Span:
         first: ast.stmt | ast.expr = next(iter(getattr(node, "decorator_list", [])), node)
-        at = first.col_offset - (first is not node)
-        return starts[first.lineno - 1] + at, starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
+        at = starts[first.lineno - 1] + first.col_offset
+        at = at if first is node else module.source.rfind(b"@", 0, at)
+        return at, starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
 
     places = [(use.start, use.end) for use in uses]
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -76,7 +84,7 @@ def _using(statement: ast.stmt, places: Iterable[Span], span: Callable[[ast.stmt
         begin = span(statement.body[0])[0]
         if all(first >= begin for first, _ in inside):
             found = [each for inner in statement.body for each in _using(inner, inside, span)]
-            if not all(each in found for each in statement.body):
+            if not all(each in found for each in statement.body) and not [*_reading_lost(statement.body, found)]:
                 yield from found
                 return
     yield statement
@@ -102,12 +110,27 @@ def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Itera
     for statement in body:
         names = _names_of(statement, gone)
         if statement in gone:
-            lost |= _names_of(statement, ()).bound
+            lost |= _names_of(statement, ()).bound | _receivers(statement)
         elif lost & names.read:
             yield statement
         else:
-            lost -= names.bound
+            lost -= names.bound if isinstance(statement, _ALWAYS) else frozenset()
             lost |= _names_of(statement, ()).bound - names.bound
+
+
+def _receivers(statement: ast.stmt) -> set[str]:
+    """The local object whose method a statement calls for its effect alone."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    receiver = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    return {receiver.id} - {"self"} if isinstance(receiver, ast.Name) else set()
+
+
+def names_imported(function: Function) -> set[str]:
+    """The names that imports in a function bring."""
+    imports = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
+    return {
+        name for node in imports for each in node.names for name in (each.name.rpartition(".")[2], each.asname or "")
+    }
 
 
 def _is_plain(statement: ast.stmt) -> bool:
@@ -119,16 +142,25 @@ def _is_plain(statement: ast.stmt) -> bool:
 
 def _names_of(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
     """The names of a statement, without those of the statements in it that are gone."""
-    nodes = list(_nodes(statement, without))
-    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    bound |= {node.name for node in nodes if isinstance(node, Function | ast.ClassDef)}
-    bound |= {
-        each.asname or each.name.partition(".")[0]
-        for node in nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for each in node.names
-    }
-    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    bound, read = set[str](), set[str]()
+    for node in _nodes(statement, without):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                bound.add(name)
+            case ast.Name(id=name):  # it is read, or given up
+                read.add(name)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                read.add(name)
+            case ast.Nonlocal(names=names) | ast.Global(names=names):
+                read.update(names)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                bound.update(each.asname or each.name.partition(".")[0] for each in aliases)
+            case ast.MatchMapping(rest=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bound.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.add(name)
+            case ast.ClassDef(name=name):
+                bound.add(name)
     return _Names(frozenset(bound), frozenset(read))
 
 

@@ -30,6 +30,9 @@ Span = tuple[int, int]
 
 MAX_IDS = 4000
 """Number of ids of one function up to which they are told apart."""
+MAX_NAMES = 6
+"""Number of values of a row up to which these may be names, of which it is not known what they stand for."""
+_NAMES = frozenset({"identifier", "attribute"})
 MAX_TEXT = 100
 """Number of characters of a text from which pytest 9.2 and later take the row's number for its id."""
 _LISTS = frozenset({"list", "tuple"})
@@ -70,6 +73,8 @@ class RowsApart(NamedTuple):
     """What goes."""
     renamed: frozenset[str]
     """Parameter ids that other rows have no longer, or may have no longer, since their numbers are others."""
+    constants: frozenset[str]
+    """Names of the module that stand for lists which lose elements."""
 
 
 def rows_apart(module: PythonModule, function: Symbol, parameters: Collection[str]) -> RowsApart | None:
@@ -79,7 +84,7 @@ def rows_apart(module: PythonModule, function: Symbol, parameters: Collection[st
     would be left.
     """
     tables = _tables(module, function)
-    if not tables or not parameters:
+    if not tables or not parameters or any(_has_too_many(row) for table in tables for row in table.rows):
         return None
     before = [_ids(table.arguments, list(enumerate(table.rows))) for table in tables]
     known = _ids_of_combinations(before)
@@ -107,9 +112,15 @@ def rows_apart(module: PythonModule, function: Symbol, parameters: Collection[st
         for element in table.rows[n].elements
     ]
     staying = ((each, combination) for each, combination in known.items() if combination not in found)
-    return RowsApart(
-        elements, frozenset(each for each, c in staying if any(n in new for n, new in zip(c, changed, strict=True)))
-    )
+    renamed = (each for each, c in staying if any(n in new for n, new in zip(c, changed, strict=True)))
+    outside = [e.container[0] for e in elements if not function.start <= e.container[0] < function.end]
+    constants = {b.name for b in module.bindings if any(b.start <= place < b.end for place in outside)}
+    return RowsApart(elements, frozenset(renamed), frozenset(constants))
+
+
+def _has_too_many(row: _Row) -> bool:
+    """Whether the values of a row are so many names that its id may be one of thousands."""
+    return row.name is None and sum(value.type in _NAMES for value in row.values) > MAX_NAMES
 
 
 def _ids_of_combinations(per_table: Sequence[Mapping[int, frozenset[str]]]) -> dict[str, tuple[int, ...]] | None:
@@ -152,7 +163,7 @@ def _ids_of_row(arguments: Sequence[str], row: _Row, place: int) -> frozenset[st
 def _ids_of_value(argument: str, node: Node, number: int) -> frozenset[str]:
     numbered = f"{argument}{number}"
     written = (node.text or b"").decode("utf-8", "replace")
-    if node.type in {"identifier", "attribute"}:
+    if node.type in _NAMES:
         return frozenset({numbered, written, written.rpartition(".")[2]})
     try:
         value = ast.literal_eval(written)
@@ -160,7 +171,8 @@ def _ids_of_value(argument: str, node: Node, number: int) -> frozenset[str]:
         return frozenset({"<lambda>" if node.type == "lambda" else numbered})
     if isinstance(value, str | bytes):
         return frozenset({_escaped(value), *([numbered] if len(value) > MAX_TEXT else [])})
-    return frozenset({str(value) if value is None or isinstance(value, (int, float, complex)) else numbered})
+    is_written = value is None or (isinstance(value, (int, float, complex)) and len(written) <= MAX_TEXT)
+    return frozenset({str(value) if is_written else numbered})
 
 
 def _escaped(value: str | bytes) -> str:
@@ -277,7 +289,7 @@ def _list_of(module: PythonModule, node: Node) -> Node | None:
     name = (node.text or b"").decode()
     values = [value for target, value in _assigned(parse_tree(module.source).root_node) if target == name]
     uses = [ref for ref in module.references if ref.chain.partition(".")[0] == name]
-    bound = [each for each in module.bindings if each.name == name and not each.klass]
+    bound = [each for each in module.bindings if each.name == name]
     is_alone = len(values) == len(bound) == 1 and len(uses) == 1
     return values[0] if is_alone and values[0].type in _LISTS else None
 
