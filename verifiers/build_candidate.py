@@ -59,9 +59,13 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
     return replace(split, pass_to_pass=tuple(sorted(t for t in others if plan.is_gradable(t))))
 
 
-def require_statement(plan: PlannedDeletion) -> None:
-    """Raise :class:`Rejected` if no test can be graded, or no statement can be written: spares the run of a suite."""
-    _with_statement(_with_failing_tests(plan))
+def require_statement(plan: PlannedDeletion) -> SplitDeletion:
+    """The deletion with the tests that grade it, before its suite is run.
+
+    Raises :class:`Rejected` if no test can be graded, or no statement can be written: spares the run of a suite.
+    """
+    split, *_ = _with_statement(_with_failing_tests(plan))
+    return split
 
 
 def require_checked(plan: PlannedDeletion) -> None:
@@ -69,7 +73,7 @@ def require_checked(plan: PlannedDeletion) -> None:
 
     These are executed by no FAIL_TO_PASS test, and called by no other stub.
     """
-    split, *_ = _with_statement(_with_failing_tests(plan))
+    split = require_statement(plan)
     coverage, codebase = plan.bench.prepared.coverage, plan.bench.codebase
     if coverage is None or plan.deletion.deleter != "stub":
         return

@@ -17,7 +17,7 @@ from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.delta_debugging import largest_clean
 from excise.errors import DeletionRefused
 from excise.extractors.test_reports.runner_program import REPO
-from excise.protocols import CompiledDeleter, Deleter, ShorteningDeleter
+from excise.protocols import CompiledDeleter, Deleter, HiddenRows, ShorteningDeleter
 from excise.types import (
     Deletion,
     Feature,
@@ -316,14 +316,14 @@ def _plan(
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, _kept_hidden(bench, deletion))
-    renamed = bench.editor.hidden_rows(bench.codebase, frozenset(deletion.hidden)).renamed
-    hidden = _hidden_along(bench, deletion.hidden) | (renamed & bench.baseline.durations.keys())
+    rows = bench.editor.hidden_rows(bench.codebase, frozenset(deletion.hidden))
+    hidden = _with_functions(bench, deletion.hidden, rows) | (rows.renamed & bench.baseline.durations.keys())
     deletion = replace(deletion, hidden=tuple(sorted(hidden)))
     return PlannedDeletion(
         trees=DeletionTrees(bench=bench, deletion=deletion),
         trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
-        renamed=renamed,
+        renamed=rows.renamed,
     )
 
 
@@ -363,13 +363,17 @@ def _hidden_along(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
     The id of a class stands for all tests of the class.
     """
     wanted = frozenset(tests)
-    apart = bench.editor.hidden_rows(bench.codebase, wanted).rows
-    stems = {without_parameter(test) for test in wanted - apart}
+    return _with_functions(bench, wanted, bench.editor.hidden_rows(bench.codebase, wanted))
+
+
+def _with_functions(bench: Workbench, tests: Iterable[str], rows: HiddenRows) -> frozenset[str]:
+    """See :func:`_hidden_along`; ``rows`` are those of the tests that go alone."""
+    stems = {without_parameter(test) for test in tests if test not in rows.rows}
 
     def is_selected(test: str) -> bool:
         return without_parameter(test) in stems or not stems.isdisjoint(holders_of_test(test)[1:])
 
-    return frozenset(filter(is_selected, bench.baseline.durations)) | (apart & bench.baseline.durations.keys())
+    return frozenset(filter(is_selected, bench.baseline.durations)) | (rows.rows & bench.baseline.durations.keys())
 
 
 def _run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str]]:

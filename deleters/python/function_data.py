@@ -6,7 +6,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from excise.extractors.python.needs.test_uses import Function, last_name, parsed
+from excise.extractors.python.needs.test_uses import Function, function_of, last_name
 from excise.protocols import Module
 from excise.types import Symbol
 
@@ -28,16 +28,12 @@ _TEXT_CALLS = frozenset({"compile", "match", "fullmatch", "search", "sub", "spli
 
 def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
     """The literals of a function's code that are data, as they could be written; without functions inside it."""
-    tree = parsed(module.source) if symbol.is_callable and symbol.loc >= MIN_LOC else None
-    if tree is None:
+    is_long = symbol.is_callable and symbol.loc >= MIN_LOC
+    function = function_of(module.source, symbol) if is_long else None
+    if function is None:
         return ()
-    for node in ast.walk(tree):
-        if isinstance(node, Function):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            if (first, node.end_lineno) == (symbol.start_line, symbol.end_line):
-                found = dict.fromkeys(ast.unparse(each) for each in _data_in(node))
-                return [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
-    return ()
+    found = dict.fromkeys(ast.unparse(each) for each in _data_in(function))
+    return [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
 
 
 def _data_in(function: Function) -> Iterator[ast.AST]:

@@ -7,7 +7,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from excise.extractors.python.needs.test_uses import last_name
+from excise.extractors.python.analysis.ast_walk import is_literal, walk
+from excise.extractors.python.needs.test_uses import Function, last_name
 
 MAX_LINES = 24
 """Number of lines of an excerpt."""
@@ -16,7 +17,6 @@ MAX_CHARS = 1200
 _ASSERTION = re.compile(r"assert[A-Z_]\w*|raises|warns")
 _PLAIN = frozenset({"None", "True", "False", "[]", "()", "{}", "''", "set()", "0"})
 """Expected values that tell little."""
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def excerpt(source: str, name: str, *, whole: bool) -> str:
@@ -29,7 +29,7 @@ def excerpt(source: str, name: str, *, whole: bool) -> str:
         (function,) = ast.parse(textwrap.dedent(source)).body
     except (SyntaxError, ValueError, RecursionError):
         return ""
-    if not isinstance(function, _Function) or function.decorator_list or not _takes_nothing(function.args):
+    if not isinstance(function, Function) or function.decorator_list or not _takes_nothing(function.args):
         return ""
     statements = function.body[1:] if ast.get_docstring(function) is not None else function.body
     number = sum(len(list(checks(each))) for each in statements)
@@ -62,7 +62,7 @@ def _text(source: str, statements: list[ast.stmt]) -> str:
 
 def checks(statement: ast.stmt) -> Iterator[ast.Assert | ast.Call]:
     """The checks in a statement: ``assert``, methods such as ``assertEqual``, and exceptions that are expected."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _ASSERTION.fullmatch(last_name(node.func))):
             yield node
 
@@ -74,27 +74,19 @@ def _tells(check: ast.Assert | ast.Call) -> bool:
         operands = [compared.left, *compared.comparators] if compared is not None else []
     else:
         operands = check.args[:2]
-    return len(operands) > 1 and any(_is_literal(each) and ast.unparse(each) not in _PLAIN for each in operands)
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
+    return len(operands) > 1 and any(is_literal(each) and ast.unparse(each) not in _PLAIN for each in operands)
 
 
 def _names(statement: ast.stmt, name: str) -> bool:
     return any(
         (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
-        for node in ast.walk(statement)
+        for node in walk(statement)
     )
 
 
 def _needs_its_object(statement: ast.stmt) -> bool:
     """Whether a statement uses ``self`` for more than its checks."""
-    nodes = list(ast.walk(statement))
+    nodes = list(walk(statement))
     checking = {
         id(node.value)
         for node in nodes

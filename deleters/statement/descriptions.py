@@ -203,8 +203,10 @@ def description(codebase: Codebase, symbol: Symbol, part: str = "") -> Descripti
     docstring = _without_placeholders(symbol.docstring)
     own = docstring or comment_of(codebase.modules[symbol.path], symbol)
     inside = body_comments(codebase, symbol, part)
-    if own and inside and not docstring and not _has_comment_above(codebase.modules[symbol.path], symbol):
-        own, inside = "", f"{own}\n\n{inside}"  # it is about the first of several steps
+    if own and inside and not docstring:
+        lines = codebase.modules[symbol.path].source.decode(errors="replace").splitlines()
+        if not _comment_above(lines, symbol):
+            own, inside = "", f"{own}\n\n{inside}"  # it is about the first of several steps
     if _has_words(own, symbol.name):
         return Description("" if docstring else _BY_COMMENT, own, _not_in(own, inside))
     found = inherited(codebase, symbol) if not own else None
@@ -280,7 +282,7 @@ def comment_of(module: Module, symbol: Symbol) -> str:
     if not symbol.is_callable:
         return ""
     lines = module.source.decode(errors="replace").splitlines()
-    above = _comment(reversed(lines[: symbol.start_line - 1]))[::-1]
+    above = _comment_above(lines, symbol)
     first = symbol.body_line - 1
     inside = _comment(reversed(lines[symbol.start_line : first]))[::-1] if first > symbol.start_line else []
     if _PLAN.match("".join((above or inside)[:1])):
@@ -289,9 +291,9 @@ def comment_of(module: Module, symbol: Symbol) -> str:
     return "" if any(is_code(line.strip()) for line in text) else "\n".join(text)
 
 
-def _has_comment_above(module: Module, symbol: Symbol) -> bool:
-    lines = module.source.decode(errors="replace").splitlines()
-    return bool(_comment(reversed(lines[: symbol.start_line - 1])))
+def _comment_above(lines: Sequence[str], symbol: Symbol) -> list[str]:
+    """The lines of the comment above a definition; ``lines`` are those of its file."""
+    return _comment(reversed(lines[: symbol.start_line - 1]))[::-1]
 
 
 def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:

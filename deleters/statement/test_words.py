@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from excise.protocols import Codebase, StatementWords
-from excise.types import Symbol, TestId, Visibility, joined, path_of
+from excise.types import Symbol, Visibility, is_whole_file, symbol_of_test
 
 MAX_SENTENCES = 8
 """Number of tests that are quoted."""
@@ -71,5 +71,5 @@ def _source_of(codebase: Codebase, symbol: Symbol) -> str:
 def _functions(codebase: Codebase, tests: Iterable[str]) -> Iterator[Symbol]:
     """The functions of tests, in the order of their ids."""
     symbols = codebase.symbols()
-    ids = (joined(path_of(test), ".".join(TestId.parse(test).names)) for test in sorted(tests))
+    ids = (symbol_of_test(test) for test in sorted(tests) if not is_whole_file(test))
     yield from (symbols[each] for each in dict.fromkeys(ids) if each in symbols)

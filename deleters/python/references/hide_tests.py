@@ -17,7 +17,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parameter_rows import RowElement, RowsApart, rows_apart
 from excise.extractors.python.analysis.parsed_file import Reference
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol, SymbolKind, symbol_of_test, without_parameter
 
 _SKIPPING = re.compile(r"skip|(?:^|[._])(?:only|requires?|needs?)(?:_|\b)", re.IGNORECASE)
 """A decorator that skips a class of tests: ``@skipIf(…)``, ``@only_nt``."""
@@ -112,13 +112,14 @@ class TestHider:
 
     def _shorten(self, test: str, parts_of: PartsOfTest) -> bool:
         """Remove some statements of a test; whether that is possible."""
-        path, _, names = test.partition("::")
-        symbol = self.codebase.symbols().get(f"{path}::{names.replace('::', '.')}")
-        parts = parts_of(symbol) if symbol is not None and not _is_defined_again(self.codebase, symbol) else ()
+        symbol = self.codebase.symbols().get(symbol_of_test(test))
+        if symbol is None or _is_defined_again(self.codebase, symbol):
+            return False
+        parts = parts_of(symbol)
         for start, end in parts:
-            self.remover.plan(path).remove_span(start, end)
+            self.remover.plan(symbol.path).remove_span(start, end)
         if parts:
-            self._paths.add(path)
+            self._paths.add(symbol.path)
         return bool(parts)
 
     def _hide_rows(self, node: NodeId, rows: Sequence[RowElement]) -> bool:
@@ -244,8 +245,7 @@ class TestHider:
                 drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
         remove_unused_files(self.remover, of_tests=True)
         self.hidden.update(self._no_longer_imported())
-        ids = {each: each.replace("::", ".").replace(".py.", ".py::", 1) for each in self.shortened}
-        self.shortened = {each for each in self.shortened if not self._is_removed(ids[each])}
+        self.shortened = {each for each in self.shortened if not self._is_removed(symbol_of_test(each))}
 
     def _no_longer_imported(self) -> Iterator[str]:
         """Ids of test classes and functions of other files, which are collected in a test file that imports them, and
@@ -315,20 +315,21 @@ def by_functions(test_ids: Iterable[str]) -> dict[str, set[str]]:
     """Ids of test functions, without parameters, to those of their tests."""
     found: dict[str, set[str]] = {}
     for test_id in test_ids:
-        found.setdefault(test_id.partition("[")[0], set()).add(test_id)
+        found.setdefault(without_parameter(test_id), set()).add(test_id)
     return found
 
 
 def rows_of(codebase: PythonCodebase, by_function: Mapping[str, Collection[str]]) -> Iterator[tuple[str, RowsApart]]:
     """(function, what goes) where rows of parameters can go without the test function; by ids, as of tests."""
     for function, ids in by_function.items():
-        path, _, qualname = function.partition("::")
-        symbol = codebase.symbols().get(f"{path}::{qualname.replace('::', '.')}")
-        if function in ids or symbol is None or not codebase.is_test(path) or _is_defined_again(codebase, symbol):
+        symbol = codebase.symbols().get(symbol_of_test(function))
+        if function in ids or symbol is None or not codebase.is_test(symbol.path):
+            continue
+        if _is_defined_again(codebase, symbol):
             continue
         parameters = [each.removeprefix(function)[1:-1] for each in ids]
-        found = rows_apart(codebase.modules[path], symbol, parameters)
-        if found is not None and not any(_is_imported(codebase, path, name) for name in found.constants):
+        found = rows_apart(codebase.modules[symbol.path], symbol, parameters)
+        if found is not None and not any(_is_imported(codebase, symbol.path, name) for name in found.constants):
             yield function, found
 
 

@@ -8,16 +8,15 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from excise.deleters.python.test_excerpt import checks
+from excise.extractors.python.analysis.ast_walk import child_nodes, walk
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
-from excise.extractors.python.needs.test_uses import Function, parsed
+from excise.extractors.python.needs.test_uses import Function, function_of
 from excise.types import Symbol
 
 Span = tuple[int, int]
 
 _BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor)
 """Statements of which a part of the body may go."""
-
-
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
 """Statements that bind their names whatever happens."""
 
@@ -37,11 +36,11 @@ def statements_to_remove(
     ``uses`` are its references to that code, and ``names`` that code's names. Empty unless more of the test's checks
     stay than go, the test is named after other code, and nothing else in it needs what goes.
     """
-    function = _function(module, test)
+    function = function_of(module.source, test)
     is_plain = not module.source.startswith(b"\xef\xbb\xbf")
     if function is None or not is_plain or not uses or any(_is_in(name, test.name) for name in names if name):
         return []
-    if not names_imported(function).isdisjoint(names):
+    if not _names_imported(function).isdisjoint(names):
         return []
     starts = [0, *accumulate(len(line) for line in module.source.splitlines(keepends=True))]
 
@@ -59,14 +58,6 @@ def statements_to_remove(
         return []
     left, lost = _num_checks(body, without=gone), sum(len(list(checks(each))) for each in gone)
     return [span(each) for each in gone] if left > lost else []
-
-
-def _function(module: PythonModule, test: Symbol) -> Function | None:
-    tree = parsed(module.source)
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, Function) and (node.end_lineno, node.name) == (test.end_line, test.name):
-            return node
-    return None
 
 
 def _is_in(name: str, test: str) -> bool:
@@ -125,9 +116,9 @@ def _receivers(statement: ast.stmt) -> set[str]:
     return {receiver.id} - {"self"} if isinstance(receiver, ast.Name) else set()
 
 
-def names_imported(function: Function) -> set[str]:
+def _names_imported(function: Function) -> set[str]:
     """The names that imports in a function bring."""
-    imports = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
+    imports = (node for node in walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
     return {
         name for node in imports for each in node.names for name in (each.name.rpartition(".")[2], each.asname or "")
     }
@@ -170,11 +161,11 @@ def _nodes(statement: ast.stmt, without: Collection[ast.stmt]) -> Iterator[ast.A
         node = stack.pop()
         if node not in without:
             yield node
-            stack += ast.iter_child_nodes(node)
+            stack += child_nodes(node)
 
 
 def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
-    return any(node is inner for node in ast.walk(outer))
+    return any(node is inner for node in walk(outer))
 
 
 def _num_checks(body: Iterable[ast.stmt], without: Collection[ast.stmt]) -> int:

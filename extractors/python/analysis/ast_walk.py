@@ -50,6 +50,21 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         yield node
 
 
+def is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a literal, containers of literals included."""
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def first_line(node: ast.AST) -> int:
+    """The first line of a node, decorators included; 0 for one without a place."""
+    lines: list[int] = [getattr(node, "lineno", 0), *(each.lineno for each in getattr(node, "decorator_list", ()))]
+    return min(lines)
+
+
 def statements_below(node: ast.AST) -> Iterator[ast.stmt]:
     """All statements below a node, in no particular order; expressions, which hold none, are not looked at."""
     left = [node]

@@ -21,7 +21,7 @@ from excise.extractors.python.analysis.grammar import (
     inner_definition,
     parse_tree,
     statements,
-    text,
+    text_of,
 )
 from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.types import Symbol
@@ -162,7 +162,7 @@ def _ids_of_row(arguments: Sequence[str], row: _Row, place: int) -> frozenset[st
 
 def _ids_of_value(argument: str, node: Node, number: int) -> frozenset[str]:
     numbered = f"{argument}{number}"
-    written = (node.text or b"").decode("utf-8", "replace")
+    written = text_of(node)
     if node.type in _NAMES:
         return frozenset({numbered, written, written.rpartition(".")[2]})
     try:
@@ -192,7 +192,7 @@ def _tables(module: PythonModule, function: Symbol) -> list[_Table] | None:
     found: list[_Table] = []
     for decorator in (each for each in node.named_children if each.type == "decorator"):
         call = next(iter(decorator.named_children), None)
-        if call is None or call.type != "call" or not _PARAMETRIZE.search(text(field(call, "function"), module.source)):
+        if call is None or call.type != "call" or not _PARAMETRIZE.search(text_of(field(call, "function"))):
             continue
         table = _table(module, call)
         if table is None or any(len(row.values) != len(table.arguments) for row in table.rows if row.name is None):
@@ -202,7 +202,7 @@ def _tables(module: PythonModule, function: Symbol) -> list[_Table] | None:
 
 
 def _table(module: PythonModule, call: Node) -> _Table | None:
-    positional, named = _arguments(call, module.source)
+    positional, named = _arguments(call)
     names, values = (
         named.get(key) or (positional[place] if place < len(positional) else None)
         for place, key in enumerate(("argnames", "argvalues"))
@@ -226,7 +226,7 @@ def _table(module: PythonModule, call: Node) -> _Table | None:
     rows: list[_Row] = []
     for number, element in enumerate(elements):
         gone = [RowElement(_span(container), _span(element))]
-        values_of_row, name = _values(element, module.source, is_single=len(arguments) == 1)
+        values_of_row, name = _values(element, is_single=len(arguments) == 1)
         if written is not None and ids is not None:
             gone.append(RowElement(_span(ids), _span(written[number])))
             name = _text_of(written[number]) if name is None else name
@@ -236,22 +236,22 @@ def _table(module: PythonModule, call: Node) -> _Table | None:
     return _Table(arguments, rows)
 
 
-def _arguments(call: Node, source: bytes) -> tuple[list[Node], dict[str, Node]]:
+def _arguments(call: Node) -> tuple[list[Node], dict[str, Node]]:
     """The positional and the named arguments of a call."""
     positional: list[Node] = []
     named: dict[str, Node] = {}
     for each in statements(field(call, "arguments")):
         if each.type == "keyword_argument":
-            named[text(field(each, "name"), source)] = field(each, "value")
+            named[text_of(field(each, "name"))] = field(each, "value")
         else:
             positional.append(each)
     return positional, named
 
 
-def _values(element: Node, source: bytes, *, is_single: bool) -> tuple[tuple[Node, ...], str | None]:
+def _values(element: Node, *, is_single: bool) -> tuple[tuple[Node, ...], str | None]:
     """The values of a row, and the id that ``pytest.param`` gives it."""
-    if element.type == "call" and _PARAM.search(text(field(element, "function"), source)):
-        positional, named = _arguments(element, source)
+    if element.type == "call" and _PARAM.search(text_of(field(element, "function"))):
+        positional, named = _arguments(element)
         name = _text_of(named["id"]) if "id" in named else None
         is_known = "id" not in named or name is not None
         return tuple(positional) if is_known else (), name
@@ -274,7 +274,7 @@ def _text_of(node: Node) -> str | None:
     if node.type not in {"string", "concatenated_string"}:
         return None
     try:
-        value = ast.literal_eval((node.text or b"").decode("utf-8", "replace"))
+        value = ast.literal_eval(text_of(node))
     except (ValueError, SyntaxError):
         return None
     return value if isinstance(value, str) else None
@@ -286,7 +286,7 @@ def _list_of(module: PythonModule, node: Node) -> Node | None:
         return node
     if node.type != "identifier":
         return None
-    name = (node.text or b"").decode()
+    name = text_of(node)
     values = [value for target, value in _assigned(parse_tree(module.source).root_node) if target == name]
     uses = [ref for ref in module.references if ref.chain.partition(".")[0] == name]
     bound = [each for each in module.bindings if each.name == name]
@@ -300,7 +300,7 @@ def _assigned(root: Node) -> Iterator[tuple[str, Node]]:
         for each in statement.named_children if statement.type == "expression_statement" else ():
             left, right = each.child_by_field_name("left"), each.child_by_field_name("right")
             if each.type == "assignment" and left is not None and right is not None and left.type == "identifier":
-                yield (left.text or b"").decode(), right
+                yield text_of(left), right
 
 
 def _elements(container: Node) -> list[Node] | None:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
-from excise.extractors.python.analysis.ast_walk import child_nodes, walk
+from excise.extractors.python.analysis.ast_walk import child_nodes, is_literal, walk
 
 _HELPER_NAME = "_excise_stands_for_a_name_"
 """Placeholder for the name of the helper, which is random in every file; no other code contains it."""
@@ -125,8 +125,8 @@ def _expects_exception(node: ast.AST) -> TypeGuard[ast.With]:
 
 def _is_expected(first: ast.expr, second: ast.expr) -> bool:
     """Whether the first of two sides is the expected one: the only literal, or the only one without a call."""
-    if _literal(first) or _literal(second):
-        return _literal(first) and not _literal(second)
+    if is_literal(first) or is_literal(second):
+        return is_literal(first) and not is_literal(second)
     return not _calls(first) and _calls(second)
 
 
@@ -142,20 +142,12 @@ def _in_assert(function: Function, compare: ast.Compare) -> bool:
     return any(isinstance(node, ast.Assert) and node.test is compare for node in walk(function))
 
 
-def _literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
-
-
 def _wrong(node: ast.expr, columns: dict[str, list[tuple[list[ast.expr], int]]]) -> ast.expr:
-    if _literal(node):
+    if is_literal(node):
         return _other_literal(node)
     if isinstance(node, ast.Name) and columns.get(node.id):
         for row, index in columns.pop(node.id):
-            row[index] = _other_literal(row[index]) if _literal(row[index]) else _wrapped(row[index])
+            row[index] = _other_literal(row[index]) if is_literal(row[index]) else _wrapped(row[index])
         return node
     if isinstance(node, ast.Name) and node.id in columns:
         return node

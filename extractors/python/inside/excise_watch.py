@@ -86,9 +86,10 @@ class Watch:
             self.problem = "%s: %s" % (type(error).__name__, error)
 
     def set_hooks(self):
-        """Let the rewritten code call the hooks."""
+        """Let the rewritten code call the hooks, or nothing while the watch is paused."""
         for hook in excise_observed.HOOKS:
-            setattr(builtins, excise_observed.builtin_name(hook), getattr(self, hook))
+            called = NONE_KNOWN.get if self.is_paused else getattr(self, hook)
+            setattr(builtins, excise_observed.builtin_name(hook), called)
 
     def count(self):
         """Count an event; after too many, let the rewritten code do nothing with values until the next test."""
@@ -96,8 +97,7 @@ class Watch:
         if self.events > MAX_EVENTS and not self.is_paused:
             self.is_paused, self.origins.is_complete = True, False
             self.origins.stop()
-            for hook in excise_observed.HOOKS:
-                setattr(builtins, excise_observed.builtin_name(hook), NONE_KNOWN.get)
+            self.set_hooks()
 
     def finish(self):
         """Watch nothing more, and return the report."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import CodeType
 
 from excise.extractors.expected_texts import shown_placeholder
+from excise.extractors.python.analysis.ast_walk import first_line
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Function, is_none, last_name, last_names, parsed, texts_of
@@ -86,7 +87,7 @@ class _Reader:
             if words is None and not self._has_definitions(child):
                 continue
             if isinstance(child, Function | ast.ClassDef):
-                own = self.by_line.get((_first_line(child), child.end_lineno or child.lineno), words)
+                own = self.by_line.get((first_line(child), child.end_lineno or child.lineno), words)
                 if own is not None and own is not words and isinstance(child, Function):
                     self._note_whole_code(child, own)
                     own.parameters = _parameters(child)
@@ -110,7 +111,7 @@ class _Reader:
         """Whether a node may have any of the definitions in it, by its lines."""
         if isinstance(node, ast.expr):
             return False
-        place = bisect_left(self.first_lines, _first_line(node))
+        place = bisect_left(self.first_lines, first_line(node))
         return place < len(self.first_lines) and self.first_lines[place] <= getattr(node, "end_lineno", math.inf)
 
     def _note_formats(self, node: ast.AST, words: Words) -> None:
@@ -137,12 +138,6 @@ class _Reader:
             words.pieces.update(Piece(text, Role.TEXT, is_whole_code=True) for text in texts)
             numbers = (part.value for part in parts if isinstance(part, ast.Constant))
             words.numbers.update({repr(number): True for number in numbers if type(number) in (int, float)})
-
-
-def _first_line(node: ast.AST) -> int:
-    """The first line of a node, decorators included; 0 for one without a place."""
-    lines: list[int] = [getattr(node, "lineno", 0), *(each.lineno for each in getattr(node, "decorator_list", ()))]
-    return min(lines)
 
 
 def _parameters(function: Function) -> frozenset[str]:

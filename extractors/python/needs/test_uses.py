@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from excise.extractors.python.analysis.ast_walk import first_line, walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.types import Symbol
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SET_UP = frozenset(
@@ -232,6 +234,15 @@ def parsed(source: bytes) -> ast.Module | None:
         return ast.parse(source)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
+
+
+def function_of(source: bytes, symbol: Symbol) -> Function | None:
+    """The function that a symbol of the file is; ``None`` if there is none, or the file cannot be parsed."""
+    tree = parsed(source)
+    for node in walk(tree) if tree is not None else ():
+        if isinstance(node, Function) and (first_line(node), node.end_lineno) == (symbol.start_line, symbol.end_line):
+            return node
+    return None
 
 
 class _TestFile:
