@@ -8,18 +8,25 @@ from typing import Generic, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 
-def largest_clean(items: Sequence[T], is_clean: Callable[[frozenset[T]], bool], budget: int) -> frozenset[T]:
+def largest_clean(
+    items: Sequence[T],
+    is_clean: Callable[[frozenset[T]], bool],
+    budget: int,
+    blamed: Callable[[frozenset[T]], frozenset[T]] = lambda _: frozenset(),
+) -> frozenset[T]:
     """A large subset of ``items`` for which ``is_clean`` holds; empty if none was found.
 
     ``is_clean`` is called at most ``budget`` times, never twice for one subset, and never for the empty set. The search
-    begins with all items; then it leaves out smaller and smaller chunks, as in Zeller's ddmin, until the rest (or one
-    chunk alone) is clean; at the end it tries to add each item that was left out. If every subset of a clean set is
+    begins with all items. As long as ``blamed`` says which of those just tried are why they were not clean, it leaves
+    these out; then it leaves out smaller and smaller chunks, as in Zeller's ddmin, until the rest (or one
+    chunk alone) is clean. At the end it tries to add each item that was left out. If every subset of a clean set is
     clean and the budget suffices, no single item can be added to the result. The order of the calls depends only on the
     order of ``items``.
     """
     search = _Search(is_clean, budget)
     ordered = list(dict.fromkeys(items))
-    kept = _first_clean(ordered, search)
+    left = _without_blamed(frozenset(ordered), search, blamed)
+    kept = _first_clean([item for item in ordered if item in left], search) or _first_clean(ordered, search)
     for item in ordered:
         if item not in kept and search.check(kept | {item}):
             kept = kept | {item}
@@ -40,6 +47,17 @@ class _Search(Generic[T]):
             self._left -= 1
             self._known[subset] = self._is_clean(subset)
         return self._known[subset]
+
+
+def _without_blamed(
+    items: frozenset[T], search: _Search[T], blamed: Callable[[frozenset[T]], frozenset[T]]
+) -> frozenset[T]:
+    while items and not search.check(items):
+        blame = blamed(items) & items
+        if not blame:
+            break
+        items -= blame
+    return items
 
 
 def _first_clean(items: list[T], search: _Search[T]) -> frozenset[T]:

@@ -9,8 +9,9 @@ part that breaks no visible test.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from excise.deleters.all_deleters import get as get_deleter
 from excise.deleters.deletion_record import USED_ELSEWHERE
@@ -233,6 +234,7 @@ def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tup
         if len(feature.symbols) < 2 or refusal.reason == USED_ELSEWHERE:  # a stub of all of it is the larger task
             raise
         found: dict[frozenset[str], tuple[Feature, PlannedDeletion]] = {}
+        reasons: dict[frozenset[str], str] = {}
 
         def can_be_deleted(symbols: frozenset[str]) -> bool:
             part = _part_of(feature, bench, symbols)
@@ -240,11 +242,12 @@ def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tup
                 return False
             try:
                 found[symbols] = part, _first_plan(bench, deleter, part)
-            except DeletionRefused:
+            except DeletionRefused as refusal:
+                reasons[symbols] = str(refusal)
                 return False
             return True
 
-        best = largest_clean(feature.symbols, can_be_deleted, MAX_REFUSALS)
+        best = largest_clean(feature.symbols, can_be_deleted, MAX_REFUSALS, partial(_named_in, bench, reasons))
         if best not in found:
             raise
         return found[best]
@@ -433,6 +436,7 @@ def _shrink(
         raise Rejected(f"{broken}.", reason="breaks_other_tests")
     bench = plan.bench
     tried: dict[frozenset[str], PlannedDeletion] = {}
+    reasons: dict[frozenset[str], str] = {}
 
     def is_clean(symbols: frozenset[str]) -> bool:
         """Whether no visible test fails if only ``symbols`` are deleted."""
@@ -441,14 +445,26 @@ def _shrink(
             return False
         try:
             _, tried[symbols] = _plan_that_builds(bench, deleter, part, _first_plan(bench, deleter, part), check)
-            return not _run_shipped(tried[symbols], check)[1]
-        except (DeletionRefused, Rejected):
+            shipped, failing = _run_shipped(tried[symbols], check)
+        except (DeletionRefused, Rejected) as refusal:
+            reasons[symbols] = str(refusal)
             return False
+        reasons[symbols] = " ".join(r.message for r in shipped.results if r.test_id in failing)
+        return not failing
 
-    best = largest_clean(feature.symbols, is_clean, MAX_SHRINK_RUNS)
+    best = largest_clean(feature.symbols, is_clean, MAX_SHRINK_RUNS, partial(_named_in, bench, reasons))
     if not best or best not in tried:
         raise Rejected(f"{broken}; no part of it can go alone.", reason="breaks_other_tests")
     return tried[best]
+
+
+def _named_in(bench: Workbench, reasons: Mapping[frozenset[str], str], symbols: frozenset[str]) -> frozenset[str]:
+    """Those of the symbols that are named by the reason why they cannot all go; ``'sum'`` names ``do_sum``, too."""
+    reason, known = reasons.get(symbols, ""), bench.codebase.symbols()
+    names = {symbol: known[symbol].name.partition("#")[0] for symbol in symbols}
+    words, quoted = set(re.findall(r"\w+", reason)), set(re.findall(r"'(\w+)'", reason))
+    named = {symbol for symbol, name in names.items() if name in words}
+    return frozenset(named or {symbol for symbol, name in names.items() if name.rpartition("_")[2] in quoted})
 
 
 def _part_of(feature: Feature, bench: Workbench, symbols: frozenset[str]) -> Feature:

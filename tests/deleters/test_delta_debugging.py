@@ -41,3 +41,24 @@ def test_the_budget_is_kept_and_no_question_is_repeated(budget: int) -> None:
     assert len(asked) <= budget
     assert len(set(asked)) == len(asked)
     assert not answer or answer in asked
+
+
+def test_what_is_blamed_is_left_out_first() -> None:
+    tried: list[frozenset[int]] = []
+
+    def is_clean(subset: frozenset[int]) -> bool:
+        tried.append(subset)
+        return subset.isdisjoint({3, 9})
+
+    def blamed(subset: frozenset[int]) -> frozenset[int]:
+        return frozenset({3} if 3 in subset else {9} & subset)
+
+    everything = frozenset(range(16))
+    assert largest_clean(range(16), is_clean, 20, blamed) == everything - {3, 9}
+    assert tried[:3] == [everything, everything - {3}, everything - {3, 9}]
+    assert len(tried) == 4, "at the end it tries to add 3 again; 9 was tried"
+
+
+def test_chunks_are_tried_where_nothing_is_blamed_or_all_of_it() -> None:
+    for blamed in (lambda subset: frozenset[int](), lambda subset: subset):
+        assert largest_clean(range(8), lambda subset: 3 not in subset, 200, blamed) == frozenset(range(8)) - {3}

@@ -147,6 +147,8 @@ def test_what_is_more_than_a_lost_name_is_refused(adapt: Adapt, old: str, new: s
         ({"other.py": "from . import tools\n\ndef f(): return tools.functools\n\nf()\n"}, "uses a functools"),
         ({"other.py": "from . import tools\nuse = hasattr(tools, 'functools')\n"}, "has the text functools"),
         ({"other.py": "import functools\n__all__ = ['functools']\n"}, ""),
+        ({"other.py": "from . import tools\nuse = list(globals())\n"}, ""),
+        ({"other.py": "from . import tools\nuse = list(vars(tools))\n"}, "may look at"),
         ({"other.py": "import inspect\n\ndef f(): return inspect.getsource(f)\n"}, "asks for line numbers"),
         ({"other.py": "import sys\n\ndef f(): return sys._getframe().f_lineno\n"}, ""),
         ({"tools.py": FILES["tools.py"] + "\ndef f(x): return x.f_lineno\n"}, "asks for line numbers"),
@@ -158,6 +160,8 @@ def test_what_is_more_than_a_lost_name_is_refused(adapt: Adapt, old: str, new: s
         ({"tools.py": FILES["tools.py"] + "\ndef change():\n    global functools\n"}, "more than one"),
         ({"tools.py": FILES["tools.py"] + "\n__all__ = ['functools']\n"}, "may use functools"),
         ({"tools.py": FILES["tools.py"] + "\nnames = list(globals())\n"}, "may use functools"),
+        ({"tools.py": FILES["tools.py"] + "\nglobals()['more'] = 1\n"}, ""),
+        ({"tools.py": FILES["tools.py"] + "\nuse = globals()['functools']\n"}, "may use functools"),
         ({"tools.py": FILES["tools.py"] + "\ndef typed(x: functools.partial): pass\n"}, "may use functools"),
     ],
 )  # fmt: skip
@@ -183,11 +187,43 @@ def test_a_module_of_the_project_stays_imported_only_where_a_package_imports_it_
     adapt: Adapt, init: str, reason: str
 ) -> None:
     change = ("from .core import first, second  # both\n", "")
+    files = {"__init__.py": init, "core.py": FILES["core.py"] + "\n\nprint()\n"}
     if not reason:
-        assert "first" not in vars(adapt(change, others={"__init__.py": init}))
+        assert "first" not in vars(adapt(change, others=files))
         return
     with pytest.raises(swap.NeedsImport, match=reason):
-        adapt(change, others={"__init__.py": init})
+        adapt(change, others=files)
+
+
+QUIET = "import re\n\nWORD = re.compile('x')\n\n\n@property\ndef first(x): return x\n\n\ndef second(x): return x\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ({}, ""),
+        ({"__init__.py": "from . import tools, other\n", "other.py": "from .core import first\n"}, ""),
+        ({"__init__.py": "from . import tools\n", "other.py": "from .core import first\n"}, "earlier"),
+        ({"__init__.py": "from . import tools\n"}, "core may be imported earlier"),
+        ({"__init__.py": "from . import tools\nif tools:\n    from . import core\n"}, "earlier"),
+        ({"core.py": QUIET + "import atexit\n"}, ""),
+        ({"core.py": QUIET + "import pytest\n"}, "earlier"),
+        ({"core.py": QUIET + "from . import other\n", "other.py": ""}, "earlier"),
+        ({"core.py": QUIET + "re.word = WORD\n"}, "earlier"),
+        ({"core.py": QUIET + "print(WORD)\n"}, "earlier"),
+        ({"core.py": QUIET + "import atexit\n\n\n@atexit.register\ndef third(): pass\n"}, "earlier"),
+    ],
+)  # fmt: skip
+def test_when_a_module_is_imported_makes_no_difference_if_it_does_nothing(
+    adapt: Adapt, others: dict[str, str], reason: str
+) -> None:
+    change = ("from .core import first, second  # both\n", "")
+    files = {"__init__.py": "from . import tools\nfrom .core import first\n", "core.py": QUIET, **others}
+    if not reason:
+        assert "first" not in vars(adapt(change, others=files))
+        return
+    with pytest.raises(swap.NeedsImport, match=reason):
+        adapt(change, others=files)
 
 
 def test_a_function_becomes_a_generator_only_if_nothing_may_have_looked_at_it(adapt: Adapt) -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from .inside_programs import load
 
+load("excise_imports")
 swap = load("excise_swap")
 
 SOURCE = '''"""A module."""
-from __future__ import annotations
+from __future__ import absolute_import, annotations, division, print_function, unicode_literals
 
 import functools
 import os.path as places

@@ -134,6 +134,31 @@ def test_a_project_that_leaves_something_when_it_is_imported_is_not_served(vary:
     assert run.statuses()["tests/test_import.py::test_one"] is Status.PASSED
 
 
+EXAMPLE = """from functools import reduce
+
+
+def larger(a, b):
+    '''The larger one.
+
+    >>> larger(1, 2), "reduce" in globals()
+    (2, False)
+    '''
+    return reduce(max, [a, b])
+"""
+
+
+def test_names_that_go_are_gone_for_examples_in_docstrings_too(vary: Vary) -> None:
+    options = "def pytest_configure(config):\n    config.option.doctestmodules = True\n"
+    bench = vary({"tests/unit/conftest.py": options, "tests/unit/example.py": EXAMPLE})
+    tests = [test for test in collected(bench).statuses() if test.startswith("tests/unit/example.py::")]
+    assert len(tests) == 1
+    edits = edited(bench, "tests/unit/example.py", "from functools import reduce\n\n\n", "")
+    edits = {path: data.replace(b"reduce(max, [a, b])", b"max(a, b)") for path, data in edits.items() if data}
+    for change, expected in (({}, Status.FAILED), (edits, Status.PASSED)):
+        run = collected(bench, change, ids=tests)
+        assert (run.finished, run.statuses()) == (True, {tests[0]: expected})
+
+
 DETOUR = "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))\nfrom extra import two\n"
 
 

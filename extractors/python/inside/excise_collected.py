@@ -32,8 +32,8 @@ HARMLESS = frozenset(["/dev/null", "/dev/urandom", "/dev/zero"])
 """Files that may be open before runs are forked; the position in any other file would be shared between the runs."""
 SEEDED = os.path.realpath(random.__file__)
 """File with the code that runs if the project seeds the random numbers when it is imported."""
-CACHES = frozenset([".git", ".hypothesis", "__pycache__"])
-"""Folders of the checkout whose content may be lost."""
+CACHES = frozenset([".git", ".hypothesis", ".benchmarks", "__pycache__"])
+"""Folders of the checkout that may be lost, with what is in them."""
 WRITABLE = ("/tmp", "/home/agent", "/dev/shm", "/excise/out")
 """Folders whose content is lost when the first run begins."""
 
@@ -102,7 +102,9 @@ class Server:
             gc.unfreeze()  # what is frozen is not found
             self.executed.stop()
             code = LoadedCode(self.root, self.executed.keys)
-            code.with_doctests = {real(str(i.fspath)) for i in session.items if type(i).__name__ == "DoctestItem"}
+            for item in session.items:
+                if type(item).__name__ == "DoctestItem":
+                    code.doctest_names.setdefault(real(str(item.fspath)), []).append(item.dtest.globs)
             require_own_loop(session, self)
             capture = Capture(session.config)
             reason = self.traces.more(capture.descriptors())

@@ -21,6 +21,8 @@ INTROSPECTION = frozenset(
      "create_autospec", "get_type_hints"]
 )  # fmt: skip
 """Names of what shows all names of a module, or all members of a class, to code that runs when it is imported."""
+OWN_NAMES = frozenset(["globals", "locals"])
+"""Those of them that show a module no names but its own."""
 _ACTING = {"readline", "rlcompleter", "this", "antigravity", "turtle", "tkinter", "site"}
 LIBRARY = (frozenset(getattr(sys, "stdlib_module_names", ())) | {"collections.abc", "os.path"}) - _ACTING
 """Names of modules of Python's library whose import changes nothing but ``sys.modules``; few before Python 3.10."""
@@ -30,6 +32,15 @@ LINES = re.compile(rb"\b(?:currentframe|tb_lineno|f_lineno|extract_stack|inspect
 not changed."""
 PLAIN_TYPES = (type, abc.ABCMeta)
 """Types of classes that do not look at methods when a class is made."""
+PLAIN_CALLS = frozenset(
+    ["re", "collections", "typing", "enum", "dataclasses", "functools", "itertools", "operator", "string", "decimal",
+     "fractions", "datetime", "namedtuple", "NamedTuple", "TypeVar", "ParamSpec", "NewType", "Enum", "dataclass",
+     "field", "partial", "wraps", "lru_cache", "cache", "total_ordering", "contextmanager", "Decimal", "property",
+     "staticmethod", "classmethod", "abstractmethod", "overload", "object", "type", "super", "str", "bytes", "int",
+     "float", "bool", "complex", "tuple", "list", "dict", "set", "frozenset", "range", "len", "ord", "chr", "sorted",
+     "reversed", "min", "max", "sum", "zip", "map", "filter", "enumerate", "isinstance"]
+)  # fmt: skip
+"""Names of what has no effect when it is called, and of modules that only have such functions."""
 STAR = "*"
 GLOBAL, WORD = re.compile(rb"\bglobal[ \t]+([^;#\n]+)"), re.compile(rb"\w+")
 
@@ -63,19 +74,23 @@ class LostImports:
         self.names = {name: source for name, source in old.bound.items() if name not in new.bound}
         self.gone = old.imported - new.imported
 
-    def remove_names(self, path, project, with_doctests):
+    def remove_names(self, path, project, copies):
         """Take the names out of the module of a file of a :class:`Project`.
 
-        ``with_doctests`` are the files with tests in docstrings, which have copies of the names.
+        ``copies`` are the names that tests in its docstrings see: each test has a dictionary of its own.
         """
         module = project.modules.get(path)
-        if module is None or path in with_doctests:
-            raise NeedsImport("names of %s may have been copied" % path)
+        if module is None:
+            raise NeedsImport("%s is imported twice, or hidden" % path)
         if LINES.search(project.sources[path]) or project.asks_for_sources():
             raise NeedsImport("the project asks for line numbers")
+        gone = set()
         for level, whole in sorted(self.gone):
             if level or whole not in LIBRARY or file_of(sys.modules.get(whole)) in project.sources:
-                project.require_imported(absolute_name(module, level, whole), module, path)
+                gone.add(absolute_name(module, level, whole))
+        for name in sorted(gone):
+            if not project.is_imported_anyway(name, gone, module, path):
+                project.require_imported(name, module, path)
         for name, (_, whole, part) in self.names.items():
             found = vars(module).get(name, module)
             if found is module or name == STAR or (part and isinstance(found, types.ModuleType)):
@@ -83,8 +98,9 @@ class LostImports:
             if not part and whole not in LIBRARY:
                 raise NeedsImport("%s is imported as a part of another one" % whole)
             project.require_unused(path, module, name, found)
-        for name in self.names:
-            del vars(module)[name]
+        for names in (vars(module), *copies):
+            for name in self.names:
+                names.pop(name, None)
 
 
 class Project:
@@ -130,6 +146,44 @@ class Project:
             raise NeedsImport("%s cannot be parsed" % path)
         return self._at_import[path]
 
+    def is_imported_anyway(self, name, gone, module, path):
+        """Whether a module is imported with the package of another one, whose file loses imports of ``gone``, and when
+        that is makes no difference: it needs no other module of the project, and changes none.
+        """
+        if file_of(sys.modules.get(name)) not in self.sources or not self.is_quiet(name):
+            return False
+        package = module.__name__.partition(".")[0]
+        left, seen = [package], {package}
+        while left and name not in seen:
+            around = sys.modules.get(left.pop())
+            file = file_of(around)
+            if file not in self.sources:
+                continue
+            for level, whole, part, _ in self.present_imports(file):
+                source = absolute_name(around, level, whole)
+                for found in {source, "%s.%s" % (source, part)} - seen:
+                    is_part = found != source and is_submodule(source, part)
+                    if (found == source or is_part) and not (file == path and found in gone):
+                        seen.add(found)
+                        left.append(found)
+        return name in seen
+
+    def present_imports(self, file):
+        """What the present content of a file imports in any case when it is imported."""
+        with open(file, "rb") as present:
+            content = present.read()
+        if content == self.sources[file]:
+            return self.at_import(file).always_imported
+        return always_imported(ast.parse(content))
+
+    def is_quiet(self, name):
+        """Whether the import of a module runs nothing but its own statements and plain code of Python's library."""
+        module = sys.modules[name]
+        if hasattr(module, "__path__"):
+            return False
+        there = self.at_import(file_of(module))
+        return there.is_quiet and all(level == 0 and whole in LIBRARY for level, whole, _, _ in there.imports)
+
     def require_imported(self, name, module, path):
         """Raise ``NeedsImport`` unless a package around a module imports the module ``name``, and not through others.
 
@@ -143,8 +197,8 @@ class Project:
             file = file_of(around)
             if file in self.sources and file != path and os.path.isfile(file):
                 with open(file, "rb") as present:
-                    statements = [node for node in ast.parse(present.read()).body if is_import(node)]
-                for level, whole, part, _ in imports_of(node for node in statements if not isinstance(node, ast.If)):
+                    imports = always_imported(ast.parse(present.read()))
+                for level, whole, part, _ in imports:
                     source = absolute_name(around, level, whole)
                     found = "%s.%s" % (source, part)
                     if name in (source, found) or source.startswith(name + "."):
@@ -166,7 +220,8 @@ class Project:
         word = name.encode()
         for file, source in self.sources.items():
             if file != path:
-                self.require_not_looked_at(file, module)
+                if self.at_import(file).sees_others:
+                    self.require_not_looked_at(file, module)
                 if word in source or b"*" in source:
                     self.require_not_taken(file, module, name, value)
 
@@ -232,18 +287,26 @@ class ImportTimeCode:
 
     def __init__(self, path, source, executed):
         self.names, self.texts, self.attributes, self.imports, bound = set(), set(), {}, [], []
-        self.listed, in_list = set(), set()
+        self.is_quiet = True
+        """Whether it calls nothing but what has no effect, and changes nothing of other modules."""
+        self.listed, in_list, harmless = set(), set(), set()
         """Texts in ``__all__``, which mean names of this module."""
-        for node in nodes_at_import(ast.parse(source), path, executed):
+        tree = ast.parse(source)
+        self.always_imported = always_imported(tree)
+        for node in nodes_at_import(tree, path, executed):
+            self.is_quiet = self.is_quiet and not may_have_effect(node)
             annotation = getattr(node, "annotation", None) or getattr(node, "returns", None)
             for part in ast.walk(annotation) if annotation is not None else ():
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     self.names.update(re.findall(r"\w+", part.value))
             if isinstance(node, ast.Name):
                 if isinstance(node.ctx, ast.Load):
-                    self.names.add(node.id)
+                    if node not in harmless:
+                        self.names.add(node.id)
                 else:
                     bound.append(node.id)
+            elif is_setting_global(node):
+                harmless.add(node.value.func)
             elif isinstance(node, ast.Attribute):
                 self.attributes.setdefault(node.attr, set()).add(chain_of(node.value))
             elif isinstance(node, (ast.Assign, ast.AugAssign)):
@@ -261,7 +324,8 @@ class ImportTimeCode:
                 self.imports += found
                 bound += [name for _, _, _, name in found]
         self.bound_once = {name for name in bound if name} - repeated(bound)
-        self.sees_all = bool((self.names | set(self.attributes)) & INTROSPECTION)
+        seen = (self.names | set(self.attributes)) & INTROSPECTION
+        self.sees_all, self.sees_others = bool(seen), bool(seen - OWN_NAMES)
         self.declared_global = {name.decode() for names in GLOBAL.findall(source) for name in WORD.findall(names)}
 
 
@@ -276,6 +340,11 @@ def imports_of(nodes):
                 yield node.level, node.module or "", alias.name, alias.asname or alias.name
 
 
+def always_imported(tree):
+    """The imports of a module that stand under no condition; see :func:`imports_of`."""
+    return list(imports_of(node for node in tree.body if is_import(node) and not isinstance(node, ast.If)))
+
+
 def absolute_name(module, level, whole):
     """The full name of what a module imports."""
     try:
@@ -288,6 +357,12 @@ def exported(module):
     """The names that ``from module import *`` takes."""
     listed = getattr(module, "__all__", None)
     return {name for name in vars(module) if name[:1] != "_"} if listed is None else set(listed)
+
+
+def is_submodule(package, name):
+    """Whether what a package has under a name is its imported module of that name."""
+    found = sys.modules.get("%s.%s" % (package, name))
+    return found is not None and vars(sys.modules[package]).get(name) is found
 
 
 def chain_of(node):
@@ -326,6 +401,21 @@ def nodes_at_import(tree, path, executed):
             left.append(node.args)
         else:
             left += ast.iter_child_nodes(node)
+
+
+def may_have_effect(node):
+    """Whether a node calls something that is not known to have no effect, or sets a part of something."""
+    called = [node.func] if isinstance(node, ast.Call) else getattr(node, "decorator_list", ())
+    if any(chain_of(each).partition(".")[0] not in PLAIN_CALLS for each in called if not isinstance(each, ast.Call)):
+        return True
+    return isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
+
+
+def is_setting_global(node):
+    """Whether a node is the target of ``globals()[…] = …``, which looks at nothing."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+        return False
+    return isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") in OWN_NAMES
 
 
 def repeated(names):

@@ -122,8 +122,8 @@ class LoadedCode:
             elif type(made) in WRAPPED:
                 self.wrappers.setdefault(id(getattr(made, WRAPPED[type(made)])), []).append(made)
         self.definitions = {}
-        self.with_doctests = set()
-        """Files with examples in docstrings that are tests."""
+        self.doctest_names = {}
+        """Files with examples in docstrings that are tests, and the names that each of these tests sees."""
 
     def prepare(self, path):
         """Parse the source that an imported file had, and all files once its imports change."""
@@ -152,7 +152,7 @@ class LoadedCode:
             raise NeedsImport("%s cannot be parsed" % path)
         for change in definitions.changes(decode_source(source)):
             if isinstance(change, LostImports):
-                change.remove_names(path, self.project, self.with_doctests)
+                change.remove_names(path, self.project, self.doctest_names.get(path, ()))
             else:
                 self.replace(path, change)
 
@@ -184,7 +184,7 @@ class LoadedCode:
 
     def may_show_docstring(self, path, change, functions):
         """Whether something else than the functions and their :data:`WRAPPED` kinds may have their docstring."""
-        if path in self.with_doctests:
+        if path in self.doctest_names:
             return True
         names = {name_of(decorator) for decorator in change.old.decorator_list}
         wrapped = all(id(function) in self.wrappers for function in functions)
@@ -243,8 +243,10 @@ class Surroundings:
         self.flags, names = 0, set()
         for node in statements_of(tree):
             if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-                for alias in node.names:
-                    self.flags |= getattr(__future__, alias.name).compiler_flag
+                found = (getattr(__future__, alias.name) for alias in node.names)
+                for feature in found:  # the compiler ignores those that have become the rule
+                    if (feature.getMandatoryRelease() or (4,)) > sys.version_info:
+                        self.flags |= feature.compiler_flag
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names} - {"*"}
         aliases = [ast.alias(name=name, asname=None) for name in sorted(names)]
