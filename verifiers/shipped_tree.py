@@ -25,6 +25,9 @@ SCRUBBED_SUFFIXES = frozenset(
     {".orig", ".rej", ".swp", ".swo", ".bak", ".cover", ".prof", ".whl", ".egg", ".class", ".gcda"}
 )
 """Suffixes of leftovers of editors and merges, of profiles, and of built packages."""
+MARKS_OF_BUILT_DOCUMENTS = (".buildinfo", "environment.pickle", "search/search_index.json", "allclasses-index.html")
+"""Files in folders of documents that Sphinx (pages, and what it keeps between runs), MkDocs or Javadoc have built: they
+hold the code of the modules that they describe."""
 SCRUBBED_NAMES = frozenset({"coverage.xml", "tags", "TAGS", "lcov.info"})
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
 """The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold
@@ -86,9 +89,13 @@ def _is_made(folder: str, present: frozenset[str], rules: ScrubRules) -> bool:
     name = folder.rpartition("/")[2]
     if marks := [mark for marked, mark in rules.marked_folders if marked == name]:
         return any(f"{folder}/{mark}" in present for mark in marks)
-    if name in rules.caches:
+    if name in rules.caches or _is_built_document(folder, present):
         return True
     return name in SCRUBBED_FOLDERS | rules.folders and not _is_package(folder, name, present, rules)
+
+
+def _is_built_document(folder: str, present: frozenset[str]) -> bool:
+    return f"{folder}/conf.py" not in present and any(f"{folder}/{m}" in present for m in MARKS_OF_BUILT_DOCUMENTS)
 
 
 def _is_package(folder: str, name: str, present: frozenset[str], rules: ScrubRules) -> bool:

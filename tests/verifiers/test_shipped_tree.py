@@ -154,8 +154,16 @@ def test_caches_and_leftovers_are_scrubbed(path: str, gone: bool) -> None:
         (["pyvenv.cfg", "venv/m.py"], set()),
         (["pkg/htmlcov/__init__.py", "pkg/htmlcov/m.py", "htmlcov/m.html"], {"htmlcov/m.html"}),
         ([".cache/__init__.py"], {".cache/__init__.py"}),
+        (["d/_build/html/.buildinfo", "d/_build/html/_modules/m.html", "d/i.rst"],
+         {"d/_build/html/.buildinfo", "d/_build/html/_modules/m.html"}),
+        (["docs/.buildinfo", "docs/conf.py", "docs/html/i.html"], set()),
+        (["d/doctrees/environment.pickle", "d/doctrees/i.doctree", "m/environment.pickle/x"],
+         {"d/doctrees/environment.pickle", "d/doctrees/i.doctree"}),
+        (["site/search/search_index.json", "site/api/m.html", "search/i.md"],
+         {"site/search/search_index.json", "site/api/m.html"}),
+        ([".buildinfo", "m.py"], set()),
     ],
-)
+)  # fmt: skip
 def test_a_folder_is_recognised_by_its_content(paths: list[str], gone: set[str]) -> None:
     assert scrubbed(paths, "python") == gone
 
