@@ -32,6 +32,7 @@ from excise.types import (
 )
 from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeletion, Rejected, not_passing
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
+from excise.verifiers.parts_of_tests import leaving_parts
 from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
 
 SHARE_IN_SIGHT = 0.5
@@ -88,6 +89,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
     feature, plan = _plan_without_copies(bench, deleter, feature)
     deleter, plan = _plan_that_builds(bench, deleter, feature, plan, check)
     plan = _hiding_less(plan, deleter, check)
+    deleter, plan = _with_parts_of_tests(plan, deleter)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     check_once = _once(check)  # more hidden tests do not change what it finds
     for _ in range(MAX_WIDENINGS):
@@ -141,6 +143,19 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
     if isinstance(deleter, CompiledDeleter) and _run_shipped(less, check)[0].collect_errors:
         return plan
     return less
+
+
+def _with_parts_of_tests(plan: PlannedDeletion, deleter: Deleter) -> tuple[Deleter, PlannedDeletion]:
+    """A plan that leaves the statements of hidden tests which pass without the code, and its deleter."""
+    shorter, feature = leaving_parts(plan, deleter), plan.deletion.feature
+    if shorter is None:
+        return deleter, plan
+    only = frozenset(plan.deletion.removed) & set(feature.symbols)
+    try:
+        less = _plan(plan.bench, shorter, feature, plan.hidden - plan.renamed, only=only)
+    except DeletionRefused:
+        return deleter, plan
+    return (shorter, less) if less.shortened > plan.shortened else (deleter, plan)
 
 
 def _require_no_broken_use(plan: PlannedDeletion, tests: Sequence[str]) -> None:
@@ -233,8 +248,7 @@ def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tup
     except DeletionRefused as refusal:
         if len(feature.symbols) < 2 or refusal.reason == USED_ELSEWHERE:  # a stub of all of it is the larger task
             raise
-        found: dict[frozenset[str], tuple[Feature, PlannedDeletion]] = {}
-        reasons: dict[frozenset[str], str] = {}
+        found, reasons = dict[frozenset[str], tuple[Feature, PlannedDeletion]](), dict[frozenset[str], str]()
 
         def can_be_deleted(symbols: frozenset[str]) -> bool:
             part = _part_of(feature, bench, symbols)
@@ -434,9 +448,8 @@ def _shrink(
         broken += f"; the runner gave up: {run.detail.strip()[-300:]}"
     if len(feature.symbols) < 2:
         raise Rejected(f"{broken}.", reason="breaks_other_tests")
-    bench = plan.bench
+    bench, reasons = plan.bench, dict[frozenset[str], str]()
     tried: dict[frozenset[str], PlannedDeletion] = {}
-    reasons: dict[frozenset[str], str] = {}
 
     def is_clean(symbols: frozenset[str]) -> bool:
         """Whether no visible test fails if only ``symbols`` are deleted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from excise.deleters.deletion_record import hiding, patch_of
 from excise.deleters.python.deletion_builder import changed_files, require_python
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.hide_tests import TestHider, by_functions, rows_of
+from excise.deleters.python.references.hide_tests import PartsOfTest, TestHider, by_functions, rows_of
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase, HiddenRows
 from excise.types import Deletion, Feature
@@ -19,11 +19,14 @@ def without_tests(
     return {p: v for p, v in changed_files(remover).items() if codebase.is_test(p)}, hider.hidden
 
 
-def hide_tests(codebase: PythonCodebase, feature: Feature, hide: frozenset[str]) -> tuple[DependentRemover, TestHider]:
-    """Plan to hide the tests ``hide``, or those of the feature if it is empty."""
+def hide_tests(
+    codebase: PythonCodebase, feature: Feature, hide: frozenset[str], parts_of: PartsOfTest = lambda _: ()
+) -> tuple[DependentRemover, TestHider]:
+    """Plan to hide the tests ``hide``, or those of the feature if it is empty; for ``parts_of``, see
+    :meth:`TestHider.hide`."""
     remover = DependentRemover(codebase, on_test=lambda _: None)
     hider = TestHider(codebase, remover)
-    hider.hide(hide or frozenset(feature.tests))
+    hider.hide(hide or frozenset(feature.tests), parts_of)
     remover.run()
     hider.clean_up()
     return remover, hider

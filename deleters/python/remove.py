@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from excise.deleters.deletion_record import Changed, EditedFiles
@@ -21,6 +21,7 @@ from excise.deleters.python.deletion_builder import (
 )
 from excise.deleters.python.edits.file_plan import FilePlan, Span
 from excise.deleters.python.lost_state import constant_variables
+from excise.deleters.python.probed_tests import NOTHING_KNOWN, PartsOfTests, ShorteningTests
 from excise.deleters.python.references.data_files import remove_unused_files
 from excise.deleters.python.references.dependent_paths import (
     LaterUse,
@@ -42,7 +43,7 @@ from excise.deleters.python.references.entry_points import (
     without_entry_points,
 )
 from excise.deleters.python.references.find_gone_commands import gone_commands
-from excise.deleters.python.references.hide_tests import TestHider, id_of_test
+from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.loose_documents import loose_documents
 from excise.deleters.python.references.mentions import remove_mentions
@@ -52,7 +53,6 @@ from excise.deleters.python.references.named_paths import without_paths
 from excise.deleters.python.references.new_findings import UNDEFINED_NAME, UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.parsed_options import orphaned_options
 from excise.deleters.python.references.registrations import registrations
-from excise.deleters.python.references.shortened_tests import statements_to_remove
 from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.deleters.python.references.unused_members import drop_unused_members
@@ -64,19 +64,11 @@ from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind, is_inside
 
 
-class Remove:
+class Remove(ShorteningTests):
     """Deletes functions, methods, classes and modules; all other bytes of the files stay the same."""
 
     name = "remove"
     version = 1
-
-    def __init__(self, whole: frozenset[str] = frozenset()) -> None:
-        self.whole = whole
-        """Ids of tests of which no part may stay."""
-
-    def hiding_whole(self, tests: Iterable[str]) -> Remove:
-        """See :meth:`excise.protocols.ShorteningDeleter.hiding_whole`."""
-        return type(self)(self.whole.union(tests))
 
     def delete(
         self,
@@ -88,7 +80,7 @@ class Remove:
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
         hidden = hide or frozenset(feature.tests)
-        removal = Removal(require_python(codebase), feature, only, hidden, whole=self.whole)
+        removal = Removal(require_python(codebase), feature, only, hidden, parts=self.parts)
         return build_python_deletion(removal.codebase, feature, removal.run(), name=self.name, version=self.version)
 
 
@@ -106,9 +98,9 @@ class Removal:
         hide: frozenset[str],
         emptied: Sequence[Symbol] = (),
         *,
-        whole: frozenset[str] = frozenset(),
+        parts: PartsOfTests = NOTHING_KNOWN,
     ) -> None:
-        self.whole = whole
+        self.parts_of_tests = parts
         self.codebase = codebase
         self.feature = feature
         self.hide = hide
@@ -203,11 +195,9 @@ class Removal:
 
     def _parts_of_test(self, test: Symbol) -> list[Span]:
         """The statements of a test that use what is to go, if the others can stay."""
-        if id_of_test(test) in self.whole:
-            return []
         uses = [ref for ref in self._uses_in_tests.get(test.path, ()) if test.start <= ref.start < test.end]
         names = {symbol.name.partition("#")[0] for symbol in self.wanted}
-        return statements_to_remove(self.codebase.modules[test.path], test, uses, names)
+        return self.parts_of_tests.of(self.codebase, test, uses, names)
 
     @cached_property
     def _uses_in_tests(self) -> dict[str, list[Reference]]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.python.deletion_builder import build_python_deletion, require_python, symbols_to_delete
 from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.python.probed_tests import ShorteningTests
 from excise.deleters.python.references.dependent_removal import without_numbers
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.remove import Removal
@@ -22,19 +23,11 @@ from excise.protocols import Codebase
 from excise.types import Deletion, Feature, is_inside, name_in_file, path_of
 
 
-class RemoveAndStub:
+class RemoveAndStub(ShorteningTests):
     """Deletes definitions like ``remove``, but for those that functions which stay use: their bodies are emptied."""
 
     name = "remove_and_stub"
     version = 1
-
-    def __init__(self, whole: frozenset[str] = frozenset()) -> None:
-        self.whole = whole
-        """Ids of tests of which no part may stay."""
-
-    def hiding_whole(self, tests: Iterable[str]) -> RemoveAndStub:
-        """See :meth:`excise.protocols.ShorteningDeleter.hiding_whole`."""
-        return RemoveAndStub(self.whole.union(tests))
 
     def delete(
         self,
@@ -54,7 +47,7 @@ class RemoveAndStub:
             functions = [f for f in functions_of(python, sorted(kept)) if not is_overload(f) and not is_abstract(f)]
             gone = frozenset(s for s in only or feature.symbols if not any(is_inside(s, holder) for holder in kept))
             hidden = hide or frozenset(feature.tests)
-            removal = Removal(python, feature, gone, hidden, functions, whole=self.whole)
+            removal = Removal(python, feature, gone, hidden, functions, parts=self.parts)
             files = removal.run()
             used = {_symbol_of(removal.remover.imported_from(use.lost), wanted) for use in removal.uses_left()}
             if not used:

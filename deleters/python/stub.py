@@ -12,6 +12,7 @@ from excise.deleters.python.deletion_builder import (
 )
 from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
 from excise.deleters.python.hidden_tests import hide_tests
+from excise.deleters.python.probed_tests import ShorteningTests
 from excise.deleters.python.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -19,7 +20,7 @@ from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol
 
 
-class Stub:
+class Stub(ShorteningTests):
     """Replaces the bodies of functions and methods by ``raise NotImplementedError``."""
 
     name = "stub"
@@ -39,7 +40,8 @@ class Stub:
         functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
-        remover, hider = hide_tests(python, feature, hide)
+        names = {f.name.partition("#")[0] for f in functions}
+        remover, hider = hide_tests(python, feature, hide, lambda test: self.parts.of(python, test, (), names))
         for path, edits in empty_body_edits(python, functions, "raise", keep_docstring=True).items():
             plan = remover.plan(path)
             for edit in edits:
@@ -49,6 +51,7 @@ class Stub:
             changed=changed_files(remover),
             removed=[f.symbol_id for f in functions],
             hidden=hider.hidden,
+            shortened=hider.shortened,
             text=[(f.symbol_id, body_of(python, f)) for f in functions],
             stubs_of=wanted,
         )

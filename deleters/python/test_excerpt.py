@@ -14,7 +14,10 @@ MAX_LINES = 24
 """Number of lines of an excerpt."""
 MAX_CHARS = 1200
 """Number of characters of an excerpt."""
-_ASSERTION = re.compile(r"assert[A-Z_]\w*|raises|warns")
+_ASSERTION = re.compile(
+    r"_?(?:assert[A-Z_]\w*|raises|warns|(?:eq|ne|ok|check|expect|verify|ensure|compare)(?:_\w*|[A-Z]\w*)?)"
+)
+"""Names of functions that check something: of unittest and pytest, nose's ``eq_``, and a project's own."""
 _PLAIN = frozenset({"None", "True", "False", "[]", "()", "{}", "''", "set()", "0"})
 """Expected values that tell little."""
 

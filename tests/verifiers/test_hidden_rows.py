@@ -11,6 +11,7 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.types import Feature, FeatureKind, Symbol
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
+from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.prove import prove
 
 pytestmark = pytest.mark.slow  # the leak scan reads all that a sandbox shows of this machine, once
@@ -129,3 +130,46 @@ def test_a_test_keeps_what_it_checks_of_other_code_if_that_passes(vary) -> None:
     assert "+    assert mark(7) == 7" in proof.task.test_patch
     assert "+def test_area" not in proof.task.test_patch
     assert "+def test_circumference" in proof.task.test_patch
+
+
+STEPS = """
+
+def steps(n):
+    return n + 1
+
+
+def stride(n):
+    return 2 * steps(n)
+"""
+STEP_TESTS = """from shapes.walk import steps, stride
+
+
+def near(value):
+    return [stride(value), value]
+
+
+def test_strides():
+    assert near(1)[1] == 1
+    for value in (2, 3):
+        assert near(value)[0] == 2 * value + 2
+        assert steps(value) == value + 1
+    assert steps(4) == 5
+    assert steps(5) == 6
+"""
+
+
+def test_statements_that_fail_without_the_code_go_alone(vary) -> None:
+    """No name says that the first ones need it: a helper calls it."""
+    walk = (SHAPES / "src" / "shapes" / "walk.py").read_text()
+    bench = vary({"src/shapes/walk.py": walk + STEPS, "tests/test_round.py": STEP_TESTS}, baseline=True)
+    symbol, test = bench.codebase.symbols()["src/shapes/walk.py::stride"], "tests/test_round.py::test_strides"
+    durations = {**bench.baseline.durations, test: 0.0}
+    bench.prepared = replace(bench.prepared, baseline=replace(bench.baseline, durations=durations))
+    bench.trusted = frozenset([*bench.trusted, test])
+    plan = plan_deletion(bench, feature_of(symbol, test), "stub")
+    assert plan.deletion.shortened == (test,)
+    left = (plan.edits("shipped")["tests/test_round.py"] or b"").decode()
+    assert left.partition("def test_strides")[2] == (
+        "():\n    for value in (2, 3):\n        assert steps(value) == value + 1\n"
+        "    assert steps(4) == 5\n    assert steps(5) == 6\n"
+    )

@@ -15,8 +15,10 @@ from excise.types import Symbol
 
 Span = tuple[int, int]
 
-_BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor)
+BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor)
 """Statements of which a part of the body may go."""
+MIN_CHECKS = 2
+"""Checks that a test has at least, besides one that goes."""
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
 """Statements that bind their names whatever happens."""
 
@@ -28,17 +30,30 @@ class _Names(NamedTuple):
     read: frozenset[str]
 
 
+def can_lose_a_part(module: PythonModule, test: Symbol) -> bool:
+    """Whether a test function has enough checks for one part to go and a larger one to stay."""
+    function = function_of(module.source, test)
+    return function is not None and _num_checks(function.body, without=()) > MIN_CHECKS
+
+
 def statements_to_remove(
-    module: PythonModule, test: Symbol, uses: Collection[Reference], names: Collection[str]
+    module: PythonModule,
+    test: Symbol,
+    uses: Collection[Reference],
+    names: Collection[str],
+    failing: Collection[int] = (),
 ) -> list[Span]:
     """Bytes of the statements without which a test function does nothing with removed code.
 
-    ``uses`` are its references to that code, and ``names`` that code's names. Empty unless more of the test's checks
-    stay than go, the test is named after other code, and nothing else in it needs what goes.
+    ``uses`` are its references to that code, ``names`` that code's names, and ``failing`` the first lines of statements
+    that fail without it. Empty unless more of the test's checks stay than go, the test is named after other code, and
+    nothing else in it needs what goes.
     """
     function = function_of(module.source, test)
     is_plain = not module.source.startswith(b"\xef\xbb\xbf")
-    if function is None or not is_plain or not uses or any(_is_in(name, test.name) for name in names if name):
+    if function is None or not is_plain or not (uses or failing):
+        return []
+    if any(_is_in(name, test.name) for name in names if name):
         return []
     if not _names_imported(function).isdisjoint(names):
         return []
@@ -51,6 +66,7 @@ def statements_to_remove(
         return at, starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
 
     places = [(use.start, use.end) for use in uses]
+    places += [span(each) for each in walk(function) if isinstance(each, ast.stmt) and each.lineno in failing]
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     gone = [each for statement in body for each in _using(statement, places, span)]
     gone = _with_dependents(body, gone)
@@ -71,7 +87,7 @@ def _using(statement: ast.stmt, places: Iterable[Span], span: Callable[[ast.stmt
     inside = [(first, last) for first, last in places if start <= first and last <= end]
     if not inside:
         return
-    if isinstance(statement, _BLOCKS) and not getattr(statement, "orelse", []):
+    if isinstance(statement, BLOCKS) and not getattr(statement, "orelse", []):
         begin = span(statement.body[0])[0]
         if all(first >= begin for first, _ in inside):
             found = [each for inner in statement.body for each in _using(inner, inside, span)]

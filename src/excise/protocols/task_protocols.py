@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -50,6 +50,16 @@ class ShorteningDeleter(Deleter, Protocol):
 
     def hiding_whole(self, tests: Iterable[str]) -> Deleter:
         """The deleter that leaves no part of the tests with these ids, either."""
+        ...
+
+    def probing(self, codebase: Codebase, tests: Collection[str]) -> Mapping[str, bytes]:
+        """Files of tests, as path to content, in which those that may lose a part go on where they fail, to say at
+        their end which of their statements did."""
+        ...
+
+    def losing(self, codebase: Codebase, messages: Mapping[str, str]) -> Deleter:
+        """The deleter that takes out of tests the statements that failed, by the messages of the failures of
+        :meth:`probing`."""
         ...
 
 

@@ -1,0 +1,180 @@
+"""Which statements of a test fail without removed code: variants of tests that go on after a failure tell it.
+
+In such a variant each statement of a test function, and of the loops and ``with`` blocks in it, catches what it raises.
+At its end the function fails with a message that says which did.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from excise.deleters.python.deletion_builder import require_python
+from excise.deleters.python.references.hide_tests import id_of_test
+from excise.deleters.python.references.shortened_tests import BLOCKS, Span, can_lose_a_part, statements_to_remove
+from excise.extractors.python.analysis.ast_walk import walk
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.parsed_file import Reference
+from excise.extractors.python.needs.test_uses import Function, function_of, last_name
+from excise.protocols import Codebase
+from excise.types import Symbol, path_of, symbol_of_test
+
+_FAILED = "_excise_failed"
+"""Name of a variant's number: a bit for each statement that has raised something."""
+_MESSAGE = re.compile(r"excise:([0-9a-f]+):")
+_EXPECTING = re.compile(r"raise|warn|throw|suppress|deprecat|error|fail|exit|logs?\b", re.IGNORECASE)
+"""A context manager of this name needs what its block raises."""
+_UNCHANGED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass)
+"""Statements of test functions that are not watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartsOfTests:
+    """What is known of tests that may lose a part."""
+
+    whole: frozenset[str] = frozenset()
+    """Ids of tests of which no part may stay."""
+    failing: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Id of a test function to the first lines of its statements that fail without the code."""
+
+    def of(
+        self, codebase: PythonCodebase, test: Symbol, uses: Collection[Reference], names: Collection[str]
+    ) -> list[Span]:
+        """The bytes of the statements that a test function loses, if it may and can; see
+        :func:`~excise.deleters.python.references.shortened_tests.statements_to_remove`."""
+        test_id = id_of_test(test)
+        if test_id in self.whole:
+            return []
+        failing = self.failing.get(test_id, frozenset())
+        return statements_to_remove(codebase.modules[test.path], test, uses, names, failing)
+
+
+NOTHING_KNOWN = PartsOfTests()
+
+
+class ShorteningTests:
+    """What deleters that leave parts of tests have in common; see :class:`excise.protocols.ShorteningDeleter`."""
+
+    def __init__(self, parts: PartsOfTests = NOTHING_KNOWN) -> None:
+        self.parts = parts
+
+    def hiding_whole(self, tests: Iterable[str]) -> ShorteningTests:
+        """See :meth:`excise.protocols.ShorteningDeleter.hiding_whole`."""
+        return type(self)(replace(self.parts, whole=self.parts.whole.union(tests)))
+
+    def probing(self, codebase: Codebase, tests: Collection[str]) -> dict[str, bytes]:
+        """See :meth:`excise.protocols.ShorteningDeleter.probing`."""
+        python = require_python(codebase)
+        found: dict[str, bytes] = {}
+        for path in sorted(set(map(path_of, tests))):
+            symbols = [s for test in tests if path_of(test) == path for s in _test_functions(python, test)]
+            symbols = [each for each in symbols if can_lose_a_part(python.modules[path], each)]
+            if symbols and (variant := _variant(python, path, symbols)):
+                found[path] = variant
+        return found
+
+    def losing(self, codebase: Codebase, messages: Mapping[str, str]) -> ShorteningTests:
+        """See :meth:`excise.protocols.ShorteningDeleter.losing`."""
+        python = require_python(codebase)
+        failing = dict(self.parts.failing)
+        for test, message in messages.items():
+            told = _MESSAGE.search(message)
+            for symbol in _test_functions(python, test) if told else ():
+                function = function_of(python.modules[symbol.path].source, symbol)
+                numbered = enumerate(_watched(function.body)) if function is not None else ()
+                bits = int(told[1], 16) if told else 0
+                failing[test] = frozenset(each.lineno for number, each in numbered if bits >> number & 1)
+        return type(self)(replace(self.parts, failing=failing))
+
+
+def _test_functions(codebase: PythonCodebase, test: str) -> Iterator[Symbol]:
+    """The function of a test, if it has an id like it."""
+    symbol = codebase.symbols().get(symbol_of_test(test))
+    if symbol is not None and symbol.is_callable and "[" not in test and codebase.is_test(symbol.path):
+        yield symbol
+
+
+def _variant(codebase: PythonCodebase, path: str, tests: Collection[Symbol]) -> bytes:
+    """The file with the variants of some of its test functions; empty if it cannot be parsed."""
+    try:
+        tree = ast.parse(codebase.modules[path].source)
+    except (SyntaxError, ValueError, RecursionError):
+        return b""
+    names = {tuple(each.qualname.split(".")) for each in tests}
+    for holder, function in _functions(tree, ()):
+        is_generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(function))
+        if (*holder, function.name) in names and not is_generator:
+            _watch(function)
+    kept = 1 if ast.get_docstring(tree) is not None else 0
+    tree.body[kept:] = [each for statement in tree.body[kept:] for each in _attempted(statement)]
+    return ast.unparse(ast.fix_missing_locations(tree)).encode()
+
+
+def _functions(node: ast.Module | ast.ClassDef, holder: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Function]]:
+    for child in node.body:
+        if isinstance(child, Function):
+            yield holder, child
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, (*holder, child.name))
+
+
+def _attempted(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement of a file, so that the others are run if it fails: it may import or use what is gone."""
+    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        yield statement
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        for alias in statement.names:
+            one = copy(statement)
+            one.names = [alias]
+            yield _caught(one, ast.Pass())
+    else:
+        yield _caught(statement, ast.Pass())
+
+
+def _watch(function: Function) -> None:
+    """Change a test function into its variant."""
+    kept = 1 if ast.get_docstring(function) is not None else 0
+    numbers = {id(each): number for number, each in enumerate(_watched(function.body))}
+    body = _watching(function.body[kept:], numbers)
+    told = ast.parse(f"{_FAILED} = [0]\nif {_FAILED}[0]:\n    raise AssertionError('excise:%x:' % {_FAILED}[0])").body
+    function.body = [*function.body[:kept], told[0], *body, told[1]]
+
+
+def _watched(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that are watched, in the order of their numbers."""
+    for statement in body:
+        if not isinstance(statement, _UNCHANGED):
+            yield statement
+            yield from _watched(_inner(statement))
+
+
+def _inner(statement: ast.stmt) -> list[ast.stmt]:
+    """The statements in a block that are watched, too."""
+    if not isinstance(statement, BLOCKS) or getattr(statement, "orelse", []):
+        return []
+    items = statement.items if isinstance(statement, ast.With | ast.AsyncWith) else []
+    calls = (each.context_expr for each in items)
+    expecting = (_EXPECTING.search(last_name(call.func if isinstance(call, ast.Call) else call)) for call in calls)
+    return [] if any(expecting) else statement.body
+
+
+def _watching(body: Iterable[ast.stmt], numbers: Mapping[int, int]) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    for statement in body:
+        if id(statement) not in numbers:
+            found.append(statement)
+            continue
+        number = numbers[id(statement)]
+        if (inner := _inner(statement)) and isinstance(statement, BLOCKS):
+            statement.body = _watching(inner, numbers)
+        (noted,) = ast.parse(f"{_FAILED}[0] |= {1 << number}").body
+        found.append(_caught(statement, noted))
+    return found
+
+
+def _caught(statement: ast.stmt, instead: ast.stmt) -> ast.stmt:
+    handler = ast.ExceptHandler(ast.Name("BaseException", ast.Load()), None, [instead])
+    return ast.Try([statement], [handler], [], [])

@@ -1,0 +1,124 @@
+"""Variants of tests tell which of their statements fail, and these alone go."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from excise.deleters.python.probed_tests import ShorteningTests
+from excise.deleters.python.remove import Remove
+from excise.deleters.python.stub import Stub
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.types import Feature, FeatureKind
+
+from .test_remove_details import after
+
+CODE = "def load(text):\n    return text + 1\n\n\ndef keep(text):\n    return text\n"
+TEST = """import pytest
+from m import load, keep, other
+
+VALUE = other()
+
+
+def test_it():
+    \"\"\"Told.\"\"\"
+    assert keep(1) == 1
+    assert load(1) == 2
+    for value in (1, 2):
+        assert keep(value)
+        assert load(value)
+    with pytest.raises(KeyError):
+        raise KeyError
+    with pytest.raises(TypeError):
+        load(None)
+    found = load(3)
+    assert found == 4
+
+
+def test_other():
+    assert load(1)
+"""
+TEST_ID = "test_m.py::test_it"
+
+
+def codebase_of(test: str) -> PythonCodebase:
+    return PythonCodebase.from_texts({"m.py": CODE, "test_m.py": test})
+
+
+def message_of(variant: bytes, name: str = "test_it") -> str:
+    """What a test function of a variant fails with, beside a module whose ``load`` has no code."""
+
+    def load(text: object) -> object:
+        raise NotImplementedError(text)
+
+    names: dict[str, object] = {"__name__": "test_m"}
+    module = SimpleNamespace(load=load, keep=lambda text: text)
+    code = compile(variant.replace(b"from m import", b"from tests_of_m import"), "test_m.py", "exec")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(__import__("sys").modules, "tests_of_m", module)
+        exec(code, names)
+    function = names[name]
+    assert callable(function)
+    with pytest.raises(AssertionError) as raised:
+        function()
+    return f"AssertionError: {raised.value}"
+
+
+def test_the_statements_that_fail_are_told_at_the_end() -> None:
+    codebase, deleter = codebase_of(TEST), Stub()
+    variants = deleter.probing(codebase, [TEST_ID, "test_m.py::test_other", "test_m.py::test_none", "m.py::keep"])
+    assert list(variants) == ["test_m.py"]
+    assert b"assert load(1)\n" in variants["test_m.py"].partition(b"def test_other")[2], "too short to lose a part"
+    message = message_of(variants["test_m.py"])
+    assert re.fullmatch(r"AssertionError: excise:[0-9a-f]+:", message)
+    shorter = deleter.losing(codebase, {TEST_ID: message, "test_m.py::test_other": "AssertionError: 3"})
+    lines = TEST.splitlines()
+    failed = [lines[line - 1].strip() for line in sorted(shorter.parts.failing[TEST_ID])]
+    assert failed == [
+        "assert load(1) == 2", "assert load(value)", "with pytest.raises(TypeError):", "found = load(3)",
+        "assert found == 4",
+    ]  # fmt: skip
+    assert list(shorter.parts.failing) == [TEST_ID]
+
+
+@pytest.mark.parametrize("make", [Stub, Remove])
+def test_they_go_and_the_others_stay(make: type[ShorteningTests]) -> None:
+    checks = "".join(f"    assert keep({number})\n" for number in range(1, 6))
+    test = TEST.replace("    found = load(3)\n", checks + "    found = load(3)\n")
+    codebase = codebase_of(test)
+    deleter = make()
+    shorter = deleter.losing(codebase, {TEST_ID: message_of(deleter.probing(codebase, [TEST_ID])["test_m.py"])})
+    loading = ("m.py::load",)
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=loading, symbols=loading, tests=())
+    deletion = shorter.delete(codebase, feature, hide=frozenset({TEST_ID}))  # type: ignore[attr-defined]
+    left = after({"m.py": CODE, "test_m.py": test}, deletion)["test_m.py"]
+    body = left.partition('"""Told."""\n')[2].partition("\n\n\n")[0]
+    assert body.rstrip() == (
+        "    assert keep(1) == 1\n    for value in (1, 2):\n        assert keep(value)\n"
+        f"    with pytest.raises(KeyError):\n        raise KeyError\n{checks.rstrip()}"
+    )
+    assert TEST_ID in deletion.hidden
+    assert deletion.shortened == (TEST_ID,)
+    assert (
+        shorter.hiding_whole([TEST_ID])
+        .delete(  # type: ignore[attr-defined]
+            codebase, feature, hide=frozenset({TEST_ID})
+        )
+        .shortened
+        == ()
+    )
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "def test_it():\n    assert keep(1)\n    assert load(1)\n",
+        "def test_it(:\n",
+        "def test_it():\n    assert keep(1)\n    yield\n    assert load(1)\n    assert keep(3)\n",
+    ],
+)
+def test_tests_that_cannot_be_divided_have_no_variant(test: str) -> None:
+    variants = Stub().probing(codebase_of(test), [TEST_ID])
+    assert not any(b"excise" in data for data in variants.values())
