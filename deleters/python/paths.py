@@ -1,7 +1,7 @@
 """The deleter ``path``: takes one path out of a function that stays, such as what it does for one option or format.
 
-A path is the arm of an ``if`` statement or of a ``match`` statement, with its condition: what follows then is what the
-function does without it. Which tests need it, only a run without it tells.
+A path is one of several alternatives: an arm of ``if`` statements or of a ``match`` statement, with its condition. What
+follows then is what the function does without it. Which tests need it, only a run without it tells.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ MIN_LEFT = 3
 MAX_NAME = 200
 """Maximum number of characters of a path's name."""
 MIN_CASES = 3
-"""Cases of a ``match`` statement, one of which may go."""
+"""Alternatives of which one may go: cases of a ``match`` statement, or conditions that ask the same of the same object.
+
+Without one of two, what is left would be wrong for the other; and a parameter that only chose a path would be left."""
 _WORD = re.compile(rb"(?<![\w.])[^\W\d]\w*")
 
 
@@ -68,6 +70,8 @@ def _cuts(source: bytes, symbol: Symbol, function: Node) -> Iterator[tuple[int, 
     """(lines, name, removal) of each path that is neither too short nor nearly all of the function."""
     code_lines = _num_lines(source[symbol.code_start : symbol.end])
     for node, condition in _arms(function):
+        if node.type != "case_clause" and _num_alternatives(node, condition) < MIN_CASES:
+            continue
         cut = _cut(source, node)
         if cut is None or ends_a_loop((node.start_byte, node.end_byte), node):
             continue
@@ -118,6 +122,38 @@ def _arms(function: Node) -> Iterator[tuple[Node, Node]]:
             cases = [child for child in node.parent.named_children if child.type == "case_clause"]
             if len(cases) >= MIN_CASES and node != cases[-1]:
                 yield node, node.named_children[0]
+
+
+def _num_alternatives(arm: Node, condition: Node) -> int:
+    """How many arms ask something of the object of which this one does, in its statement and the ``if`` statements
+    beside that; an ``else`` counts, too."""
+    subject = _subject(condition)
+    first = arm.parent if arm.type == "elif_clause" else arm
+    if not subject or first is None or first.parent is None:
+        return 0
+    beside = [each for each in first.parent.named_children if each.type == "if_statement"]
+    arms = [each for node in beside for each in (node, *node.children_by_field_name("alternative"))]
+    conditions = (each.child_by_field_name("condition") for each in arms)
+    has_else = any(each.type == "else_clause" for each in first.children_by_field_name("alternative"))
+    return sum(1 for each in conditions if each is not None and _subject(each) == subject) + has_else
+
+
+def _subject(condition: Node) -> bytes:
+    """The object of which a condition asks what it is: of a comparison, ``isinstance`` or a method; empty if it is
+    another one, such as a flag."""
+    if condition.type in {"parenthesized_expression", "boolean_operator"} and condition.named_children:
+        return _subject(condition.named_children[0])
+    found: Node | None = None
+    if condition.type == "comparison_operator":
+        if {each.type for each in condition.children if not each.is_named} <= {"==", "in", "is"}:
+            found = condition.named_children[0]
+    elif condition.type == "call":
+        called, given = condition.child_by_field_name("function"), condition.child_by_field_name("arguments")
+        if called is not None and called.type == "attribute":
+            found = called.child_by_field_name("object")
+        elif called is not None and called.text in {b"isinstance", b"issubclass"} and given is not None:
+            found = next(iter(given.named_children), None)
+    return (found.text or b"") if found is not None and found.type in {"identifier", "attribute", "subscript"} else b""
 
 
 def _cut(source: bytes, arm: Node) -> Edit | None:

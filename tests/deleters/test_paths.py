@@ -15,6 +15,8 @@ class Show:
 {arms}
         return text + first
 """
+OTHERS = "        if form in 'bc':\n            text = 'b'\n        if form.startswith('d'):\n            text = 'd'\n"
+"""Two alternatives to another one."""
 BODY = "            a = 1\n            b = a + 2\n            text = str(b)\n"
 
 
@@ -55,16 +57,17 @@ def test_comments_above_and_inside_go_too() -> None:
     above = "        # a comes first\n#   if form == 'c': text = 'c'\n"
     found = path(run(f"{above}        if form == 'a':\n{BODY}            # and no more\n        el{rest}"))
     assert found == ("form == 'a'", method(f"        {rest}"), 4)
-    found = path(run(f"{above}        if form == 'a':\n{BODY}            # and no more\n        # for all\n"))
-    assert found == ("form == 'a'", method("        # for all\n"), 4)
+    lines = f"{above}        if form == 'a':\n{BODY}            # and no more\n        # for all\n"
+    found = path(run(lines + OTHERS))
+    assert found == ("form == 'a'", method("        # for all\n" + OTHERS), 4)
 
 
 def test_a_condition_that_nothing_else_follows_goes_as_a_statement() -> None:
-    found = path(run(f"        if form and \\\n                rows:\n{BODY}"))
+    found = path(run(f"        if isinstance(form, str) and \\\n                rows:\n{BODY}{OTHERS}"))
     assert found is not None
-    assert found[0] == "form and \\ rows"
+    assert found[0] == "isinstance(form, str) and \\ rows"
     assert "a = 1" not in found[1]
-    assert found[1].count("\n") == 3
+    assert found[1].count("\n") == 7
 
 
 def test_a_case_goes_but_not_the_last() -> None:
@@ -79,8 +82,12 @@ def test_a_case_goes_but_not_the_last() -> None:
 
 IF = f"        if form == 'a':\n{BODY}"
 NO_PATHS = {
+    "it is one of two": IF,
+    "it is a flag": f"        if form:\n{BODY}{OTHERS}",
+    "it is the rule": f"        if not form:\n{BODY}{OTHERS}",
+    "it compares sizes": f"        if form < 'a':\n{BODY}{OTHERS}",
     "it is short": "        if form == 'a':\n            text = 'a'\n",
-    "a variable is read nowhere else": f"        size = 3\n{IF}            text *= size\n",
+    "a variable is read nowhere else": f"        size = 3\n{IF}            text *= size\n{OTHERS}",
     "it is half of a choice": f"{IF}        else:\n            text = 'z'\n",
     "it is no arm": f"        for row in rows:\n{BODY}",
     "it ends a loop": (
@@ -96,19 +103,21 @@ def test_what_is_no_path(why: str) -> None:
 
 
 def test_a_generator_stays_one() -> None:
-    arm = "    if x:\n        yield first\n        yield second\n        yield 3\n"
+    arm = "    if x == 1:\n        yield first\n        yield second\n        yield 3\n"
+    arm += "    if x == 2:\n        first = 2\n    if x == 3:\n        first = 3\n"
     text = f"def f(x):\n    first = 1\n    second = 2\n{arm}    return first + x\n"
     assert path(text, "f") is None
     assert path(text.replace("return first", "yield first + second"), "f") is not None
 
 
 def test_a_function_keeps_some_code() -> None:
-    text = f"def f(x):\n    if x:\n{BODY.replace('            ', '        ')}    return 1\n"
+    others = "    if x == 2: return 2\n    if x == 3: return 3\n"
+    text = f"def f(x):\n    if x == 1:\n{BODY.replace('            ', '        ')}{others}"
     assert path(text, "f") is None
+    assert path(f"{text}    return 4\n", "f") is not None
 
 
 def test_other_line_endings_and_bytes_stay() -> None:
-    text = run(f"        if form == 'ä':\n{BODY}").replace("\n", "\r\n")
-    found = path(text)
+    found = path(run(f"        if form == 'ä':\n{BODY}{OTHERS}").replace("\n", "\r\n"))
     assert found is not None
-    assert found[1] == method("").replace("\n", "\r\n").replace("\r\n\r\n", "\r\n")
+    assert found[1] == method(OTHERS).replace("\n", "\r\n")

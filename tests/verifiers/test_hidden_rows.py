@@ -19,17 +19,21 @@ pytestmark = pytest.mark.slow  # the leak scan reads all that a sandbox shows of
 SHAPES = Path(__file__).resolve().parents[1] / "repos" / "shapes"
 LABEL = '''
 
-def label(sides, dotted=False):
-    """The word for a number of sides; in capitals, with a full stop at its end, if `dotted`."""
+def label(sides, style=""):
+    """The word for a number of sides; in capitals, with a full stop at its end, if `style` is `dotted`."""
     words = {3: "triangle", 4: "square"}
     word = words.get(sides, "polygon")
-    if dotted:
+    if style == "dotted":
         first = word.upper()
         word = first + "."
         word = word.replace(" ", "_")
+    elif style == "lower":
+        word = word.lower()
+    elif style == "title":
+        word = word.title()
     return word
 '''
-CHECK = "    assert label(outer, dotted=inner == 2).endswith('.') is (inner == 2)\n"
+CHECK = "    assert label(outer, 'dotted' if inner == 2 else '').endswith('.') is (inner == 2)\n"
 TEST = "tests/test_round.py::test_ring"
 
 

@@ -409,14 +409,18 @@ def test_of_several_definitions_one_that_others_use_becomes_a_stub(vary) -> None
 
 LABEL = """
 
-def label(sides, short=False):
-    \"\"\"The word for a number of sides; its first three letters in capitals if `short`.\"\"\"
+def label(sides, style=""):
+    \"\"\"The word for a number of sides; its first three letters in capitals if `style` is `short`.\"\"\"
     words = {3: "triangle", 4: "square"}
     word = words.get(sides, "polygon")
-    if short:
+    if style == "short":
         first = word[:3]
         word = first.upper()
         word = word + "."
+    elif style == "upper":
+        word = word.upper()
+    elif style == "title":
+        word = word.title()
     return word
 """
 LABEL_TESTS = """from shapes.walk import label
@@ -427,11 +431,11 @@ def test_first_turn():
 
 
 def test_no_field_twice():
-    assert label(4, short=True) == "SQU."
+    assert label(4, "short") == "SQU."
 
 
 def test_start():
-    assert label(9, short=True) == "POL."
+    assert label(9, "short") == "POL."
 """
 
 
@@ -448,8 +452,8 @@ def test_a_path_through_a_function_goes_with_the_tests_that_need_it(vary) -> Non
     task = accepted(prove(bench, changed, "path"))
     assert task.fail_to_pass == WALK_TESTS[1:]
     assert WALK_TESTS[0] in task.pass_to_pass
-    assert (task.difficulty.loc, task.difficulty.tier, task.deleter) == (4, 0, "path")
-    assert "the branch that ran under the condition `short` is missing" in task.problem_statement
+    assert (task.difficulty.loc, task.difficulty.tier, task.deleter) == (5, 0, "path")
+    assert 'the branch that ran under the condition `style == "short"` is missing' in task.problem_statement
     assert "word.upper" not in task.problem_statement
     alone = replace(changed, tests=WALK_TESTS[:1])
     refused(prove(bench, alone, "path"), "no_fail_to_pass")
