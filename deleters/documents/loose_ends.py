@@ -33,12 +33,22 @@ _DEFINED = re.compile(
 """A name to which an example gives something."""
 
 
+_OF_TWO = re.compile(r"\b[Tt]he (?:former|latter)\b")
+_COUNT = re.compile(
+    r"\b(?:[Bb]oth|(?:[Tt]he|[Tt]hese|[Ff]ollowing|[Aa]re|[Hh]as|[Hh]ave|offers?|provides?|with) "
+    r"(?:two|three|four|five|six|seven|eight|nine|ten))\b"
+)
+"""A number of what follows, or of what has been told."""
+
+
 def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
     """(line, mention in it) of a document that still names what is gone, history aside."""
     owned = any_of(with_owner(name) for name in names.dotted if "." in name)
     last = any_of(name.rpartition(".")[2] for name in names.dotted)
+    of_object = any_of(name for name in names.mentioned.methods if is_distinct(name))
     pattern = re.compile(
         rf"{names.mentioned.pattern().pattern}|(?<![\w.])(?:{owned})(?!\w)|(?<![\w.])(?:{last})\((?:self|cls)[,)]"
+        rf"|(?<=[\])}}'\"]\.)(?:{of_object})(?=\()"
     )
     if not pattern.search(text):
         return
@@ -64,6 +74,7 @@ def loose_ends(before: str, after: str, names: GoneCode) -> Iterator[str]:
     yield from _without_examples(sections, sections_left)
     yield from _lost_for_others(sections, after, names)
     yield from _halves(sections, sections_left, names)
+    yield from _counted(sections, sections_left)
     lost = _made_names(old, chunks_before) - _made_names(new, chunks_after)
     prose = "\n".join("\n".join(new[c.start : c.end]) for c in chunks_after if c.kind is ChunkKind.PROSE)
     words = set(re.findall(r"\w+", prose))
@@ -118,6 +129,23 @@ def _halves(before: Sequence[Section], after: Sequence[Section], names: GoneCode
             is_half = chunk.kind is ChunkKind.CODE and any(own) and not all(own)
             if is_half and above.kind is ChunkKind.PROSE and pattern.search(text):
                 yield _title(section)
+
+
+def _counted(before: Sequence[Section], after: Sequence[Section]) -> Iterator[str]:
+    """The lines that count what stands below them, or tell one of two things from the other, where text is gone."""
+    left = {tuple(section.heading): section for section in after}
+    for section in before:
+        now = left.get(tuple(section.heading))
+        if now is None or now.lines == section.lines or len(now.lines) > len(section.lines):
+            continue
+        has_fewer = _num_items(now.lines) < _num_items(section.lines)
+        for line in now.lines:
+            if _OF_TWO.search(line) or (has_fewer and _COUNT.search(line) and not BULLET.match(line)):
+                yield line.strip()[:MAX_TEXT]
+
+
+def _num_items(lines: Sequence[str]) -> int:
+    return sum(1 for line in lines if BULLET.match(line))
 
 
 def _title(section: Section) -> str:

@@ -33,7 +33,7 @@ _LABEL = re.compile(r"\.\. _[^:]+:\s*$|<a (?:name|id)=[\"'][^\"'<>]*[\"']>\s*</a
 _ANCHOR = re.compile(r"<a (?:name|id)=[\"']([^\"'<>]+)[\"']")
 _ENTRY = re.compile(
     r"(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[^\[\]\n]{1,200}(?:\[[^\[\]\n]{0,100}\][^\[\]\n]{0,100})?\]\(#([^()\s]{1,200})\)"
-    r"|<a href=[\"']#([^\"'\s]{1,200})[\"']>[^\n]{1,400}</a>)[.:]?"
+    r"|<a href=[\"']#([^\"'\s]{1,200})[\"']>[^\n]{1,400}</a>|`([^`<>\n]{1,200})`_)[.:]?"
 )
 """An item of a list that is a link to a place in the document, and nothing else."""
 _KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
@@ -125,7 +125,7 @@ def _is_page_about(path: str, text: str, names: GoneCode) -> bool:
 
 def _without_whole_sections(text: str, names: GoneCode) -> str:
     """A document without sections about what is gone, and then without text and examples."""
-    sections = _with_labels(sections_of(text))
+    sections = with_labels(sections_of(text))
     left = list(_without_sections_about(sections, names))
     if len(left) == len(sections):
         return _without_sections(text, names)
@@ -141,13 +141,16 @@ def _lines_of(left: Sequence[Section], sections: Sequence[Section]) -> Iterator[
 
 
 def _anchors(heading: Iterable[str]) -> Iterator[str]:
-    """What links to a heading of Markdown have behind ``#``: names above it, and what is made of its words."""
+    """What links to a heading have behind ``#``, in Markdown: names above it, and what is made of its words; and the
+    title by which reStructuredText refers to it."""
     for line in heading:
         if found := _ANCHOR.search(line):
             yield found[1]
         elif line.startswith("#"):
             words = re.sub(r"<[^<>]*>", "", line).strip("# ").lower()
             yield re.sub(r"[^\w -]", "", words).replace(" ", "-")
+        elif line.strip() and not _is_rule(line) and not _LABEL.match(line):
+            yield line.strip().lower()
 
 
 def _without_entries(lines: Sequence[str], anchors: Collection[str]) -> Iterator[str]:
@@ -155,13 +158,13 @@ def _without_entries(lines: Sequence[str], anchors: Collection[str]) -> Iterator
     for line, following in pairwise([*lines, ""]):
         entry = _ENTRY.fullmatch(line.strip())
         is_whole = not following.strip() or BULLET.match(following) is not None
-        if entry is None or not is_whole or (entry[1] or entry[2]) not in anchors:
+        if entry is None or not is_whole or (entry[1] or entry[2] or entry[3].lower()) not in anchors:
             yield line
 
 
 def _without_sections(text: str, names: GoneCode) -> str:
     """A document without text and examples, and without sections that were nothing else; its title stays."""
-    sections = _with_labels(sections_of(text))
+    sections = with_labels(sections_of(text))
     depths = _depths(sections)
     of_history = set(map(id, _of_history(sections)))
     for number, section in enumerate(sections):
@@ -285,7 +288,7 @@ def _words_of_heading(line: str) -> str:
     return re.sub(r"\{:?[^{}]*\}$", "", plain).rstrip()
 
 
-def _with_labels(sections: Iterable[Section]) -> list[Section]:
+def with_labels(sections: Iterable[Section]) -> list[Section]:
     """The sections with the labels above their headings in these."""
     found = list(sections)
     for section, following in pairwise(found):

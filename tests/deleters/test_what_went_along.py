@@ -257,7 +257,9 @@ def read(lines):
             line = line.strip()
             found.append(line)
             found.append("")
-        elif line:
+        elif line.startswith("!"):
+            print(line)
+        else:
             found.append(line)
     print(found)
     return found

@@ -32,10 +32,44 @@ def constant_attributes(remover: DependentRemover, method: Symbol) -> Iterator[s
 
 
 def unread_attributes(remover: DependentRemover, method: Symbol) -> Iterator[str]:
-    """The private attributes that a removed method read, and that code which stays only sets."""
+    """The attributes that a removed method read, and that code which stays only sets; also values of its class.
+
+    Users may read a public attribute that an object has from its beginning: that is none of them.
+    """
     for name in sorted(_own_attributes(remover, method, is_assigned=False)):
-        if name.startswith("_") and not name.endswith("_") and is_write_only(remover, name):
+        is_own = not name.endswith("_") and _is_read_in(remover, method, name)
+        is_unread = is_own and is_write_only(remover, name) and (name.startswith("_") or _is_changed(remover, name))
+        if is_unread or (is_own and _is_unused_value(remover, method, name)):
             yield name
+
+
+def _is_read_in(remover: DependentRemover, method: Symbol, name: str) -> bool:
+    """Whether a method does more with an attribute than to set or fill it."""
+    inside = (
+        ref
+        for ref in remover.codebase.modules[method.path].references
+        if method.start <= ref.start < method.end and ref.chain.split(".")[:2] == [SELF, name]
+    )
+    return not all(_only_sets(remover, method.path, ref, name) for ref in inside)
+
+
+def _is_changed(remover: DependentRemover, name: str) -> bool:
+    """Whether code that stays sets or fills an attribute where no object is made."""
+    left = _uses_left(remover, name, exact=False, of_tests=False)
+    return any(ref.owner.rpartition(".")[2] != "__init__" for _, ref in left)
+
+
+def _is_unused_value(remover: DependentRemover, method: Symbol, name: str) -> bool:
+    """Whether a class gives a name a value, which no code that stays asks of an object or has as a text."""
+    klass = method.qualname.rpartition(".")[0]
+    bindings = remover.codebase.modules[method.path].bindings
+    is_value = any(
+        each.name == name and each.klass == klass and not remover.is_removed(method.path, each.start, each.end)
+        for each in bindings
+    )
+    if not is_value or _is_quoted(remover, name):
+        return False
+    return not any(True for _ in _uses_left(remover, name, exact=False, of_tests=True))
 
 
 def is_write_only(remover: DependentRemover, name: str) -> bool:

@@ -21,6 +21,7 @@ from excise.deleters.documents.sections import (
     says_something,
     sections_of,
     shortened_documents,
+    with_labels,
     with_line_ends_of,
     words_of,
 )
@@ -160,7 +161,7 @@ def _offered_names(remover: DependentRemover, gone: Collection[str]) -> frozense
 def _without_directives(text: str, names: GoneCode) -> str:
     """A document without directives for these names, and what they leave empty; empty if it says nothing any more."""
     module = ""
-    sections = list(sections_of(text))
+    sections = with_labels(sections_of(text))
     for section in sections:
         lines, section.lines = section.lines, []
         number = 0

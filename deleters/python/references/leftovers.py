@@ -13,6 +13,7 @@ from excise.deleters.python.references.attribute_values import constant_attribut
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.entry_points import SETUP
 from excise.deleters.python.references.implicit_uses import helpers_of_tests, keys_left, special_methods
+from excise.deleters.python.references.lost_halves import lost_halves
 from excise.deleters.python.references.name_positions import is_keyword_table
 from excise.deleters.python.references.unfilled_containers import unfilled_containers, unset_flags
 from excise.deleters.python.references.uninstantiated_classes import uninstantiated_classes
@@ -26,7 +27,6 @@ from excise.deleters.python.references.uses_by_name import (
     is_fixture,
     looked_up_methods,
     named_objects,
-    overriding_methods,
     passed_names,
     strings_naming,
     texts_with_name,
@@ -38,8 +38,6 @@ from excise.types import Symbol, SymbolKind
 
 MAX_TEXT = 100
 """Number of characters that a message shows of a text."""
-_HALVES = (("acquire", "release"), ("lock", "unlock"))
-"""Methods of which one means nothing without the other."""
 _STANDARD = frozenset(
     {
         "abc", "argparse", "ast", "asyncio", "cmd", "code", "codecs", "collections", "collections.abc", "configparser",
@@ -75,7 +73,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
             yield Leftover(symbol.path, f"nothing would change the attribute {name} any more", symbol.symbol_id)
         for name in unread_attributes(remover, symbol):
             yield Leftover(symbol.path, f"nothing would read the attribute {name} any more", symbol.symbol_id)
-    yield from _halves(remover, methods)
+    yield from (Leftover(*each) for each in lost_halves(remover, removed, methods))
     yield from (Leftover(*each) for each in special_methods(methods))
     yield from (Leftover(*each, "") for each in (*keys_left(remover), *helpers_of_tests(remover)))
     yield from _without_content(remover, removed, methods)
@@ -192,8 +190,6 @@ def _named_elsewhere(remover: DependentRemover, symbol: Symbol, *, is_method: bo
         yield f"{use} uses {symbol.qualname} of an object that is named like its class"
     for word in dispatch_keys(remover, symbol) if is_method else ():
         yield f"{symbol.qualname} is looked for by {word}"
-    for method in overriding_methods(remover, symbol) if is_method else ():
-        yield f"{method} overrides {symbol.qualname}"
 
 
 def _bound_again(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:
@@ -203,16 +199,6 @@ def _bound_again(remover: DependentRemover, symbol: Symbol) -> Iterator[str]:
         is_same = binding.name == name and binding.klass == owner
         if is_same and name and not remover.is_removed(symbol.path, binding.start, binding.end):
             yield f"an assignment binds {symbol.qualname}, too"
-
-
-def _halves(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Leftover]:
-    """Removed methods whose other half stays in the same class."""
-    other = {one: two for pair in _HALVES for one, two in (pair, pair[::-1])}
-    for symbol in methods:
-        half = other.get(without_numbers(symbol.name), "")
-        left = remover.codebase.symbols().get(f"{symbol.holder_id}.{half}") if half else None
-        if left is not None and not remover.is_removed(left.path, left.start, left.end):
-            yield Leftover(symbol.path, f"{left.qualname} would be half of a protocol", symbol.symbol_id)
 
 
 def _stays_around(remover: DependentRemover, method: Symbol) -> bool:

@@ -15,7 +15,6 @@ from excise.deleters.python.references.documents import is_documented
 from excise.deleters.python.references.remaining_words import paths_of_words, source_left
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import comments, of_types, parse_tree
-from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.types import Symbol, SymbolKind, path_of
 
@@ -52,7 +51,7 @@ def fixture_users(remover: DependentRemover, fixture: Symbol) -> Iterator[Symbol
     """The fixtures, and the tests, that stay and have a parameter of a removed fixture's name."""
     name = fixture.name.partition("#")[0]
     parameter = re.compile(rf"[(,]\s*{re.escape(name)}\s*[,:)=]")
-    if any(map(is_fixture, _staying(remover, name))):
+    if any(map(is_fixture, staying(remover, name))):
         return  # another one of the same name
     for path in paths_of_words(remover.codebase).get(name, ()):
         for symbol in remover.codebase.modules[path].symbols:
@@ -108,7 +107,7 @@ def texts_with_name(remover: DependentRemover, removed: Symbol) -> Iterator[str]
 def _code_name(remover: DependentRemover, removed: Symbol) -> str:
     """The name of a removed definition if it is no word of English and nothing that stays has it; else empty."""
     name = without_numbers(removed.qualname).rpartition(".")[2]
-    is_left = not _IS_CODE.fullmatch(name) or any(True for _ in _staying(remover, name))
+    is_left = not _IS_CODE.fullmatch(name) or any(True for _ in staying(remover, name))
     return "" if is_left else name
 
 
@@ -142,7 +141,7 @@ def _classes_visited(remover: DependentRemover, method: str) -> Iterator[str]:
     for prefix in _prefixes_of_class_names(remover.codebase):
         visited = method.removeprefix(prefix) if method.startswith(prefix) else ""
         is_of_python = visited[:1].isupper() and hasattr(ast, visited)
-        own = (s for s in _staying(remover, visited) if s.kind is SymbolKind.CLASS) if visited else ()
+        own = (s for s in staying(remover, visited) if s.kind is SymbolKind.CLASS) if visited else ()
         if is_of_python or any(True for _ in own):
             yield visited
 
@@ -163,7 +162,7 @@ def getattr_lookups(remover: DependentRemover, removed: Symbol) -> Iterator[str]
     """The calls in sources that stay which look up the name of a removed method, if nothing else has the name."""
     name = without_numbers(removed.qualname).rpartition(".")[2]
     call = re.compile(rf"""\b(?:get|has|del)attr\([^,()\n]{{1,80}},\s*["']{re.escape(name)}["']""".encode())
-    if any(True for _ in _staying(remover, name)):
+    if any(True for _ in staying(remover, name)):
         return
     for path, module in _sources_with(remover, name):
         for found in call.finditer(module.source):
@@ -261,17 +260,7 @@ def _built_names(codebase: PythonCodebase) -> list[re.Pattern[str]]:
     return _INDICES[codebase]
 
 
-def overriding_methods(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
-    """The methods that stay and say that they override one, which is a removed method."""
-    resolver, method = remover.uses.resolver, Entity(removed.path, without_numbers(removed.qualname))
-    for symbol in _staying(remover, method.qualname.rpartition(".")[2]):
-        if any(each.rpartition(".")[2] == "override" for each in symbol.decorators):
-            bases = resolver.bases(Entity(symbol.path, symbol.qualname.rpartition(".")[0]))
-            if any(resolver.attribute(base, symbol.name) == method for base in bases):
-                yield symbol.qualname
-
-
-def _staying(remover: DependentRemover, name: str) -> Iterator[Symbol]:
+def staying(remover: DependentRemover, name: str) -> Iterator[Symbol]:
     """The definitions of a name that stay."""
     for path in paths_of_words(remover.codebase).get(name, ()):
         for symbol in remover.codebase.modules[path].symbols:
