@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
 from excise.protocols import Codebase
@@ -21,7 +21,7 @@ def how_checked(codebase: Codebase, fail_to_pass: Sequence[str], deletion: Delet
     unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
     gone = {part.path: list(changes_of(part)) for part in parse_patch(deletion.hide_patch)}
     rest = [test for test in fail_to_pass if test not in set(deletion.hidden)]
-    partly = [test for test in rest if _is_removed(codebase, test, gone.get(path_of(test), ()))]
+    partly = [test for test in rest if _is_removed(codebase, test, gone)]
     if visibility is Visibility.SAMPLE_TESTS:
         partly = []
     seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
@@ -41,11 +41,18 @@ def how_checked(codebase: Codebase, fail_to_pass: Sequence[str], deletion: Delet
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{listed}"
 
 
-def _is_removed(codebase: Codebase, test: str, changes: Sequence[Change]) -> bool:
-    """Whether the first line of a test's function is among those that its file lost."""
-    symbol = codebase.symbols().get(joined(path_of(test), ".".join(TestId.parse(test).names)))
-    first = symbol.start_line - 1 if symbol is not None else -1
-    return any(first in range(each.first, each.first + len(each.before)) for each in changes)
+def _is_removed(codebase: Codebase, test: str, gone: Mapping[str, Sequence[Change]]) -> bool:
+    """Whether the first line of a test's function is among those that files of tests lost: of its own file, or of the
+    one from which that has the test."""
+    known, (*_, name) = codebase.symbols(), TestId.parse(without_parameter(test)).names or ("",)
+    own = known.get(joined(path_of(test), ".".join(TestId.parse(test).names)))
+    named = [own] if own else [s for path in gone if path in codebase.modules for s in codebase.modules[path].symbols]
+    return any(
+        each.first <= symbol.start_line - 1 < each.first + len(each.before)
+        for symbol in named
+        if symbol.name == name
+        for each in gone.get(symbol.path, ())
+    )
 
 
 def _shortened(test: str) -> str:

@@ -9,6 +9,7 @@ from excise.deleters.documents.loose_ends import loose_ends, mentions_left
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
 from .planned_deletions import delete_symbol
+from .test_remove_details import delete
 
 SOURCE = "def gone_by(x):\n    return x\n\n\ndef other(x):\n    return x\n"
 
@@ -158,3 +159,44 @@ def test_the_only_example_of_code_that_stays_is_not_lost(more: str, *, is_lost: 
     example = "# pkg\n\nCounting with `gone_by`:\n\n```python\nx = gone_by(2)\nprint(other(x))\n```\n\nIt is fast.\n\n"
     found = told(f"{example}{more}")
     assert ("no document would call other any more, which stays" in found) is is_lost
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        ("    e = Box()\n    print(e.send(1))\n", True),
+        ("    e = pkg.m.Box(1)\n    e.send\n", True),
+        ("    e = Other()\n    e.send(1)\n", False),
+        ("    e = Box()\n    e = Other()\n    e.send(1)\n", False),
+        ("    e = Box()\n    e.take(1)\n", False),
+        ("Call ``boxes['a'].send_it_all(1)`` for it.\n", True),
+        ("Call ``boxes['a'].take_it_all(1)`` for it.\n", False),
+    ],
+)
+def test_what_examples_call_of_objects_stays(text: str, *, is_left: bool) -> None:
+    box = (
+        "class Box:\n    def send(self, x):\n        return x\n\n    def send_it_all(self, x):\n        return x\n\n"
+        "    def take(self):\n        return 1\n\n\nclass Other:\n    def send(self, x):\n        return 2 * x\n"
+    )
+    files = {"pkg/m.py": box, "README.rst": f"Boxes\n=====\n\nSome text::\n\n{text}"}
+    deletion = delete(files, "pkg/m.py::Box.send", "pkg/m.py::Box.send_it_all")
+    found = [what for path, what in deletion.uses_left if path == "README.rst"]
+    assert bool(found) is is_left, found
+
+
+LIST = "Kinds\n=====\n\n{head}\n\n- ``gone_by``: one of them.\n- ``other``: another one.\n- ``third``: the last one.\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "is_left"),
+    [
+        ("There are three kinds:", True),
+        ("It has both kinds:", True),
+        ("These kinds are there:", False),
+        ("There may be forty of them:", False),
+        ("The former counts, with ``gone_by``. Those are:", False),
+    ],
+)
+def test_documents_do_not_count_what_is_gone(head: str, *, is_left: bool) -> None:
+    found = told(LIST.format(head=head))
+    assert any(head.rstrip(":") in what for what in found) is is_left, found

@@ -249,6 +249,25 @@ def test_classes_that_are_skipped_keep_no_inherited_test(decorator: str, *, is_g
     assert ("test_a = None" not in left) is is_gone
 
 
+@pytest.mark.parametrize("collected", [(), ("tests/__main__.py",), ("tests/__main__.py", "tests/test_m.py")])
+def test_tests_of_an_imported_class_are_hidden_where_it_is_defined(collected: tuple[str, ...]) -> None:
+    """Unless that file has them, too, and pytest reads it."""
+    files = {
+        "m.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n",
+        "tests/test_m.py": "from m import f, g\n\n\nclass TestF:\n    def test_f(self):\n        assert f()\n\n"
+        "    def test_g(self):\n        assert g()\n",
+        "tests/__main__.py": "from test_m import TestF\n",
+    }
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=("m.py::f",), symbols=("m.py::f",), tests=()
+    )
+    hide = frozenset({"tests/__main__.py::TestF::test_f"})
+    deletion = get("stub").delete(PythonCodebase.from_texts(files, collected=collected), feature, hide=hide)
+    is_gone = collected == ("tests/__main__.py",)
+    assert ("def test_f" in after(files, deletion)["tests/test_m.py"]) is not is_gone
+    assert set(deletion.hidden) == (hide if is_gone else set())
+
+
 @pytest.mark.parametrize("rest", ["", "\n\ndef test_c():\n    pass\n"])
 def test_imported_tests_are_hidden_with_the_class_that_inherited_them(rest: str) -> None:
     base = (

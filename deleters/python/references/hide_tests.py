@@ -175,7 +175,9 @@ class TestHider:
         )
 
     def _is_collected(self, symbol: Symbol) -> bool:
-        """Whether pytest takes a class itself for one with tests, by its name or its base."""
+        """Whether pytest takes a class itself for one with tests, by its name or its base, in a file that it reads."""
+        if (known := self.codebase.suite.collected) and symbol.path not in known:
+            return False
         bases = self.uses.resolver.scope(symbol.path).bases.get(symbol.qualname, ())
         return symbol.name.startswith("Test") or any(base.endswith("TestCase") for base in bases)
 

@@ -17,12 +17,14 @@ from excise.deleters.python.references.documents import as_documents_mean
 from excise.deleters.python.references.leftovers import Leftover
 from excise.deleters.python.references.remaining_words import source_left
 from excise.deleters.statement.project_docs import is_document
-from excise.types import Symbol
+from excise.types import Symbol, SymbolKind
 
 MIN_CALLED = 2
 """A name must be longer than this for its call in a document to count."""
 _OF_PYTHON = frozenset({"", "python", "python3", "py", "pycon", "console", "text"})
 """Languages of examples that may be Python."""
+_MADE = re.compile(r"(?<![\w.])(\w+)\s*=\s*(?:\w+\.)*(\w+)\(")
+"""A name that an example gives to what a call makes, and the name of what is called."""
 _CALL = re.compile(r"(?<![\w$@-])([A-Za-z_]\w{3,})\(")
 """A call of a name of four letters or more."""
 _NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")
@@ -37,6 +39,7 @@ def loose_documents(
     yield from _in_manifests(remover, names, changed)
     yield from _in_other_words(remover, wanted, changed)
     yield from _called_in_documents(remover, wanted, changed)
+    yield from _called_of_objects(remover, wanted, changed)
     yield from _others_lost(remover, changed)
     names = as_documents_mean(remover, gone, names)
     words, others = words_of(names), remover.codebase.others
@@ -126,6 +129,25 @@ def _called_in_documents(remover: DependentRemover, wanted: Sequence[Symbol], ch
                     if not (is_code and _is_own(name, lines, own)):
                         line = found.string[found.string.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0].strip()
                         yield Leftover(path, f"the document calls it: {line[:MAX_TEXT]}", gone[name].symbol_id)
+
+
+def _called_of_objects(remover: DependentRemover, wanted: Sequence[Symbol], changed: Changed) -> Iterator[Leftover]:
+    """Uses of removed methods in documents, of objects that examples make: ``e = Encoder()``, ``e.encode(…)``."""
+    by_class: dict[str, dict[str, Symbol]] = {}
+    for symbol in (each for each in wanted if each.kind is SymbolKind.METHOD):
+        owner, _, name = without_numbers(symbol.qualname).rpartition(".")
+        by_class.setdefault(owner.rpartition(".")[2], {})[name] = symbol
+    named = re.compile(rf"=\s*(?:[\w.]+\.)?(?:{any_of(by_class)})\(")
+    for path, text in _documents_left(remover, changed) if by_class else ():
+        for section in sections_now(text) if named.search(text) else ():
+            objects: dict[str, str] = {}
+            for line in section.lines:
+                for name, used in re.findall(r"(?<![\w.])(\w+)\.(\w+)", line):
+                    found = by_class.get(objects.get(name, ""), {}).get(used)
+                    if found is not None:
+                        what = f"the document uses it of an object: {line.strip()[:MAX_TEXT]}"
+                        yield Leftover(path, what, found.symbol_id)
+                objects.update(_MADE.findall(line))
 
 
 def _others_lost(remover: DependentRemover, changed: Changed) -> Iterator[Leftover]:
