@@ -22,6 +22,10 @@ MIN_ELEMENTS, MIN_PAIRS = 3, 2
 """Number of elements of a list, and of entries of a dictionary, from which on it is a table."""
 MIN_ALPHABET = 8
 """Number of characters of a text from which on it may be an alphabet."""
+MAX_OPTIONS = 24
+"""Maximum number of options of a command line."""
+_TOLD_OF_OPTIONS = ("action", "nargs", "const", "default", "type", "choices", "required", "dest", "is_flag", "multiple")
+"""What is told of an option, or of an argument: what a program does with it, not what its help says."""
 _TEXT_CALLS = frozenset({"compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer", "format"})
 """Functions whose arguments are patterns and templates: how code works, not what it knows."""
 
@@ -33,7 +37,20 @@ def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
     if function is None:
         return ()
     found = dict.fromkeys(ast.unparse(each) for each in _data_in(function))
-    return [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
+    told = [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
+    options = (text for text in dict.fromkeys(_options(function)) if len(text) <= MAX_DATA and "`" not in text)
+    return [*told, *[*options][:MAX_OPTIONS]]
+
+
+def _options(function: Function) -> Iterator[str]:
+    """The options that a function gives a parser of a command line, without what their help says."""
+    for node in _own_nodes(function):
+        if not isinstance(node, ast.Call) or last_name(node.func) != "add_argument":
+            continue
+        told = [each for each in node.keywords if each.arg in _TOLD_OF_OPTIONS]
+        is_named = bool(node.args) and all(map(_is_literal, node.args))
+        if is_named and told and node.keywords:
+            yield ast.unparse(ast.Call(ast.Name("add_argument", ast.Load()), node.args, told))
 
 
 def _data_in(function: Function) -> Iterator[ast.AST]:

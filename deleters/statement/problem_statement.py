@@ -131,7 +131,7 @@ def write_statement(
         registered(deletion),
         used(deletion),
         _examples(examples, words.fence),
-        words_of_tests(codebase, deletion.hidden, visibility),
+        words_of_tests(codebase, deletion.hidden, visibility, removed),
         parts_of_tests(codebase, {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}, words, visibility),
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(codebase, fail_to_pass, deletion, visibility),

@@ -14,6 +14,14 @@ MAX_CHARS = 240
 """Length of a docstring up to which it is quoted."""
 MIN_WORDS = 4
 """Number of words from which on a docstring says something."""
+MIN_NAME_WORDS = 2
+"""Number of words of a test's name, beside those of the code that it tests, from which on the name says something."""
+MAX_NAMES, MAX_NAME = 12, 80
+"""Number of tests that are named, and of characters of a name."""
+_PLAIN_WORDS = frozenset(
+    {"test", "tests", "a", "an", "the", "of", "with", "and", "is", "basic", "simple", "case", "it"}
+)
+"""Words of names that say nothing of what is tested."""
 MAX_EXCERPTS = 3
 """Number of tests of which a part is shown."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -27,20 +35,33 @@ _TITLE = re.compile(r"(?i)tests? (?:of|for|the|case)\b|testing\b")
 _WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
 
 
-def words_of_tests(codebase: Codebase, tests: Iterable[str], visibility: Visibility) -> str:
-    """The section with the first paragraphs of the docstrings of ``tests``; empty if they have none."""
+def words_of_tests(
+    codebase: Codebase, tests: Iterable[str], visibility: Visibility, removed: Iterable[Symbol] = ()
+) -> str:
+    """The section with the first paragraphs of the docstrings of ``tests``, and with the names of others that have
+    several words beside those of what is ``removed``; empty if there are none."""
     found: dict[str, None] = {}
+    names: dict[str, None] = {}
+    own = {word for each in removed for word in _words_of(each.qualname)} | _PLAIN_WORDS
     for symbol in _functions(codebase, tests if visibility in _WITH_WORDS else ()):
         text = " ".join(symbol.docstring.strip().partition("\n\n")[0].split())
         is_title = _TITLE.match(text) is not None
         if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS and not is_title:
             found[text] = None
+        elif len(_words_of(symbol.name) - own) >= MIN_NAME_WORDS:
+            names[symbol.name] = None
     lines = [f"- {text}" for text in list(found)[:MAX_SENTENCES]]
-    return (
-        "\n".join(["## What the tests say\n\nTests that are not in this checkout have these descriptions:\n", *lines])
-        if lines
-        else ""
-    )
+    parts = ["Tests that are not in this checkout have these descriptions:\n\n" + "\n".join(lines)] if lines else []
+    if called := [f"`{name}`" for name in list(names)[:MAX_NAMES] if len(name) <= MAX_NAME]:
+        more = f" and {len(names) - len(called)} more" if len(names) > len(called) else ""
+        parts.append(
+            f"{'Others' if lines else 'Tests that are not in this checkout'} are called {', '.join(called)}{more}."
+        )
+    return "\n\n".join(["## What the tests say", *parts]) if parts else ""
+
+
+def _words_of(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
 def parts_of_tests(

@@ -73,8 +73,8 @@ class Examples(NamedTuple):
     """Lines of code that show what one function does."""
 
     shown: list[str]
-    """At most :data:`MAX_EXAMPLES` calls: first those that reach what no earlier one does, then those with results of
-    their own."""
+    """At most :data:`MAX_EXAMPLES` calls: first those that reach together what all do, one with a result that tells
+    something among them if there is one, then those with results of their own."""
     raising: list[str]
     """One further call for each exception that the statement names."""
     num_paths: int
@@ -148,8 +148,13 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     )
     paths = _covering(made)
     covered = frozenset[str]().union(*(each.reached for each in paths))
-    paths += _covering(tested, covered)[: max(len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN), len(tested) > 1)]
+    may_show = max(len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN), len(tested) > 1)
+    paths += _covering(tested, covered)[:may_show]
     results = [each for each in made if not each.raises]
+    telling = [each for each in (*results, *tested[:may_show]) if tells_something(each.line)]
+    if telling and not any(tells_something(each.line) for each in paths):
+        paths.append(telling[0])
+    paths.sort(key=lambda each: not tells_something(each.line))  # what it gives comes before what it refuses
     more = [each for each in _different_first(results) if each not in paths]
     silent = next((each for each in (*paths, *more) if each.outcome == _NOTHING), None)
     shown = [*paths, *(each for each in more if each.outcome != _NOTHING or each is silent)][:MAX_EXAMPLES]
