@@ -44,8 +44,9 @@ def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
 
 def _options(function: Function) -> Iterator[str]:
     """The options that a function gives a parser of a command line, without what their help says."""
-    for node in _own_nodes(function):
-        if not isinstance(node, ast.Call) or last_name(node.func) != "add_argument":
+    calls = [node for node in _own_nodes(function) if isinstance(node, ast.Call)]
+    for node in sorted(calls, key=lambda each: (each.lineno, each.col_offset)):
+        if last_name(node.func) != "add_argument":
             continue
         told = [each for each in node.keywords if each.arg in _TOLD_OF_OPTIONS]
         is_named = bool(node.args) and all(map(_is_literal, node.args))

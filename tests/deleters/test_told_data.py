@@ -219,3 +219,19 @@ def test_an_error_that_is_passed_on_is_not_raised() -> None:
     need = Need(kind=NeedKind.MESSAGE, word="is shut", owner="m.py::shut", tests=(), exception="emit of Error")
     lines = lines_by_symbol(locate([need], "", "", codebase), [codebase.symbols()["m.py::shut"]], codebase)
     assert lines == {"m.py::shut": ["- Calls `emit` with an `Error`; the message contains `'is shut'`."]}
+
+
+def test_options_of_a_command_line_are_told_without_their_help() -> None:
+    source = (
+        "def main(argv):\n    parser = ArgumentParser()\n"
+        "    parser.add_argument('-f', '--filter', nargs=2, type=float, action='append', help='between two')\n"
+        "    parser.add_argument('--exclude', default=[], help='none of these')\n"
+        "    parser.add_argument('files', help='paths')\n"
+        "    parser.add_argument(*OTHERS, default=1)\n"
+        "    return parser.parse_args(argv)\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    assert list(function_data(codebase.modules["m.py"], codebase.symbols()["m.py::main"])) == [
+        "add_argument('-f', '--filter', nargs=2, type=float, action='append')",
+        "add_argument('--exclude', default=[])",
+    ]

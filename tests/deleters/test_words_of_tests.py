@@ -96,3 +96,18 @@ def test_parts_of_tests_are_shown_where_asked_for() -> None:
     assert "A part of a test that is not in this checkout:\n\n```python\ndef flat(found):\n" in text
     assert "tree.size" not in text
     assert "## From" not in write_statement(codebase, deletion, REPO, ids, Visibility.SIGNATURE, tested=tested).text
+
+
+def test_names_of_tests_without_a_description_are_told() -> None:
+    tests = {
+        "test_gone": "", "test_gone_keeps_control_flow_errors": "", "testGoneOfSubclass": "", "test_gone_works": "",
+        "test_gone_in_other_ways": '    """Other ways to call gone() give the same."""\n',
+    }  # fmt: skip
+    source = "".join(f"def {name}():\n{text}    assert gone(1)\n\n\n" for name, text in tests.items())
+    files = {"m.py": "def gone(x):\n    return x\n", "test_m.py": f"from m import gone\n\n\n{source}"}
+    codebase, ids = PythonCodebase.from_texts(files), tuple(f"test_m.py::{name}" for name in tests)
+    deletion = delete_symbol(codebase, "m.py::gone", ids, "stub")
+    text = write_statement(codebase, deletion, REPO, ids).text
+    assert (
+        "- Other ways to call gone() give the same.\n\nOthers are called `test_gone_keeps_control_flow_errors`." in text
+    )

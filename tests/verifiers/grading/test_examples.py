@@ -148,3 +148,20 @@ def test_each_exception_and_each_number_of_arguments_of_the_tests_is_shown() -> 
         "f('near')  # raises KeyError", "f('far')  # raises NameError", "f('same')  # False",
         "f('same', 'more')  # False",
     }  # fmt: skip
+
+
+def test_what_a_call_gives_is_shown_before_what_it_refuses() -> None:
+    """All that the tests reach is reached by calls that raise."""
+    refused = [
+        replace(asked("f", text, True), outcome=json.dumps({"raised": ["builtins:ValueError"], "after": []}))
+        for text in ("a", "b")
+    ]
+    given = replace(asked("f", "c", True), outcome=json.dumps({"result": ["i", "7"], "after": []}))
+    reached = {refused[0].call: frozenset({"1"}), refused[1].call: frozenset({"2"})}
+    replayed = Replayed(
+        [(each.call, each.outcome, each.outcome) for each in refused], (given,), tuple(refused), reached=reached
+    )
+    shown = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading(), {"ValueError": ["f"]})["f"]
+    assert shown.shown[0] == "f('c')  # 7"
+    assert sorted(shown.shown[1:]) == ["f('a')  # raises ValueError", "f('b')  # raises ValueError"]
+    assert shown.num_paths == 3
