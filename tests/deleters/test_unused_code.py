@@ -434,3 +434,21 @@ def test_a_type_that_a_call_makes_goes_with_the_code_that_alone_used_it(made: st
     left = after(files, delete(files, "pkg/m.py::gone"))["pkg/m.py"]
     assert ("Pair" in left) == is_left
     assert any(word in left for word in ("namedtuple", "typing", "make")) == is_left
+
+
+def test_comments_with_types_use_imports_and_fixtures_of_a_file_of_tests_are_its_own() -> None:
+    head = "from typing import Dict, List, Tuple\nimport pytest\nfrom m import gone\n\n\n"
+    fixture = "@pytest.fixture\ndef rows():\n    return [1]\n\n\n"
+    test = "def test_m(rows):\n    x = rows  # type: List[int]\n    y = {}  # type: Dict[int, Tuple[int]]\n"
+    test += "    assert gone(x, y)\n"
+    other = "\n\ndef test_n():\n    z = ()  # type: Tuple[int, ...]\n    assert not z\n"
+    files = {
+        "m.py": "def gone(x, y):\n    return x\n",
+        "test_m.py": head + fixture + test + other,
+        "test_o.py": f"import pytest\n\n\n{fixture}def test_o(rows):\n    assert rows\n",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    deletion = delete_symbol(codebase, "m.py::gone", ("test_m.py::test_m",))
+    left = after(files, deletion)
+    assert left["test_m.py"] == f"from typing import Tuple\n\n\n{other.lstrip()}"
+    assert left["test_o.py"] == files["test_o.py"]

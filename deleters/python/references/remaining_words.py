@@ -106,6 +106,10 @@ def paths_of_words(codebase: PythonCodebase) -> Mapping[str, list[str]]:
     return _INDICES[codebase]
 
 
+TYPE_COMMENT = re.compile(rb"#\s*type:\s*(?!ignore\b)([^#\n]+)")
+"""A comment that says of which type something is."""
+
+
 def words_in(text: bytes) -> list[str]:
     """The words of a text, in order."""
     return _WORD.findall(text.decode("utf-8", "replace"))
@@ -121,9 +125,12 @@ def count_words(source: bytes) -> dict[str, int]:
 
 
 def _without_comments(source: bytes) -> bytes:
+    """A file without its comments, but for those that are types."""
     pieces: list[bytes] = []
     position = 0
     for comment in sorted(comments(parse_tree(source).root_node), key=lambda n: n.start_byte):
+        if TYPE_COMMENT.match(source, comment.start_byte, comment.end_byte):
+            continue
         pieces.append(source[position : comment.start_byte])
         position = comment.end_byte
     return b"".join([*pieces, source[position:]])

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.name_uses import UseIndex
-from excise.deleters.python.references.remaining_words import words_in, words_of
+from excise.deleters.python.references.remaining_words import TYPE_COMMENT, words_in, words_of
 from excise.deleters.python.references.symbol_tables import names_used_in_code
 from excise.extractors.python.analysis.grammar import descendants, field, of_types, parse_tree, statements
 from excise.extractors.python.analysis.parsed_file import Import, Phase
@@ -173,11 +173,15 @@ def is_used_in(source: bytes, name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def used_names(source: bytes) -> frozenset[str]:
-    """Names of the module that a file uses: in code, ``__all__``, annotations written as strings, and examples."""
+    """Names of the module that a file uses: in code, ``__all__``, annotations as strings and comments, and examples."""
     module = parse_text(source)
     used = {ref.chain.partition(".")[0] for ref in module.references if ref.via < 0}
     used.update(entry.name for entry in module.exports)
-    for node in of_types(parse_tree(source).root_node, "string"):
+    root = parse_tree(source).root_node
+    for comment in of_types(root, "comment") if b"type:" in source else ():
+        if found := TYPE_COMMENT.match(source, comment.start_byte, comment.end_byte):
+            used.update(words_in(found[1]))
+    for node in of_types(root, "string"):
         text = source[node.start_byte : node.end_byte]
         lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
         own = {word for line in lines if _EXAMPLE_IMPORT.match(line) for word in words_in(line)}

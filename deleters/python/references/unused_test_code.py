@@ -35,6 +35,9 @@ def support_files(remover: DependentRemover, done: Collection[str]) -> Iterator[
                 yield path
 
 
+_TEST_FILE = re.compile(r"test_\w+\.py|\w+_tests?\.py")
+
+
 def drop_unused_helpers(remover: DependentRemover, path: str) -> None:
     """Remove from a file of the tests what only removed tests used, and what only that used, until there is no more.
 
@@ -146,8 +149,10 @@ def _is_test_case(remover: DependentRemover, symbol: Symbol) -> bool:
 
 
 def _is_found_by_name(symbol: Symbol) -> bool:
-    """Whether others use a definition without an import: a fixture, or a method."""
-    return symbol.kind is SymbolKind.METHOD or is_fixture(symbol)
+    """Whether others use a definition without an import: a method, or a fixture that is not in a file of tests, where
+    these alone see it."""
+    is_shared = not _TEST_FILE.fullmatch(symbol.path.rpartition("/")[2])
+    return symbol.kind is SymbolKind.METHOD or (is_shared and is_fixture(symbol))
 
 
 def _is_in_body(assignment: Node) -> bool:
