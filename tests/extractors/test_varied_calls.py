@@ -134,6 +134,18 @@ def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[ob
     assert example(made, json.dumps({"result": ["c", None], "after": after})) == expected
 
 
+@pytest.mark.parametrize(
+    ("sizes", "shown"), [([5] * 4, 4), ([30] * 9, 3), ([100, 100], 1), ([120, 1], 1), ([300], 1), ([300, 1], 2)]
+)
+def test_of_long_results_the_first_items_are_shown(sizes: list[int], shown: int) -> None:
+    """If they are short themselves."""
+    texts = ["x" * size for size in sizes]
+    items = [["s", text] for text in texts]
+    part = f"[:{shown}]" if shown < len(texts) else ""
+    assert example(call("f"), json.dumps({"result": ["l", items]})) == f"f(){part}  # {texts[:shown]}"
+    assert example(call("f"), json.dumps({"result": ["it", items, "end"]})) == f"list(f()){part}  # {texts[:shown]}"
+
+
 def test_an_object_whose_history_raised_is_no_example() -> None:
     made = call("Box.get", ["made", "m:Box", [], [], [["put", [["i", "1"]], []]]], kind="method")
     assert example(made, json.dumps({"result": ["c", True]}))

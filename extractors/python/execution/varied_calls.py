@@ -31,6 +31,10 @@ OTHER_WORD = 0.5
 """Share of the new texts with words that get a word of another recorded call: most formats stay valid, and the text
 makes sense to readers."""
 _WORD = re.compile(r"[^\W\d_]+")
+MAX_LINE = 160
+"""Number of characters of an example from which on only the first items of its result are shown."""
+MIN_ITEMS = 2
+"""Number of items of a result from which on a part of them may be shown."""
 MAX_CALL_CHARS = 4000
 """Length of a call's text above which it is not varied."""
 Node = list[Any]
@@ -186,24 +190,33 @@ _FORMS = {
 
 
 def example(call: str, outcome: str) -> str:
-    """One line of Python with a call and, as a comment, its result or exception; empty without plain data."""
-    asked, found = json.loads(call), json.loads(outcome)
-    if asked["kind"] == "property" or found.get("uneven"):
+    """One line of Python with a call and, as a comment, its result or exception; empty without plain data.
+
+    Of a long list, only the first items are shown.
+    """
+    made, found = json.loads(call), json.loads(outcome)
+    if made["kind"] == "property" or found.get("uneven"):
         return ""  # what made the object raised exceptions, which a line of code does not show
     try:
-        steps, asked = _steps(asked)
-        if "result" not in found:
-            return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_raised(found)}"
-        if found["result"][0] == "it":
-            items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")
-            return _items_of_call("; ".join([*steps, items]), *found["result"][1:])
-        if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
-            after = found.get("after") or []
-            return _changed_object(call, asked, steps, after) or ("" if steps else _change_text(asked, after))
-        left, right = _call_text(asked), literal(found["result"])
+        return _example(*_steps(made), made, found)
     except ValueError:
         return ""
-    return f"{'; '.join([*steps, left])}  # {right}"
+
+
+def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], found: dict[str, Any]) -> str:
+    """See :func:`example`; ``asked`` is the call ``made`` after the ``steps`` that make its object."""
+    if "result" not in found:
+        return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_raised(found)}"
+    kind, *content = found["result"]
+    if kind == "it":
+        items = "; ".join([*steps, f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")])
+        return _shortened(_items_of_call(items, *content), items, content[0])
+    if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
+        after = found.get("after") or []
+        return _changed_object(made, asked, steps, after) or ("" if steps else _change_text(asked, after))
+    line = "; ".join([*steps, _call_text(asked)])
+    whole = f"{line}  # {literal(found['result'])}"
+    return _shortened(whole, line, content[0]) if kind == "l" else whole
 
 
 def _raised(outcome: dict[str, Any]) -> str:
@@ -220,6 +233,14 @@ def _items_of_call(call: str, nodes: Sequence[Node], end: str) -> str:
     if end == "end":
         return f"{call}  # [{', '.join(map(literal, nodes))}]"
     return f"{call}  # raises {_qualname(end)}" + (f" after {len(nodes)} items" if nodes else "")
+
+
+def _shortened(whole: str, call: str, nodes: Sequence[Node]) -> str:
+    """An example of a call that returns several items; with the first ones alone where that is much shorter."""
+    if len(whole) <= MAX_LINE or len(nodes) < MIN_ITEMS:
+        return whole
+    lines = (f"{call}[:{number}]  # [{', '.join(map(literal, nodes[:number]))}]" for number in (3, 2, 1))
+    return next((line for line in lines if len(line) <= MAX_LINE), whole)
 
 
 def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -251,12 +272,12 @@ def _change_text(call: dict[str, Any], after: Sequence[Node]) -> str:
     return f"x = {before}; {_call_text(named)}  # x == {now}"
 
 
-def _changed_object(made: str, asked: dict[str, Any], steps: Sequence[str], after: Sequence[Node]) -> str:
+def _changed_object(made: dict[str, Any], asked: dict[str, Any], steps: Sequence[str], after: Sequence[Node]) -> str:
     """A call of a method without a result: what its object holds afterwards; empty if it has no items.
 
     ``asked`` is the call with a name for an object with a history, whose ``steps`` these are.
     """
-    receiver, now = json.loads(made)["args"][0], after[0] if after else []
+    receiver, now = made["args"][0], after[0] if after else []
     if asked["kind"] != "method" or receiver[:1] != ["made"] or now[:1] != ["seen"] or not now[2:]:
         return ""
     kind, nodes = (now[2][0], now[2][1:2]) if isinstance(now[2], list) and now[2] else ("", [])
