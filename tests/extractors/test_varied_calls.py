@@ -135,7 +135,7 @@ def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[ob
 
 
 @pytest.mark.parametrize(
-    ("sizes", "shown"), [([5] * 4, 4), ([30] * 9, 3), ([100, 100], 1), ([120, 1], 1), ([300], 1), ([300, 1], 2)]
+    ("sizes", "shown"), [([5] * 4, 4), ([30] * 9, 3), ([100, 100], 1), ([120, 1], 2), ([300], 1), ([300, 1], 2)]
 )
 def test_of_long_results_the_first_items_are_shown(sizes: list[int], shown: int) -> None:
     """If they are short themselves."""
