@@ -1,7 +1,7 @@
 """Which statements of a test fail without removed code: variants of tests that go on after a failure tell it.
 
-In such a variant each statement of a test function, and of the loops and ``with`` blocks in it, catches what it raises.
-At its end the function fails with a message that says which did.
+In such a variant each statement of a test function, and of the blocks in it, catches what it raises, and so does each
+check of the functions in it. At its end the function fails with a message that says which did.
 """
 
 from __future__ import annotations
@@ -14,20 +14,27 @@ from dataclasses import dataclass, field, replace
 
 from excise.deleters.python.deletion_builder import require_python
 from excise.deleters.python.references.hide_tests import id_of_test
-from excise.deleters.python.references.shortened_tests import BLOCKS, Span, can_lose_a_part, statements_to_remove
+from excise.deleters.python.references.shortened_tests import (
+    BLOCKS,
+    DEFINITIONS,
+    Span,
+    can_lose_a_part,
+    is_check,
+    statements_to_remove,
+)
 from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.extractors.python.needs.test_uses import Function, function_of, last_name
 from excise.protocols import Codebase
-from excise.types import Symbol, path_of, symbol_of_test
+from excise.types import Symbol, path_of, symbol_of_test, without_parameter
 
 _FAILED = "_excise_failed"
 """Name of a variant's number: a bit for each statement that has raised something."""
 _MESSAGE = re.compile(r"excise:([0-9a-f]+):")
 _EXPECTING = re.compile(r"raise|warn|throw|suppress|deprecat|error|fail|exit|logs?\b", re.IGNORECASE)
 """A context manager of this name needs what its block raises."""
-_UNCHANGED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass)
+_UNCHANGED = (ast.Global, ast.Nonlocal, ast.Pass)
 """Statements of test functions that are not watched."""
 
 
@@ -63,14 +70,15 @@ class ShorteningTests:
 
     def hiding_whole(self, tests: Iterable[str]) -> ShorteningTests:
         """See :meth:`excise.protocols.ShorteningDeleter.hiding_whole`."""
-        return type(self)(replace(self.parts, whole=self.parts.whole.union(tests)))
+        return type(self)(replace(self.parts, whole=self.parts.whole.union(map(without_parameter, tests))))
 
     def probing(self, codebase: Codebase, tests: Collection[str]) -> dict[str, bytes]:
         """See :meth:`excise.protocols.ShorteningDeleter.probing`."""
         python = require_python(codebase)
         found: dict[str, bytes] = {}
         for path in sorted(set(map(path_of, tests))):
-            symbols = [s for test in tests if path_of(test) == path for s in _test_functions(python, test)]
+            functions = dict.fromkeys(without_parameter(test) for test in tests if path_of(test) == path)
+            symbols = [symbol for test in functions for symbol in _test_functions(python, test)]
             symbols = [each for each in symbols if can_lose_a_part(python.modules[path], each)]
             if symbols and (variant := _variant(python, path, symbols)):
                 found[path] = variant
@@ -78,22 +86,23 @@ class ShorteningTests:
 
     def losing(self, codebase: Codebase, messages: Mapping[str, str]) -> ShorteningTests:
         """See :meth:`excise.protocols.ShorteningDeleter.losing`."""
-        python = require_python(codebase)
-        failing = dict(self.parts.failing)
+        python, told = require_python(codebase), dict[str, list[re.Match[str] | None]]()
         for test, message in messages.items():
-            told = _MESSAGE.search(message)
-            for symbol in _test_functions(python, test) if told else ():
+            told.setdefault(without_parameter(test), []).append(_MESSAGE.search(message))
+        failing = dict(self.parts.failing)
+        for test, found in told.items():
+            for symbol in _test_functions(python, test) if all(found) else ():
                 function = function_of(python.modules[symbol.path].source, symbol)
-                numbered = enumerate(_watched(function.body)) if function is not None else ()
-                bits = int(told[1], 16) if told else 0
-                failing[test] = frozenset(each.lineno for number, each in numbered if bits >> number & 1)
+                numbered = list(enumerate(_watched(function.body))) if function is not None else []
+                bits = [int(each[1], 16) for each in found if each is not None]
+                failing[test] = frozenset(s.lineno for number, s in numbered if any(b >> number & 1 for b in bits))
         return type(self)(replace(self.parts, failing=failing))
 
 
 def _test_functions(codebase: PythonCodebase, test: str) -> Iterator[Symbol]:
     """The function of a test, if it has an id like it."""
     symbol = codebase.symbols().get(symbol_of_test(test))
-    if symbol is not None and symbol.is_callable and "[" not in test and codebase.is_test(symbol.path):
+    if symbol is not None and symbol.is_callable and codebase.is_test(symbol.path):
         yield symbol
 
 
@@ -143,12 +152,15 @@ def _watch(function: Function) -> None:
     function.body = [*function.body[:kept], told[0], *body, told[1]]
 
 
-def _watched(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that are watched, in the order of their numbers."""
+def _watched(body: Iterable[ast.stmt], *, checks: bool = False) -> Iterator[ast.stmt]:
+    """The statements that are watched, in the order of their numbers; with ``checks`` only those that check."""
     for statement in body:
-        if not isinstance(statement, _UNCHANGED):
-            yield statement
-            yield from _watched(_inner(statement))
+        if isinstance(statement, DEFINITIONS):
+            yield from _watched(statement.body, checks=True)
+        elif not isinstance(statement, _UNCHANGED):
+            if not checks or is_check(statement):
+                yield statement
+            yield from _watched(_inner(statement), checks=checks)
 
 
 def _inner(statement: ast.stmt) -> list[ast.stmt]:
@@ -164,14 +176,16 @@ def _inner(statement: ast.stmt) -> list[ast.stmt]:
 def _watching(body: Iterable[ast.stmt], numbers: Mapping[int, int]) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     for statement in body:
-        if id(statement) not in numbers:
-            found.append(statement)
-            continue
-        number = numbers[id(statement)]
-        if (inner := _inner(statement)) and isinstance(statement, BLOCKS):
+        if isinstance(statement, DEFINITIONS):
+            statement.body = _watching(statement.body, numbers)
+        elif (inner := _inner(statement)) and isinstance(statement, BLOCKS):
             statement.body = _watching(inner, numbers)
-        (noted,) = ast.parse(f"{_FAILED}[0] |= {1 << number}").body
-        found.append(_caught(statement, noted))
+        number = numbers.get(id(statement))
+        if number is None:
+            found.append(statement)
+        else:
+            (noted,) = ast.parse(f"{_FAILED}[0] |= {1 << number}").body
+            found.append(_caught(statement, noted))
     return found
 
 

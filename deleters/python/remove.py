@@ -168,7 +168,7 @@ class Removal:
             changed=changed,
             removed=[*removed, *parts, *emptied, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
-            shortened=self.hider.shortened,
+            shortened=self.hider.shortened_tests(),
             text=[*texts, *self._part_texts(parts), *self._bodies(), *aliases],
             stubs_of=[*(s.symbol_id for s in gone), *parts, *emptied],
             registrations=[

@@ -51,7 +51,7 @@ class Stub(ShorteningTests):
             changed=changed_files(remover),
             removed=[f.symbol_id for f in functions],
             hidden=hider.hidden,
-            shortened=hider.shortened,
+            shortened=hider.shortened_tests(),
             text=[(f.symbol_id, body_of(python, f)) for f in functions],
             stubs_of=wanted,
         )

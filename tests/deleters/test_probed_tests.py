@@ -40,14 +40,14 @@ def test_it():
 def test_other():
     assert load(1)
 """
-TEST_ID = "test_m.py::test_it"
+TEST_ID, LOAD = "test_m.py::test_it", ("m.py::load",)
 
 
 def codebase_of(test: str) -> PythonCodebase:
     return PythonCodebase.from_texts({"m.py": CODE, "test_m.py": test})
 
 
-def message_of(variant: bytes, name: str = "test_it") -> str:
+def message_of(variant: bytes, name: str = "test_it", **given: object) -> str:
     """What a test function of a variant fails with, beside a module whose ``load`` has no code."""
 
     def load(text: object) -> object:
@@ -62,7 +62,7 @@ def message_of(variant: bytes, name: str = "test_it") -> str:
     function = names[name]
     assert callable(function)
     with pytest.raises(AssertionError) as raised:
-        function()
+        function(**given)
     return f"AssertionError: {raised.value}"
 
 
@@ -90,8 +90,7 @@ def test_they_go_and_the_others_stay(make: type[ShorteningTests]) -> None:
     codebase = codebase_of(test)
     deleter = make()
     shorter = deleter.losing(codebase, {TEST_ID: message_of(deleter.probing(codebase, [TEST_ID])["test_m.py"])})
-    loading = ("m.py::load",)
-    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=loading, symbols=loading, tests=())
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=LOAD, symbols=LOAD, tests=())
     deletion = shorter.delete(codebase, feature, hide=frozenset({TEST_ID}))  # type: ignore[attr-defined]
     left = after({"m.py": CODE, "test_m.py": test}, deletion)["test_m.py"]
     body = left.partition('"""Told."""\n')[2].partition("\n\n\n")[0]
@@ -122,3 +121,50 @@ def test_they_go_and_the_others_stay(make: type[ShorteningTests]) -> None:
 def test_tests_that_cannot_be_divided_have_no_variant(test: str) -> None:
     variants = Stub().probing(codebase_of(test), [TEST_ID])
     assert not any(b"excise" in data for data in variants.values())
+
+
+NESTED = """from m import load, keep
+
+
+@pytest.mark.parametrize("value", [1, 2])
+def test_it(value):
+    def told(x):
+        assert keep(x)
+        assert load(x)
+        return x
+
+    class Told:
+        def make(self, x):
+            found = load(x)
+            return found
+
+    if value:
+        assert keep(value)
+        load(value)
+    assert told(3) == 3
+    assert keep(4)
+    Told().make(5)
+    assert keep(6)
+"""
+
+
+def test_checks_in_functions_of_a_test_and_statements_under_conditions_go_alone() -> None:
+    ids = ["test_m.py::test_it[1]", "test_m.py::test_it[2]"]
+    codebase, deleter = codebase_of(f"import pytest\n{NESTED}"), Stub()
+    variant = deleter.probing(codebase, ids)["test_m.py"]
+    messages = {test: message_of(variant, value=number) for number, test in enumerate(ids, 1)}
+    lines = f"import pytest\n{NESTED}".splitlines()
+    shorter = deleter.losing(codebase, messages)
+    assert [lines[line - 1].strip() for line in sorted(shorter.parts.failing[TEST_ID])] == [
+        "assert load(x)", "load(value)", "Told().make(5)",
+    ]  # fmt: skip
+    assert not deleter.losing(codebase, {**messages, ids[1]: "KeyError: 3"}).parts.failing
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=LOAD, symbols=LOAD, tests=())
+    deletion = shorter.delete(codebase, feature, hide=frozenset(ids))
+    left = after({"m.py": CODE, "test_m.py": f"import pytest\n{NESTED}"}, deletion)["test_m.py"]
+    gone = ("        assert load(x)\n", "        load(value)\n", "    Told().make(5)\n")
+    expected = NESTED
+    for each in gone:
+        expected = expected.replace(each, "")
+    assert left.partition("def test_it")[2].split() == expected.partition("def test_it")[2].split()
+    assert set(deletion.shortened) == set(ids)

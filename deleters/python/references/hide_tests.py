@@ -54,7 +54,7 @@ class TestHider:
         self.hidden: set[str] = set()
         """Ids of hidden tests; for a removed class, its id instead of those of its tests."""
         self.shortened: set[str] = set()
-        """Those of them of whose functions a part stays."""
+        """Test functions of which a part stays, as ids without parameters."""
         self._paths: set[str] = set()
         self._wanted: frozenset[str] = frozenset()
 
@@ -72,13 +72,17 @@ class TestHider:
             in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
             if not in_tests or not node.names:
                 continue
-            if ids == {function} and self._shorten(function, parts_of):
+            if function not in rows and self._shorten(function, parts_of):
                 self.shortened.add(function)
             elif self._hide_rows(node, rows.get(function, ())) or self._hide_one(node):
                 self.shortened.discard(function)
             else:
                 continue
             self.hidden.update(ids)
+
+    def shortened_tests(self) -> list[str]:
+        """Those of the hidden tests of whose functions a part stays."""
+        return [test for test in self.hidden if without_parameter(test) in self.shortened]
 
     def naming_lost(self) -> set[str]:
         """Ids, without parameters, of test functions that name lost bindings: they cannot work without the feature."""

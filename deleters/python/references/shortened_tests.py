@@ -15,8 +15,10 @@ from excise.types import Symbol
 
 Span = tuple[int, int]
 
-BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor)
+BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.If)
 """Statements of which a part of the body may go."""
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""Those of which only checks may go: others may be what the test is about."""
 MIN_CHECKS = 2
 """Checks that a test has at least, besides one that goes."""
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
@@ -87,14 +89,20 @@ def _using(statement: ast.stmt, places: Iterable[Span], span: Callable[[ast.stmt
     inside = [(first, last) for first, last in places if start <= first and last <= end]
     if not inside:
         return
-    if isinstance(statement, BLOCKS) and not getattr(statement, "orelse", []):
+    if isinstance(statement, (*BLOCKS, *DEFINITIONS)) and not getattr(statement, "orelse", []):
         begin = span(statement.body[0])[0]
         if all(first >= begin for first, _ in inside):
             found = [each for inner in statement.body for each in _using(inner, inside, span)]
-            if not all(each in found for each in statement.body) and not [*_reading_lost(statement.body, found)]:
+            is_rest = not all(each in found for each in statement.body) and not [*_reading_lost(statement.body, found)]
+            if is_rest and (not isinstance(statement, DEFINITIONS) or all(map(is_check, found))):
                 yield from found
                 return
     yield statement
+
+
+def is_check(statement: ast.stmt) -> bool:
+    """Whether a statement does nothing but to check something."""
+    return isinstance(statement, ast.Assert | ast.Expr) and any(True for _ in checks(statement))
 
 
 def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt]) -> list[ast.stmt]:
