@@ -9,7 +9,7 @@ part that breaks no visible test.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,7 +24,6 @@ from excise.types import (
     Feature,
     TestRun,
     Visibility,
-    WorkerOutcome,
     content_id,
     holders_of_test,
     is_inside,
@@ -33,7 +32,8 @@ from excise.types import (
 from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeletion, Rejected, not_passing
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
 from excise.verifiers.parts_of_tests import leaving_parts
-from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
+from excise.verifiers.shipped_runs import Check, require_ended, require_no_test_lost, run_shipped
+from excise.verifiers.workbench import Workbench
 
 SHARE_IN_SIGHT = 0.5
 """Share of the tests that need the code that a task with a sample of its tests shows."""
@@ -47,8 +47,6 @@ MAX_CORRECTIONS = 4
 """How often definitions that the compiler misses become stubs, and tests that it names are hidden."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
-MAX_REPEATED = 10
-"""Number of unexpectedly failing tests up to which these are run again."""
 MAX_SHOWN = 100
 """Number of characters of an error that are shown."""
 _BROKEN = re.compile(
@@ -58,8 +56,8 @@ _BROKEN = re.compile(
     r"|cannot unpack|object of type|.*\b(?:argument\b|not supported between\b|must be an? |expected\b.*\bgot\b))"
 )
 """Errors that no program raises on purpose, as messages of failures begin."""
-Check = Callable[[PlannedDeletion], object]
-"""Raises :class:`Rejected` for a planned deletion that cannot become a task."""
+_REMOVALS = frozenset({"remove", "remove_and_stub"})
+"""Deleters that take names away."""
 
 
 def require_needed(plan: PlannedDeletion) -> None:
@@ -88,22 +86,22 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         feature = _with_failing_tests(bench, deleter, feature)
     feature, plan = _plan_without_copies(bench, deleter, feature)
     deleter, plan = _plan_that_builds(bench, deleter, feature, plan, check)
-    plan = _hiding_less(plan, deleter, check)
-    deleter, plan = _with_parts_of_tests(plan, deleter)
+    deleter, plan = _with_parts_of_tests(_hiding_less(plan, deleter, check), deleter)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     check_once = _once(check)  # more hidden tests do not change what it finds
     for _ in range(MAX_WIDENINGS):
-        run, failing = _run_shipped(plan, check_once)
+        run, failing = run_shipped(plan, check_once)
         if not failing:
             return plan
         if isinstance(deleter, ShorteningDeleter) and not plan.shortened.isdisjoint(failing):
             deleter = deleter.hiding_whole(plan.shortened.intersection(failing))
+        require_no_test_lost(plan, [test for test in failing if test not in plan.shortened])
         wider = _hidden_along(bench, [*(plan.hidden - plan.renamed), *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(plan, deleter, feature, failing, run, check)
         only = frozenset(plan.deletion.removed) & set(feature.symbols)
         plan = _plan(bench, deleter, feature, wider, only=only)
-    run, failing = _run_shipped(plan, check_once)
+    run, failing = run_shipped(plan, check_once)
     return _shrink(plan, deleter, feature, failing, run, check) if failing else plan
 
 
@@ -120,8 +118,7 @@ def tests_needing_feature(plan: PlannedDeletion, tests: Sequence[str]) -> list[s
     fail_deleted = not_passing(plan.run("deleted", ids=tests), tests)
     if not fail_deleted or not plan.deletion.stub_patches:
         return list(fail_deleted)
-    fail_stubbed = not_passing(plan.run("raise", ids=tests), tests)
-    return [test for test in fail_deleted if test in fail_stubbed]
+    return sorted(set(fail_deleted) & set(not_passing(plan.run("raise", ids=tests), tests)))
 
 
 def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> PlannedDeletion:
@@ -131,7 +128,7 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
     if not any(map(plan.is_gradable, dependent)) or any(not patch for _, patch in plan.deletion.stub_patches):
         return plan  # it will be refused
     needed = _hidden_along(bench, tests_needing_feature(plan, dependent)) | (plan.hidden - bench.trusted)
-    _require_no_broken_use(plan, dependent)
+    _require_no_broken_use(plan, dependent, needed)
     if not needed & bench.trusted or needed.issuperset(dependent):
         return plan
     feature = plan.deletion.feature
@@ -140,7 +137,7 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
     except DeletionRefused:
         return plan
     less.trees.reuse_runs(plan.trees, dependent, less.dependent_tests)
-    if isinstance(deleter, CompiledDeleter) and _run_shipped(less, check)[0].collect_errors:
+    if isinstance(deleter, CompiledDeleter) and run_shipped(less, check)[0].collect_errors:
         return plan
     return less
 
@@ -158,11 +155,13 @@ def _with_parts_of_tests(plan: PlannedDeletion, deleter: Deleter) -> tuple[Delet
     return (shorter, less) if less.shortened > plan.shortened else (deleter, plan)
 
 
-def _require_no_broken_use(plan: PlannedDeletion, tests: Sequence[str]) -> None:
+def _require_no_broken_use(plan: PlannedDeletion, tests: Sequence[str], needed: frozenset[str]) -> None:
     """Raise :class:`DeletionRefused` if a test fails in code that stays, by an error of a program for want of what the
-    removal took: a developer would have changed that code, too."""
-    if plan.deletion.deleter not in {"remove", "remove_and_stub"}:
+    removal took, or one of those that need it cannot be hidden: a developer would have changed these, too."""
+    if plan.deletion.deleter not in _REMOVALS:
         return
+    for test in sorted(needed & plan.exposed):
+        raise DeletionRefused(f"{test} needs it, and cannot be hidden", reason=USED_ELSEWHERE)
     codebase = plan.bench.codebase
     for result in plan.run("deleted", ids=tests).results:
         path = result.place.removeprefix(f"{REPO}/")
@@ -197,7 +196,7 @@ def _plan_that_builds(
     for _ in range(MAX_CORRECTIONS):
         if len(plan.hidden & bench.trusted) > len(bench.trusted) * bench.settings.max_f2p_share:
             raise DeletionRefused(f"{len(plan.hidden)} tests mention it", reason=USED_ELSEWHERE)
-        run, _ = _run_shipped(plan, check)
+        run, _ = run_shipped(plan, check)
         if not run.collect_errors:
             return deleter, plan
         messages = [message for _, message in run.collect_errors]
@@ -213,7 +212,7 @@ def _with_failing_tests(bench: Workbench, deleter: Deleter, feature: Feature) ->
     """
     executing = sorted(bench.trusted & set(feature.tests))
     deletion = deleter.delete(bench.codebase, feature)
-    run = _require_ended(bench.run(bench.edits_of(deletion.source_patch), ids=executing, forked=True))
+    run = require_ended(bench.run(bench.edits_of(deletion.source_patch), ids=executing, forked=True))
     failing = not_passing(run, executing)
     if not failing:
         raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
@@ -321,7 +320,7 @@ def _plan(
     if deleter.name in {"remove", "path"} and deletion.uses_left:
         path, text = deletion.uses_left[0]
         raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
-    is_removal = deleter.name in {"remove", "remove_and_stub"}
+    is_removal = deleter.name in _REMOVALS
     for owner, name in deletion.uses_likely if is_removal else ():
         if (tests := _executing(bench, owner)) and tests <= hide:
             raise DeletionRefused(f"{owner} uses {name}: no test runs it without that", reason=USED_ELSEWHERE)
@@ -393,50 +392,6 @@ def _with_functions(bench: Workbench, tests: Iterable[str], rows: HiddenRows) ->
     return frozenset(filter(is_selected, bench.baseline.durations)) | (rows.rows & bench.baseline.durations.keys())
 
 
-def _run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str]]:
-    """Run the shipped tree; return the run and the trusted visible tests that do not pass.
-
-    The tests nearest to the deletion are run first if that is cheap, and the others only if these pass and ``check``
-    does not raise.
-    """
-    bench, expected_failures = plan.bench, (plan.hidden - plan.shortened) | plan.exposed
-    if bench.has_cheap_short_runs:
-        near = sorted({*bench.nearest_tests(plan.hidden, list(plan.edits("shipped"))), *plan.shortened})
-        if near:
-            run = _require_ended(plan.run("shipped", ids=near))
-            failing = _failing_again(plan, [t for t in not_passing(run, near) if t not in expected_failures])
-            if failing:
-                return run, failing
-        check(plan)
-    run = _require_ended(plan.run("shipped"))
-    failing = [t for t in not_passing(run, sorted(bench.trusted)) if t not in expected_failures]
-    return run, _failing_again(plan, failing)
-
-
-def _failing_again(plan: PlannedDeletion, failing: list[str]) -> list[str]:
-    """Those of a few failing tests of the shipped tree that fail a second time, too.
-
-    The others are not trusted any more: they fail now and then, on a busy machine perhaps, and do not need the code.
-    """
-    bench = plan.bench
-    if not failing or len(failing) > MAX_REPEATED or bench.expected_s(failing) > QUICK_SUITE_S:
-        return failing
-    again = plan.run("shipped", ids=failing, number=1)
-    if again.worker is not WorkerOutcome.OK:
-        return failing
-    steady = not_passing(again, failing)
-    bench.distrust(set(failing).difference(steady))
-    return [test for test in failing if test in steady]
-
-
-def _require_ended(run: TestRun) -> TestRun:
-    if run.worker is not WorkerOutcome.OK:
-        raise Rejected(
-            f"The tests of the shipped tree did not end: {run.worker}.", reason=f"shipped_{run.worker}", run=run
-        )
-    return run
-
-
 def _shrink(
     plan: PlannedDeletion, deleter: Deleter, feature: Feature, failing: list[str], run: TestRun, check: Check
 ) -> PlannedDeletion:
@@ -458,7 +413,7 @@ def _shrink(
             return False
         try:
             _, tried[symbols] = _plan_that_builds(bench, deleter, part, _first_plan(bench, deleter, part), check)
-            shipped, failing = _run_shipped(tried[symbols], check)
+            shipped, failing = run_shipped(tried[symbols], check)
         except (DeletionRefused, Rejected) as refusal:
             reasons[symbols] = str(refusal)
             return False
@@ -482,8 +437,7 @@ def _named_in(bench: Workbench, reasons: Mapping[frozenset[str], str], symbols: 
 
 def _part_of(feature: Feature, bench: Workbench, symbols: frozenset[str]) -> Feature:
     """The feature reduced to those of ``symbols`` that can go alone, and the trusted tests that execute them."""
-    symbols = _deletable_beside(bench, feature, set(feature.symbols) - symbols)
-    coverage = bench.prepared.coverage
+    symbols, coverage = _deletable_beside(bench, feature, set(feature.symbols) - symbols), bench.prepared.coverage
     assert coverage is not None, "features are found in a coverage map"
     trusted = bench.trusted.intersection(feature.tests) if feature.changed else bench.trusted
     tests = tuple(sorted(trusted & coverage.executing(symbols)))

@@ -91,8 +91,9 @@ def _prove_in_sight(bench: Workbench, feature: Feature, deleter_name: str, solve
     settings = bench.settings
     if not (is_undescribed and settings.sample_undescribed and settings.visibility in NOTHING_IN_SIGHT):
         return proof
+    shown = "stub" if deleter_name in {"remove", "remove_and_stub"} else deleter_name  # tests in sight need the names
     with bench.showing(Visibility.SAMPLE_TESTS):
-        other = _prove_or_stub(bench, feature, deleter_name, solver)
+        other = _prove_or_stub(bench, feature, shown, solver)
     return _with_costs(other if other.task is not None else proof, proof, other)
 
 

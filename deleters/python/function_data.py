@@ -46,12 +46,12 @@ def _options(function: Function) -> Iterator[str]:
     """The options that a function gives a parser of a command line, without what their help says."""
     calls = [node for node in _own_nodes(function) if isinstance(node, ast.Call)]
     for node in sorted(calls, key=lambda each: (each.lineno, each.col_offset)):
-        if last_name(node.func) != "add_argument":
+        if last_name(node.func) not in {"add_argument", "add_option"}:  # of argparse and of optparse
             continue
         told = [each for each in node.keywords if each.arg in _TOLD_OF_OPTIONS]
         is_named = bool(node.args) and all(map(_is_literal, node.args))
         if is_named and told and node.keywords:
-            yield ast.unparse(ast.Call(ast.Name("add_argument", ast.Load()), node.args, told))
+            yield ast.unparse(ast.Call(ast.Name(last_name(node.func), ast.Load()), node.args, told))
 
 
 def _data_in(function: Function) -> Iterator[ast.AST]:

@@ -148,7 +148,9 @@ class Removal:
         remove_mentions(self.remover, names)
         documents = documents_without(self.remover, gone, names)
         stub_files, needing = stub_files_without(self.remover)
-        changed = {**changed_files(self.remover), **documents, **stub_files, **shortened}
+        empty = {p for p, (_, after) in shortened.items() if is_generated_manifest(p) and not after.strip()}
+        manifests_left = {p: (before, None if p in empty else after) for p, (before, after) in shortened.items()}
+        changed = {**changed_files(self.remover), **documents, **stub_files, **manifests_left}
         around = [each for each in helpers if any(is_inside(s.symbol_id, each.symbol_id) for s in gone)]
         removed = ids_with_members(self.codebase, [*gone, *around], self.feature.symbols)
         written = {path: pair for path, pair in shortened.items() if not is_generated_manifest(path)}

@@ -125,13 +125,14 @@ def write_statement(
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in with_members(codebase, symbol) if is_data(codebase, s))]
     silent, share = described(codebase, list(dict.fromkeys(told)), found, named, callers)
+    unseen = set(fail_to_pass) & set(deletion.hidden) - set(deletion.shortened)
     rest = (
         _documented(found, gone, shown, visibility),
         where_used(codebase, removed, callers, deletion),
         registered(deletion),
         used(deletion),
         _examples(examples, words.fence),
-        words_of_tests(codebase, deletion.hidden, visibility, removed),
+        words_of_tests(codebase, unseen, visibility, removed),
         parts_of_tests(codebase, {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}, words, visibility),
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(codebase, fail_to_pass, deletion, visibility),

@@ -33,6 +33,21 @@ def shortened(test: str, symbol: str = "parse") -> str:
 @pytest.mark.parametrize(
     ("test", "left"),
     [
+        # what has no effect any more goes along
+        (
+            "def test_it():\n    f = load(0)\n    assert parse(f)\n    f = load(1)\n    assert load(f)\n"
+            "    for x, y in [(1, 2)]:\n        z = load(x)\n        assert parse(z) == y\n"
+            "    assert load(3)\n    assert load(4)\n",
+            "():\n    f = load(1)\n    assert load(f)\n    assert load(3)\n    assert load(4)\n",
+        ),
+        # what others still read stays
+        (
+            "def test_it():\n    f = load(0)\n    assert parse(f)\n    f = load(f)\n    assert load(f)\n"
+            "    for x, y in [(1, 2)]:\n        z = load(x)\n        assert parse(z) == y\n"
+            "    assert load(z)\n    assert load(4)\n",
+            "():\n    f = load(0)\n    f = load(f)\n    assert load(f)\n"
+            "    for x, y in [(1, 2)]:\n        z = load(x)\n    assert load(z)\n    assert load(4)\n",
+        ),
         # one check of three
         (
             "def test_it():\n    assert load(1)\n\n    # of texts\n    assert parse(2)\n\n    assert load(3)\n",

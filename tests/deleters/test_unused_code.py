@@ -452,3 +452,21 @@ def test_comments_with_types_use_imports_and_fixtures_of_a_file_of_tests_are_its
     left = after(files, deletion)
     assert left["test_m.py"] == f"from typing import Tuple\n\n\n{other.lstrip()}"
     assert left["test_o.py"] == files["test_o.py"]
+
+
+@pytest.mark.parametrize(("base", "is_kept"), [("pkg.tools", True), ("unittest", False)])
+def test_values_that_a_base_in_another_file_reads_stay(base: str, *, is_kept: bool) -> None:
+    tools = "import unittest\n\n\nclass TestCase(unittest.TestCase):\n    options = {}\n\n    def check(self, x):\n"
+    case = "class Test{}(TestCase):\n    options = {{'a': 1}}\n\n    def test_gone(self):\n"
+    case += "        assert gone(self.options)\n\n    def test_more(self):\n        self.assertTrue(1)\n"
+    head = f"from {base} import TestCase\nfrom pkg.m import gone\n\n\n"
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/tools.py": tools + "        self.assertTrue(x, self.options)\n",
+        "pkg/m.py": "def gone(x):\n    return x\n",
+        "tests/test_m.py": head + case.format("Gone"),
+        "tests/test_n.py": head + case.format("Kept"),
+    }
+    ids = ("tests/test_m.py::TestGone::test_gone", "tests/test_n.py::TestKept::test_gone")
+    left = after(files, delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::gone", ids))["tests/test_n.py"]
+    assert ("options = {'a': 1}" in left) is is_kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from excise.deleters.edits.byte_edits import Edit
@@ -9,6 +10,9 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.protocols import TRIVIAL
 from excise.types import Symbol, SymbolKind
+
+_FOR_LINTERS = re.compile(rb"#\s*(?:pylint|flake8|noqa|ruff|mypy|pyright|type|pragma|nosec|pytype|fmt|isort)\b")
+"""A comment that is no prose."""
 
 
 def functions_of(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
@@ -44,12 +48,13 @@ def stub_edit(module: PythonModule, symbol: Symbol, body: tuple[str, ...], *, ke
 
 
 def _with_comments(source: bytes, start: int, floor: int) -> int:
-    """Start of the line of ``start``, or of the first comment line directly above it."""
+    """Start of the line of ``start``, or of the first comment line directly above it; one for a linter stays, as it may
+    be about the signature."""
     line_start = first = source.rfind(b"\n", 0, start) + 1
     while line_start > floor:
         line_start = source.rfind(b"\n", 0, line_start - 1) + 1
         line = source[line_start : source.find(b"\n", line_start)].strip()
-        if line.startswith(b"#") and not line.endswith((b'"""', b"'''")):
+        if line.startswith(b"#") and not line.endswith((b'"""', b"'''")) and not _FOR_LINTERS.match(line):
             first = line_start
         elif line:
             break

@@ -92,6 +92,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
     yield from _used_by_scripts(remover, removed)
     yield from _imported_later(remover, removed)
     yield from _emptied_handlers(remover)
+    yield from _idle_programs(remover)
     yield from _imported_otherwise(remover)
     for symbol in methods:
         yield from _used_at_import(remover, symbol)
@@ -136,6 +137,18 @@ def _emptied_handlers(remover: DependentRemover) -> Iterator[Leftover]:
             is_tried = any(not plan.is_removed(s.start_byte, s.end_byte) for s in statements(tried)) if tried else False
             if is_emptied and is_tried:
                 yield Leftover(path, f"nothing would be imported instead of {inside[0].bound}", "")
+
+
+def _idle_programs(remover: DependentRemover) -> Iterator[Leftover]:
+    """Files that ``python -m`` runs, stay, and lose what they do then."""
+    for path, plan in sorted(remover.plans.items()):
+        if not path.endswith("__main__.py") or plan.deleted or remover.codebase.is_test(path):
+            continue
+        for node in of_types(plan.root, "if_statement"):
+            condition = node.child_by_field_name("condition")
+            is_main = condition is not None and b"__name__" in (condition.text or b"")
+            if is_main and plan.is_removed(node.start_byte, node.end_byte):
+                yield Leftover(path, "the program would do nothing", "")
 
 
 def _imported_otherwise(remover: DependentRemover) -> Iterator[Leftover]:

@@ -139,8 +139,8 @@ def _called_of_objects(remover: DependentRemover, wanted: Sequence[Symbol], chan
         by_class.setdefault(owner.rpartition(".")[2], {})[name] = symbol
     named = re.compile(rf"=\s*(?:[\w.]+\.)?(?:{any_of(by_class)})\(")
     for path, text in _documents_left(remover, changed) if by_class else ():
+        objects: dict[str, str] = {}
         for section in sections_now(text) if named.search(text) else ():
-            objects: dict[str, str] = {}
             for line in section.lines:
                 for name, used in re.findall(r"(?<![\w.])(\w+)\.(\w+)", line):
                     found = by_class.get(objects.get(name, ""), {}).get(used)

@@ -21,6 +21,8 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """Those of which only checks may go: others may be what the test is about."""
 MIN_CHECKS = 2
 """Checks that a test has at least, besides one that goes."""
+NAMED_SHARE = 3
+"""Checks that stay for each that goes, at least, of a test that is named after the code."""
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
 """Statements that bind their names whatever happens."""
 
@@ -48,15 +50,14 @@ def statements_to_remove(
     """Bytes of the statements without which a test function does nothing with removed code.
 
     ``uses`` are its references to that code, ``names`` that code's names, and ``failing`` the first lines of statements
-    that fail without it. Empty unless more of the test's checks stay than go, the test is named after other code, and
-    nothing else in it needs what goes.
+    that fail without it. Empty unless more of the test's checks stay than go, and nothing else in it needs what goes;
+    of a test that is named after the code, far more must stay, and ``failing`` must be known.
     """
     function = function_of(module.source, test)
     is_plain = not module.source.startswith(b"\xef\xbb\xbf")
     if function is None or not is_plain or not (uses or failing):
         return []
-    if any(_is_in(name, test.name) for name in names if name):
-        return []
+    is_named = any(_is_in(name, test.name) for name in names if name)
     if not _names_imported(function).isdisjoint(names):
         return []
     starts = [0, *accumulate(len(line) for line in module.source.splitlines(keepends=True))]
@@ -75,7 +76,9 @@ def statements_to_remove(
     if len(gone) == len(body) and all(each in body for each in gone):
         return []
     left, lost = _num_checks(body, without=gone), sum(len(list(checks(each))) for each in gone)
-    return [span(each) for each in gone] if left > lost else []
+    if is_named and not failing:
+        return []
+    return [span(each) for each in gone] if left > (NAMED_SHARE * max(1, lost) if is_named else lost) else []
 
 
 def _is_in(name: str, test: str) -> bool:
@@ -114,9 +117,41 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt]) -> list[ast.stm
         lost = frozenset[str]().union(*(_names_of(each, ()).read for each in found))
         more = [each for each in staying if _is_plain(each) and _names_of(each, ()).bound <= lost - read]
         more += _reading_lost(body, found)
+        more += _without_effect(body, found)
         if not more:
             return [each for each in found if not any(each is not other and _holds(other, each) for other in found)]
         found += more
+
+
+def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that stay and do nothing any more: blocks that only give values to names which nothing reads, and
+    assignments of names that get another value before something that stays reads them."""
+    for number, statement in enumerate(body):
+        if statement in gone:
+            continue
+        inner = [each for each in getattr(statement, "body", []) if each not in gone]
+        if isinstance(statement, ast.For | ast.AsyncFor | ast.If) and len(inner) < len(statement.body):
+            own = frozenset[str]().union(*(_names_of(each, gone).bound for each in inner))
+            others = (_names_of(each, gone).read for each in body if each is not statement and each not in gone)
+            if all(map(_is_plain, inner)) and own.isdisjoint(frozenset[str]().union(*others)):
+                yield statement
+        elif _is_plain(statement) and _is_overwritten(body, number, gone):
+            yield statement
+
+
+def _is_overwritten(body: list[ast.stmt], number: int, gone: Collection[ast.stmt]) -> bool:
+    """Whether only lost statements read what an assignment gives, before the names get other values."""
+    names, has_lost = _names_of(body[number], ()).bound, False
+    for statement in body[number + 1 :]:
+        if statement in gone:
+            has_lost = has_lost or not names.isdisjoint(_names_of(statement, ()).read)
+            continue
+        here = _names_of(statement, gone)
+        if names & here.read:
+            return False
+        if names <= here.bound:
+            return has_lost and isinstance(statement, ast.Assign)
+    return False
 
 
 def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:

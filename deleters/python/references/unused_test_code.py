@@ -130,11 +130,11 @@ def _is_helper(remover: DependentRemover, symbol: Symbol, plan: FilePlan) -> boo
 def _has_bases_here(remover: DependentRemover, path: str, klass: str) -> bool:
     """Whether a class has no base but those of its file and unittest's: others may call its methods."""
     resolver = remover.uses.resolver
-    return all(
+    bases = list(resolver.with_bases([Entity(path, klass)]))
+    return all(entity.path == path for entity in bases) and all(
         base.rpartition(".")[2] in _UNITTEST or f"{path}::{base}" in remover.codebase.symbols()
-        for entity in resolver.with_bases([Entity(path, klass)])
+        for entity in bases
         for base in resolver.scope(entity.path).bases.get(entity.qualname, ())
-        if entity.path == path or not base.endswith("TestCase")
     )
 
 

@@ -357,7 +357,7 @@ def _note(node: ast.AST, found: Uses) -> None:
 
 def _note_comparison(node: ast.Compare, found: Uses) -> None:
     found.numbers.update(number for side in (node.left, *node.comparators) for number in _numbers(side))
-    if isinstance(node.ops[0], ast.In | ast.NotIn):
+    if isinstance(node.ops[0], ast.In):  # what is not in something is no key of it
         found.keys.update(text for text in texts_of(node.left) if _KEY.fullmatch(text))
 
 
