@@ -28,6 +28,8 @@ SCRUBBED_SUFFIXES = frozenset(
 MARKS_OF_BUILT_DOCUMENTS = (".buildinfo", "environment.pickle", "search/search_index.json", "allclasses-index.html")
 """Files in folders of documents that Sphinx (pages, and what it keeps between runs), MkDocs or Javadoc have built: they
 hold the code of the modules that they describe."""
+_SOURCES = (".py", ".rst", ".md", ".adoc", ".java", ".go", ".rs", ".ts", ".ipynb")
+"""Suffixes of files that no tool for documents writes: a folder with one is not its output alone."""
 SCRUBBED_NAMES = frozenset({"coverage.xml", "tags", "TAGS", "lcov.info"})
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
 """The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold
@@ -95,7 +97,10 @@ def _is_made(folder: str, present: frozenset[str], rules: ScrubRules) -> bool:
 
 
 def _is_built_document(folder: str, present: frozenset[str]) -> bool:
-    return f"{folder}/conf.py" not in present and any(f"{folder}/{m}" in present for m in MARKS_OF_BUILT_DOCUMENTS)
+    if not any(f"{folder}/{mark}" in present for mark in MARKS_OF_BUILT_DOCUMENTS):
+        return False
+    inside = (path for path in present if path.startswith(f"{folder}/"))
+    return not any(path.endswith(_SOURCES) and "/_downloads/" not in path for path in inside)
 
 
 def _is_package(folder: str, name: str, present: frozenset[str], rules: ScrubRules) -> bool:

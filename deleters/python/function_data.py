@@ -48,7 +48,7 @@ def _options(function: Function) -> Iterator[str]:
     for node in sorted(calls, key=lambda each: (each.lineno, each.col_offset)):
         if last_name(node.func) not in {"add_argument", "add_option"}:  # of argparse and of optparse
             continue
-        told = [each for each in node.keywords if each.arg in _TOLD_OF_OPTIONS]
+        told = [each for each in node.keywords if each.arg in _TOLD_OF_OPTIONS and _is_told(each.value)]
         is_named = bool(node.args) and all(map(_is_literal, node.args))
         if is_named and told and node.keywords:
             yield ast.unparse(ast.Call(ast.Name(last_name(node.func), ast.Load()), node.args, told))
@@ -70,6 +70,13 @@ def _data_in(function: Function) -> Iterator[ast.AST]:
             stack += reversed([*ast.iter_child_nodes(node)])
         elif id(node) not in answers:
             yield node
+
+
+def _is_told(value: ast.expr) -> bool:
+    """Whether a value of an option is no code: literals, names, and what is put together of these."""
+    plain = (ast.Constant, ast.Name, ast.Attribute, ast.List, ast.Tuple, ast.Dict, ast.BinOp, ast.UnaryOp)
+    more = (ast.expr_context, ast.operator, ast.unaryop)
+    return all(isinstance(node, (*plain, *more)) for node in ast.walk(value))
 
 
 def _of_plain_text(node: ast.AST) -> ast.Compare | None:

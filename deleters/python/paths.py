@@ -144,6 +144,8 @@ def _subject(condition: Node) -> bytes:
     if condition.type in {"parenthesized_expression", "boolean_operator"} and condition.named_children:
         return _subject(condition.named_children[0])
     found: Node | None = None
+    if condition.type == "comparison_operator" and condition.named_children[-1].type == "none":
+        return b""  # whether there is one, which is no alternative to what it is
     if condition.type == "comparison_operator":
         if {each.type for each in condition.children if not each.is_named} <= {"==", "in", "is"}:
             found = condition.named_children[0]

@@ -31,6 +31,12 @@ from excise.types import Symbol, path_of, symbol_of_test, without_parameter
 
 _FAILED = "_excise_failed"
 """Name of a variant's number: a bit for each statement that has raised something."""
+_NOTED = (
+    "if 'ran for more than' in str(_excise_error) or isinstance(_excise_error, (KeyboardInterrupt, GeneratorExit)):\n"
+    "    raise\n"
+    f"{_FAILED}[0] |= {{bit}}\n"
+)
+"""What a statement that has raised something does, unless a time limit has."""
 _MESSAGE = re.compile(r"excise:([0-9a-f]+):")
 _EXPECTING = re.compile(r"raise|warn|throw|suppress|deprecat|error|fail|exit|logs?\b", re.IGNORECASE)
 """A context manager of this name needs what its block raises."""
@@ -101,8 +107,12 @@ class ShorteningTests:
 
 def _test_functions(codebase: PythonCodebase, test: str) -> Iterator[Symbol]:
     """The function of a test, if it has an id like it."""
-    symbol = codebase.symbols().get(symbol_of_test(test))
-    if symbol is not None and symbol.is_callable and codebase.is_test(symbol.path):
+    symbols, symbol = codebase.symbols(), codebase.symbols().get(symbol_of_test(test))
+    if symbol is None or not symbol.is_callable or not codebase.is_test(symbol.path):
+        return
+    parts = symbol.qualname.split(".")
+    again = (f"{symbol.path}::{'.'.join(parts[: number + 1])}#2" for number in range(len(parts)))
+    if not any(each in symbols for each in again):  # else nothing tells which of them is run
         yield symbol
 
 
@@ -115,11 +125,15 @@ def _variant(codebase: PythonCodebase, path: str, tests: Collection[Symbol]) -> 
     names = {tuple(each.qualname.split(".")) for each in tests}
     for holder, function in _functions(tree, ()):
         is_generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(function))
-        if (*holder, function.name) in names and not is_generator:
+        is_given = any(re.search(r"\bgiven\b", ast.unparse(each)) for each in function.decorator_list)
+        if (*holder, function.name) in names and not (is_generator or is_given):
             _watch(function)
     kept = 1 if ast.get_docstring(tree) is not None else 0
     tree.body[kept:] = [each for statement in tree.body[kept:] for each in _attempted(statement)]
-    return ast.unparse(ast.fix_missing_locations(tree)).encode()
+    try:
+        return ast.unparse(ast.fix_missing_locations(tree)).encode()
+    except (ValueError, RecursionError):  # f-strings that cannot be written again, sums of hundreds of terms
+        return b""
 
 
 def _functions(node: ast.Module | ast.ClassDef, holder: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Function]]:
@@ -138,9 +152,9 @@ def _attempted(statement: ast.stmt) -> Iterator[ast.stmt]:
         for alias in statement.names:
             one = copy(statement)
             one.names = [alias]
-            yield _caught(one, ast.Pass())
+            yield _caught(one, [ast.Pass()])
     else:
-        yield _caught(statement, ast.Pass())
+        yield _caught(statement, [ast.Pass()])
 
 
 def _watch(function: Function) -> None:
@@ -184,11 +198,10 @@ def _watching(body: Iterable[ast.stmt], numbers: Mapping[int, int]) -> list[ast.
         if number is None:
             found.append(statement)
         else:
-            (noted,) = ast.parse(f"{_FAILED}[0] |= {1 << number}").body
-            found.append(_caught(statement, noted))
+            found.append(_caught(statement, ast.parse(_NOTED.format(bit=1 << number)).body))
     return found
 
 
-def _caught(statement: ast.stmt, instead: ast.stmt) -> ast.stmt:
-    handler = ast.ExceptHandler(ast.Name("BaseException", ast.Load()), None, [instead])
+def _caught(statement: ast.stmt, instead: list[ast.stmt]) -> ast.stmt:
+    handler = ast.ExceptHandler(ast.Name("BaseException", ast.Load()), "_excise_error", instead)
     return ast.Try([statement], [handler], [], [])

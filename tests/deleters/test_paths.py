@@ -85,6 +85,9 @@ NO_PATHS = {
     "it is one of two": IF,
     "it is a flag": f"        if form:\n{BODY}{OTHERS}",
     "it is the rule": f"        if not form:\n{BODY}{OTHERS}",
+    "one only asks whether there is one": (
+        f"        if form is None:\n            form = 'b'\n{IF}        elif form == 'b':\n            form = 1\n"
+    ),
     "it compares sizes": f"        if form < 'a':\n{BODY}{OTHERS}",
     "it is short": "        if form == 'a':\n            text = 'a'\n",
     "a variable is read nowhere else": f"        size = 3\n{IF}            text *= size\n{OTHERS}",

@@ -376,3 +376,19 @@ def test_preparations_of_tests_that_only_called_it_go(head: str, body: str, *, i
     assert left is not None
     assert "def test_rest" in left
     assert (head not in left) is is_gone
+
+
+@pytest.mark.parametrize(
+    ("comments", "left"),
+    [
+        ("    # pylint: disable=arguments-differ\n", "    # pylint: disable=arguments-differ\n"),
+        ("    # noqa: E501\n    # in two steps\n", "    # noqa: E501\n"),
+        ("    # in two steps\n    # pylint: disable=x\n", ""),
+        ("    # type of x decides\n", ""),
+        ("    # isort the list first, then bisect\n", ""),
+    ],
+)
+def test_a_stub_keeps_comments_for_linters_below_its_signature(comments: str, left: str) -> None:
+    files = {"m.py": f"def f(x):\n{comments}    y = x\n    return y\n", "test_m.py": "from m import f\n"}
+    result = after(files, delete(files, "m.py::f", deleter="stub"))["m.py"]
+    assert result == f"def f(x):\n{left}    raise NotImplementedError\n"

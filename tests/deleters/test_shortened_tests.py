@@ -48,6 +48,17 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "():\n    f = load(0)\n    f = load(f)\n    assert load(f)\n"
             "    for x, y in [(1, 2)]:\n        z = load(x)\n    assert load(z)\n    assert load(4)\n",
         ),
+        # what is put into something empty, or done with a stand-in, is lost
+        (
+            "def test_it():\n    errors = []\n    parse(errors)\n    assert not errors\n"
+            "    seen = {}\n    for x in (1, 2):\n        seen[x] = parse(x)\n"
+            "    for s in seen.values():\n        assert load(s)\n"
+            "    with mock.patch('os.remove') as p:\n        load(2)\n        parse(3)\n        p.assert_not_called()\n"
+            "    n = 5\n    assert parse(n)\n    assert load(n)\n" + "    assert load(1)\n" * 5,
+            "():\n    n = 5\n    assert load(n)\n" + "    assert load(1)\n" * 5,
+        ),
+        # statements that share a line
+        ("def test_it():\n    assert load(1); assert parse(2)\n    assert load(3)\n    assert load(4)\n", ""),
         # one check of three
         (
             "def test_it():\n    assert load(1)\n\n    # of texts\n    assert parse(2)\n\n    assert load(3)\n",

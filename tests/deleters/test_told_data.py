@@ -228,10 +228,12 @@ def test_options_of_a_command_line_are_told_without_their_help() -> None:
         "    parser.add_argument('--exclude', default=[], help='none of these')\n"
         "    parser.add_argument('files', help='paths')\n"
         "    parser.add_argument(*OTHERS, default=1)\n"
+        "    parser.add_argument('--y', default=secret(1), type=lambda s: s, nargs='*')\n"
         "    return parser.parse_args(argv)\n"
     )
     codebase = PythonCodebase.from_texts({"m.py": source})
     assert list(function_data(codebase.modules["m.py"], codebase.symbols()["m.py::main"])) == [
         "add_argument('-f', '--filter', nargs=2, type=float, action='append')",
         "add_argument('--exclude', default=[])",
+        "add_argument('--y', nargs='*')",
     ]

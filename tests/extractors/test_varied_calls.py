@@ -156,3 +156,13 @@ def test_an_example_shows_the_exception() -> None:
     assert (
         example(call("f"), json.dumps({"raised": ["m:Odd.Error", "builtins:ValueError"]})) == "f()  # raises Odd.Error"
     )
+
+
+def test_parts_of_results_are_true() -> None:
+    """A slice would be that of the last operand; and an iterator that raises gives no list."""
+    items = [["s", "x" * 90], ["s", "y" * 90]]
+    vector = ["made", "m:Vec", [["i", "1"]], [], []]
+    added = call("Vec.__add__", vector, ["i", "2"], kind="method")
+    assert "[:1]" not in example(added, json.dumps({"result": ["l", items]}))
+    raising = example(call("f", ["s", "z" * 200]), json.dumps({"result": ["it", items, "m:Odd"]}))
+    assert raising.endswith("# raises Odd after 2 items")

@@ -162,6 +162,9 @@ def test_caches_and_leftovers_are_scrubbed(path: str, gone: bool) -> None:
         (["site/search/search_index.json", "site/api/m.html", "search/i.md"],
          {"site/search/search_index.json", "site/api/m.html"}),
         ([".buildinfo", "m.py"], set()),
+        (["pkg/environment.pickle", "pkg/__init__.py"], set()),
+        (["docs/.buildinfo", "docs/index.html", "docs/source/index.rst"], set()),
+        (["tests/search/search_index.json", "tests/test_a.py"], set()),
     ],
 )  # fmt: skip
 def test_a_folder_is_recognised_by_its_content(paths: list[str], gone: set[str]) -> None:

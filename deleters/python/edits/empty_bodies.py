@@ -11,7 +11,9 @@ from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.protocols import TRIVIAL
 from excise.types import Symbol, SymbolKind
 
-_FOR_LINTERS = re.compile(rb"#\s*(?:pylint|flake8|noqa|ruff|mypy|pyright|type|pragma|nosec|pytype|fmt|isort)\b")
+_FOR_LINTERS = re.compile(
+    rb"#\s*(?:(?:pylint|flake8|ruff|mypy|pyright|type|pragma|pytype|fmt|isort): ?[\w\[(]|noqa(?:$|:)|nosec(?:$|\s))"
+)
 """A comment that is no prose."""
 
 
@@ -48,16 +50,23 @@ def stub_edit(module: PythonModule, symbol: Symbol, body: tuple[str, ...], *, ke
 
 
 def _with_comments(source: bytes, start: int, floor: int) -> int:
-    """Start of the line of ``start``, or of the first comment line directly above it; one for a linter stays, as it may
-    be about the signature."""
+    """Start of the line of ``start``, or of the first comment line directly above it; if the first of these is for a
+    linter, it stays, as it may be about the signature."""
     line_start = first = source.rfind(b"\n", 0, start) + 1
+    comments: list[tuple[int, int]] = []
     while line_start > floor:
         line_start = source.rfind(b"\n", 0, line_start - 1) + 1
-        line = source[line_start : source.find(b"\n", line_start)].strip()
-        if line.startswith(b"#") and not line.endswith((b'"""', b"'''")) and not _FOR_LINTERS.match(line):
+        end = source.find(b"\n", line_start)
+        line = source[line_start:end].strip()
+        if line.startswith(b"#") and not line.endswith((b'"""', b"'''")):
             first = line_start
+            comments.append((line_start, end + 1))
         elif line:
             break
+    for begin, end in reversed(comments):
+        if not _FOR_LINTERS.match(source[begin:end].strip()):
+            break
+        first = end
     return first
 
 

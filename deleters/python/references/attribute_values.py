@@ -67,7 +67,9 @@ def _is_unused_value(remover: DependentRemover, method: Symbol, name: str) -> bo
         each.name == name and each.klass == klass and not remover.is_removed(method.path, each.start, each.end)
         for each in bindings
     )
-    if not is_value or _is_quoted(remover, name):
+    symbol = remover.codebase.symbols().get(f"{method.path}::{klass}")
+    is_read_by_others = not remover.uses.has_known_bases(method.path, klass) or (symbol and symbol.decorators)
+    if not is_value or is_read_by_others or _is_quoted(remover, name):
         return False
     return not any(True for _ in _uses_left(remover, name, exact=False, of_tests=True))
 

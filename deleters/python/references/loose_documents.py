@@ -23,8 +23,8 @@ MIN_CALLED = 2
 """A name must be longer than this for its call in a document to count."""
 _OF_PYTHON = frozenset({"", "python", "python3", "py", "pycon", "console", "text"})
 """Languages of examples that may be Python."""
-_MADE = re.compile(r"(?<![\w.])(\w+)\s*=\s*(?:\w+\.)*(\w+)\(")
-"""A name that an example gives to what a call makes, and the name of what is called."""
+_MADE = re.compile(r"(?<![\w.])(\w+)\s*=(?!=)\s*(?:(?:\w+\.)*(\w+)\()?")
+"""A name to which an example gives something, and the name of what is called for it."""
 _CALL = re.compile(r"(?<![\w$@-])([A-Za-z_]\w{3,})\(")
 """A call of a name of four letters or more."""
 _NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")

@@ -106,7 +106,7 @@ def paths_of_words(codebase: PythonCodebase) -> Mapping[str, list[str]]:
     return _INDICES[codebase]
 
 
-TYPE_COMMENT = re.compile(rb"#\s*type:\s*(?!ignore\b)([^#\n]+)")
+TYPE_COMMENT = re.compile(rb"#\s*type:\s*(?!ignore\b)(?![^#\n]*\w \w)([^#\n]+)")
 """A comment that says of which type something is."""
 
 

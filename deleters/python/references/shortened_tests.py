@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
 from excise.deleters.python.test_excerpt import checks
 from excise.extractors.python.analysis.ast_walk import child_nodes, walk
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
-from excise.extractors.python.needs.test_uses import Function, function_of
+from excise.extractors.python.needs.test_uses import Function, function_of, last_name
 from excise.types import Symbol
 
 Span = tuple[int, int]
@@ -23,6 +25,14 @@ MIN_CHECKS = 2
 """Checks that a test has at least, besides one that goes."""
 NAMED_SHARE = 3
 """Checks that stay for each that goes, at least, of a test that is named after the code."""
+MAX_STATEMENTS = 400
+"""Number of statements of a test function up to which a part of it may stay."""
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
+"""The encoding that a file says it has."""
+_EMPTY = re.compile(
+    r"(?:list|dict|set|deque|Counter|defaultdict|OrderedDict|StringIO|BytesIO|Mock|MagicMock|AsyncMock)$"
+)
+"""What makes something that is empty, or that stands in for something and notes what is done with it."""
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
 """Statements that bind their names whatever happens."""
 
@@ -37,7 +47,9 @@ class _Names(NamedTuple):
 def can_lose_a_part(module: PythonModule, test: Symbol) -> bool:
     """Whether a test function has enough checks for one part to go and a larger one to stay."""
     function = function_of(module.source, test)
-    return function is not None and _num_checks(function.body, without=()) > MIN_CHECKS
+    if function is None or sum(isinstance(node, ast.stmt) for node in walk(function)) > MAX_STATEMENTS:
+        return False
+    return _num_checks(function.body, without=()) > MIN_CHECKS
 
 
 def statements_to_remove(
@@ -54,8 +66,7 @@ def statements_to_remove(
     of a test that is named after the code, far more must stay, and ``failing`` must be known.
     """
     function = function_of(module.source, test)
-    is_plain = not module.source.startswith(b"\xef\xbb\xbf")
-    if function is None or not is_plain or not (uses or failing):
+    if function is None or not _is_plain_text(module.source, function) or not (uses or failing):
         return []
     is_named = any(_is_in(name, test.name) for name in names if name)
     if not _names_imported(function).isdisjoint(names):
@@ -96,11 +107,25 @@ def _using(statement: ast.stmt, places: Iterable[Span], span: Callable[[ast.stmt
         begin = span(statement.body[0])[0]
         if all(first >= begin for first, _ in inside):
             found = [each for inner in statement.body for each in _using(inner, inside, span)]
-            is_rest = not all(each in found for each in statement.body) and not [*_reading_lost(statement.body, found)]
+            left = [each for each in statement.body if each not in found]
+            replaced = set(_stand_ins(statement))
+            is_rest = bool(left) and not any(replaced & _names_of(each, ()).read for each in left)
+            is_rest = is_rest and not [*_reading_lost(statement.body, found)]
             if is_rest and (not isinstance(statement, DEFINITIONS) or all(map(is_check, found))):
                 yield from found
                 return
     yield statement
+
+
+def _is_plain_text(source: bytes, function: Function) -> bool:
+    """Whether places of nodes are bytes of a file, and each statement of a test has lines of its own."""
+    coding = _CODING.search(source[:200])
+    if source.startswith(b"\xef\xbb\xbf") or (coding is not None and b"utf" not in coding[1].lower()):
+        return False
+    nodes = (node for node in walk(function) if isinstance(node, ast.stmt))
+    places = sorted((node.lineno, node.col_offset) for node in nodes)
+    lines = [line for line, _ in places]
+    return len(set(lines)) == len(lines)
 
 
 def is_check(statement: ast.stmt) -> bool:
@@ -110,7 +135,7 @@ def is_check(statement: ast.stmt) -> bool:
 
 def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt]) -> list[ast.stmt]:
     """The statements, those that read names which these bind, and those that bind what only these read."""
-    found = list(gone)
+    found = dict.fromkeys(gone)
     while True:
         staying = [each for each in body if each not in found]
         read = frozenset[str]().union(*(_names_of(each, found).read for each in staying))
@@ -120,7 +145,7 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt]) -> list[ast.stm
         more += _without_effect(body, found)
         if not more:
             return [each for each in found if not any(each is not other and _holds(other, each) for other in found)]
-        found += more
+        found |= dict.fromkeys(more)
 
 
 def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:
@@ -155,17 +180,51 @@ def _is_overwritten(body: list[ast.stmt], number: int, gone: Collection[ast.stmt
 
 
 def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that stay and read a name to which a statement that is gone has given its value."""
+    """The statements that stay and read a name to which a statement that is gone has given its value, or what it may
+    have put into something that was empty, or called of a stand-in."""
     lost: set[str] = set()
+    collecting: set[str] = set()
     for statement in body:
-        names = _names_of(statement, gone)
+        names, whole = _names_of(statement, gone), _names_of(statement, ())
         if statement in gone:
-            lost |= _names_of(statement, ()).bound | _receivers(statement)
+            lost |= whole.bound | _receivers(statement) | (collecting & whole.read)
         elif lost & names.read:
             yield statement
         else:
             lost -= names.bound if isinstance(statement, _ALWAYS) else frozenset()
-            lost |= _names_of(statement, ()).bound - names.bound
+            lost |= whole.bound - names.bound
+            collecting |= set(_collectors(statement))
+            if _loses_a_part(statement, gone):
+                inside = frozenset[str]().union(*(_names_of(s, ()).read for s in gone if _holds(statement, s)))
+                lost |= collecting & inside
+                lost |= set(_stand_ins(statement))
+
+
+def _loses_a_part(statement: ast.stmt, gone: Collection[ast.stmt]) -> bool:
+    return any(node in gone for node in walk(statement) if isinstance(node, ast.stmt))
+
+
+def _collectors(statement: ast.stmt) -> Iterator[str]:
+    """The names that get something empty, or a stand-in, in a statement: what is put into it comes later."""
+    for node in walk(statement):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            value = node.value
+            is_empty = (isinstance(value, ast.List) and not value.elts) or (
+                isinstance(value, ast.Dict) and not value.keys
+            )
+            is_made = isinstance(value, ast.Call) and _EMPTY.search(last_name(value.func)) is not None
+            if is_empty or is_made:
+                yield from (each.id for each in targets if isinstance(each, ast.Name))
+
+
+def _stand_ins(statement: ast.stmt) -> Iterator[str]:
+    """The names that a block gives to what replaces something in it."""
+    for item in statement.items if isinstance(statement, ast.With | ast.AsyncWith) else ():
+        call = item.context_expr
+        is_patch = isinstance(call, ast.Call) and "patch" in ast.unparse(call.func)
+        if is_patch and isinstance(item.optional_vars, ast.Name):
+            yield item.optional_vars.id
 
 
 def _receivers(statement: ast.stmt) -> set[str]:
@@ -192,6 +251,16 @@ def _is_plain(statement: ast.stmt) -> bool:
 
 def _names_of(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
     """The names of a statement, without those of the statements in it that are gone."""
+    is_simple = not hasattr(statement, "body") and not isinstance(statement, ast.Match) and statement not in without
+    return _all_names(statement) if not without or is_simple else _names_in(statement, without)
+
+
+@lru_cache(maxsize=4096)
+def _all_names(statement: ast.stmt) -> _Names:
+    return _names_in(statement, ())
+
+
+def _names_in(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
     bound, read = set[str](), set[str]()
     for node in _nodes(statement, without):
         match node:

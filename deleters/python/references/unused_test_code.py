@@ -65,9 +65,9 @@ def _unused(
     for symbol in plan.module.symbols:
         if symbol.name not in names or not _is_helper(remover, symbol, plan):
             continue
-        if not _was_used(remover, plan.path, symbol.name, own, _is_found_by_name(symbol)):
+        if not _was_used(remover, plan.path, symbol.name, own, _is_found_by_name(remover, symbol)):
             continue
-        if _is_unused(remover, plan, words, symbol.name, _is_found_by_name(symbol), symbol.qualname):
+        if _is_unused(remover, plan, words, symbol.name, _is_found_by_name(remover, symbol), symbol.qualname):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
     for binding in plan.module.bindings:
@@ -148,11 +148,19 @@ def _is_test_case(remover: DependentRemover, symbol: Symbol) -> bool:
     )
 
 
-def _is_found_by_name(symbol: Symbol) -> bool:
-    """Whether others use a definition without an import: a method, or a fixture that is not in a file of tests, where
-    these alone see it."""
-    is_shared = not _TEST_FILE.fullmatch(symbol.path.rpartition("/")[2])
-    return symbol.kind is SymbolKind.METHOD or (is_shared and is_fixture(symbol))
+def _is_found_by_name(remover: DependentRemover, symbol: Symbol) -> bool:
+    """Whether others use a definition without an import: a method, or a fixture; not one of a file of tests which only
+    these can see, as no shared fixture has its name, and nothing looks for fixtures by texts."""
+    if symbol.kind is SymbolKind.METHOD:
+        return True
+    if not is_fixture(symbol):
+        return False
+    is_own = _TEST_FILE.fullmatch(symbol.path.rpartition("/")[2]) is not None
+    modules = remover.codebase.modules
+    word = re.compile(rb"\b%s\b" % re.escape(symbol.name.encode()))
+    shared = (module.source for path, module in modules.items() if path.rpartition("/")[2] == "conftest.py")
+    is_taken = any(map(word.search, shared)) or any(True for _ in remover.uses.star_importers(symbol.path))
+    return not is_own or is_taken or b"getfixturevalue" in modules[symbol.path].source
 
 
 def _is_in_body(assignment: Node) -> bool:

@@ -210,13 +210,15 @@ def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], foun
     kind, *content = found["result"]
     if kind == "it":
         items = "; ".join([*steps, f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")])
-        return _shortened(_items_of_call(items, *content), items, content[0])
+        whole = _items_of_call(items, *content)
+        return _shortened(whole, items, content[0]) if content[1] == "end" else whole
     if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
         after = found.get("after") or []
         return _changed_object(made, asked, steps, after) or ("" if steps else _change_text(asked, after))
     line = "; ".join([*steps, _call_text(asked)])
     whole = f"{line}  # {literal(found['result'])}"
-    return _shortened(whole, line, content[0]) if kind == "l" else whole
+    is_operator = asked["name"].rpartition(".")[2].startswith("__")  # a slice would be that of its last operand
+    return _shortened(whole, line, content[0]) if kind == "l" and not is_operator else whole
 
 
 def _raised(outcome: dict[str, Any]) -> str:

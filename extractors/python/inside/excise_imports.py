@@ -33,12 +33,12 @@ not changed."""
 PLAIN_TYPES = (type, abc.ABCMeta)
 """Types of classes that do not look at methods when a class is made."""
 PLAIN_CALLS = frozenset(
-    ["re", "collections", "typing", "enum", "dataclasses", "functools", "itertools", "operator", "string", "decimal",
-     "fractions", "datetime", "namedtuple", "NamedTuple", "TypeVar", "ParamSpec", "NewType", "Enum", "dataclass",
-     "field", "partial", "wraps", "lru_cache", "cache", "total_ordering", "contextmanager", "Decimal", "property",
-     "staticmethod", "classmethod", "abstractmethod", "overload", "object", "type", "super", "str", "bytes", "int",
-     "float", "bool", "complex", "tuple", "list", "dict", "set", "frozenset", "range", "len", "ord", "chr", "sorted",
-     "reversed", "min", "max", "sum", "zip", "map", "filter", "enumerate", "isinstance"]
+    ["re", "collections", "typing", "enum", "dataclasses", "operator", "string", "fractions", "namedtuple",
+     "NamedTuple", "TypeVar", "ParamSpec", "NewType", "Enum", "dataclass", "field", "wraps", "lru_cache", "cache",
+     "total_ordering", "contextmanager", "Decimal", "property", "staticmethod", "classmethod", "abstractmethod", "overload", "object",
+     "type", "super", "str", "bytes", "int", "float", "bool", "complex", "tuple", "list", "dict", "set", "frozenset",
+     "range", "len", "ord", "chr", "reversed", "zip", "enumerate", "isinstance", "functools.wraps", "functools.cache",
+     "functools.lru_cache", "functools.total_ordering", "functools.cached_property", "contextlib.contextmanager"]
 )  # fmt: skip
 """Names of what has no effect when it is called, and of modules that only have such functions."""
 STAR = "*"
@@ -181,8 +181,15 @@ class Project:
         module = sys.modules[name]
         if hasattr(module, "__path__"):
             return False
-        there = self.at_import(file_of(module))
-        return there.is_quiet and all(level == 0 and whole in LIBRARY for level, whole, _, _ in there.imports)
+        there, short = self.at_import(file_of(module)), name.rpartition(".")[2]
+        if (
+            not there.is_quiet
+            or there.sees_all
+            or not all(n == 0 and each in LIBRARY for n, each, _, _ in there.imports)
+        ):
+            return False
+        files = [self.at_import(file) for file in self.sources]  # who may see whether it is there already
+        return not any(short in each.attributes or short in each.texts or name in each.texts for each in files)
 
     def require_imported(self, name, module, path):
         """Raise ``NeedsImport`` unless a package around a module imports the module ``name``, and not through others.
@@ -211,7 +218,7 @@ class Project:
     def require_unused(self, path, module, name, value):
         """Raise ``NeedsImport`` if code that runs at import may use a name of a module, or something else binds it."""
         own = self.at_import(path)
-        if name in own.names or name in own.texts | own.listed or own.sees_all:
+        if name in own.names or name in own.texts | own.listed or own.sees_all or own.sets_globals:
             raise NeedsImport("the module may use %s when it is imported" % name)
         stars = (absolute_name(module, *each[:2]) for each in own.imports if each[2] == STAR)
         by_star = any(each not in sys.modules or name in exported(sys.modules[each]) for each in stars)
@@ -287,6 +294,8 @@ class ImportTimeCode:
 
     def __init__(self, path, source, executed):
         self.names, self.texts, self.attributes, self.imports, bound = set(), set(), {}, [], []
+        self.sets_globals = False
+        """Whether it gives values to names of the module that are not written as names."""
         self.is_quiet = True
         """Whether it calls nothing but what has no effect, and changes nothing of other modules."""
         self.listed, in_list, harmless = set(), set(), set()
@@ -307,6 +316,7 @@ class ImportTimeCode:
                     bound.append(node.id)
             elif is_setting_global(node):
                 harmless.add(node.value.func)
+                self.sets_globals = True
             elif isinstance(node, ast.Attribute):
                 self.attributes.setdefault(node.attr, set()).add(chain_of(node.value))
             elif isinstance(node, (ast.Assign, ast.AugAssign)):
@@ -406,7 +416,12 @@ def nodes_at_import(tree, path, executed):
 def may_have_effect(node):
     """Whether a node calls something that is not known to have no effect, or sets a part of something."""
     called = [node.func] if isinstance(node, ast.Call) else getattr(node, "decorator_list", ())
-    if any(chain_of(each).partition(".")[0] not in PLAIN_CALLS for each in called if not isinstance(each, ast.Call)):
+    if isinstance(node, ast.Call) and not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return True
+    chains = [chain_of(each) for each in called if not isinstance(each, ast.Call)]
+    if isinstance(node, ast.AugAssign) or any(
+        {each, each.partition(".")[0]}.isdisjoint(PLAIN_CALLS) for each in chains
+    ):
         return True
     return isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
 
