@@ -364,7 +364,7 @@ def test_code_that_nothing_describes_shows_a_half_of_its_tests(vary, monkeypatch
     bench = vary({"src/shapes/walk.py": re.sub(r'(?s)""".*?"""', '""', WALK_SOURCE)}, baseline=True)
     proof = prove(bench, feature(bench, WALK), "remove")
     task = accepted(proof)
-    assert (task.visibility, task.deleter, task.fail_to_pass) == (Visibility.SAMPLE_TESTS, "remove", WALK_TESTS)
+    assert (task.visibility, task.deleter, task.fail_to_pass) == (Visibility.SAMPLE_TESTS, "stub", WALK_TESTS)
     assert len(task.hidden) == 2
     assert "failing now, must pass" in task.problem_statement
     assert bench.settings.visibility is Visibility.DOCSTRING

@@ -34,11 +34,12 @@ PLAIN_TYPES = (type, abc.ABCMeta)
 """Types of classes that do not look at methods when a class is made."""
 PLAIN_CALLS = frozenset(
     ["re", "collections", "typing", "enum", "dataclasses", "operator", "string", "fractions", "namedtuple",
-     "NamedTuple", "TypeVar", "ParamSpec", "NewType", "Enum", "dataclass", "field", "wraps", "lru_cache", "cache",
-     "total_ordering", "contextmanager", "Decimal", "property", "staticmethod", "classmethod", "abstractmethod", "overload", "object",
-     "type", "super", "str", "bytes", "int", "float", "bool", "complex", "tuple", "list", "dict", "set", "frozenset",
-     "range", "len", "ord", "chr", "reversed", "zip", "enumerate", "isinstance", "functools.wraps", "functools.cache",
-     "functools.lru_cache", "functools.total_ordering", "functools.cached_property", "contextlib.contextmanager"]
+     "NamedTuple", "TypeVar", "ParamSpec", "NewType", "Enum", "dataclass", "field", "wraps", "lru_cache",
+     "cache", "total_ordering", "contextmanager", "Decimal", "property", "staticmethod", "classmethod",
+     "abstractmethod", "overload", "object", "type", "super", "str", "bytes", "int", "float", "bool",
+     "complex", "tuple", "list", "dict", "set", "frozenset", "range", "len", "ord", "chr", "reversed", "zip",
+     "enumerate", "isinstance", "functools.wraps", "functools.cache", "functools.lru_cache",
+     "functools.total_ordering", "functools.cached_property", "contextlib.contextmanager"]
 )  # fmt: skip
 """Names of what has no effect when it is called, and of modules that only have such functions."""
 STAR = "*"
