@@ -14,6 +14,8 @@ KEPT_DEFINITIONS = frozenset({"stub", "line", "expression"})
 """Deleters that leave all names and signatures in the tree."""
 PARTLY_KEPT = frozenset({"path", "proposed", "remove_and_stub"})
 """Deleters that leave some of them."""
+REMOVALS = frozenset({"remove", "remove_and_stub"})
+"""Deleters that take names away."""
 PARTS_ALONE = frozenset({"path", "line", "expression"})
 """Deleters that leave most of a function: what words say of it does not tell what is gone."""
 PLACE = "  # "

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from excise.deleters.all_deleters import get as get_deleter
-from excise.deleters.deletion_record import USED_ELSEWHERE
+from excise.deleters.deletion_record import REMOVALS, USED_ELSEWHERE
 from excise.deleters.delta_debugging import largest_clean
 from excise.errors import DeletionRefused
 from excise.extractors.test_reports.runner_program import REPO
@@ -56,8 +56,6 @@ _BROKEN = re.compile(
     r"|cannot unpack|object of type|.*\b(?:argument\b|not supported between\b|must be an? |expected\b.*\bgot\b))"
 )
 """Errors that no program raises on purpose, as messages of failures begin."""
-_REMOVALS = frozenset({"remove", "remove_and_stub"})
-"""Deleters that take names away."""
 
 
 def require_needed(plan: PlannedDeletion) -> None:
@@ -158,7 +156,7 @@ def _with_parts_of_tests(plan: PlannedDeletion, deleter: Deleter) -> tuple[Delet
 def _require_no_broken_use(plan: PlannedDeletion, tests: Sequence[str], needed: frozenset[str]) -> None:
     """Raise :class:`DeletionRefused` if a test fails in code that stays, by an error of a program for want of what the
     removal took, or one of those that need it cannot be hidden: a developer would have changed these, too."""
-    if plan.deletion.deleter not in _REMOVALS:
+    if plan.deletion.deleter not in REMOVALS:
         return
     for test in sorted(needed & plan.exposed):
         raise DeletionRefused(f"{test} needs it, and cannot be hidden", reason=USED_ELSEWHERE)
@@ -320,7 +318,7 @@ def _plan(
     if deleter.name in {"remove", "path"} and deletion.uses_left:
         path, text = deletion.uses_left[0]
         raise DeletionRefused(f"{path}: {text}", reason=USED_ELSEWHERE)
-    is_removal = deleter.name in _REMOVALS
+    is_removal = deleter.name in REMOVALS
     for owner, name in deletion.uses_likely if is_removal else ():
         if (tests := _executing(bench, owner)) and tests <= hide:
             raise DeletionRefused(f"{owner} uses {name}: no test runs it without that", reason=USED_ELSEWHERE)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from excise.deleters.deletion_record import USED_ELSEWHERE
+from excise.deleters.deletion_record import REMOVALS, USED_ELSEWHERE
 from excise.errors import DeletionRefused
 from excise.system.deadline import check_deadline
 from excise.system.job_costs import step
@@ -91,7 +91,7 @@ def _prove_in_sight(bench: Workbench, feature: Feature, deleter_name: str, solve
     settings = bench.settings
     if not (is_undescribed and settings.sample_undescribed and settings.visibility in NOTHING_IN_SIGHT):
         return proof
-    shown = "stub" if deleter_name in {"remove", "remove_and_stub"} else deleter_name  # tests in sight need the names
+    shown = "stub" if deleter_name in REMOVALS else deleter_name  # tests in sight need the names
     with bench.showing(Visibility.SAMPLE_TESTS):
         other = _prove_or_stub(bench, feature, shown, solver)
     return _with_costs(other if other.task is not None else proof, proof, other)
@@ -125,7 +125,7 @@ def _instead(bench: Workbench, feature: Feature, deleter_name: str) -> list[str]
     offered = bench.editor.deleters
     if deleter_name == "remove" and len(feature.symbols) > 1 and "remove_and_stub" in offered:
         return ["remove_and_stub", "stub"]
-    return ["stub"] if deleter_name in {"remove", "remove_and_stub"} else []
+    return ["stub"] if deleter_name in REMOVALS else []
 
 
 def _prove_with(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from excise.deleters.python.deletion_builder import require_python
-from excise.deleters.python.references.hide_tests import id_of_test
+from excise.deleters.python.references.hide_tests import id_of_test, is_defined_again
 from excise.deleters.python.references.shortened_tests import (
     BLOCKS,
     DEFINITIONS,
@@ -107,12 +107,9 @@ class ShorteningTests:
 
 def _test_functions(codebase: PythonCodebase, test: str) -> Iterator[Symbol]:
     """The function of a test, if it has an id like it."""
-    symbols, symbol = codebase.symbols(), codebase.symbols().get(symbol_of_test(test))
-    if symbol is None or not symbol.is_callable or not codebase.is_test(symbol.path):
-        return
-    parts = symbol.qualname.split(".")
-    again = (f"{symbol.path}::{'.'.join(parts[: number + 1])}#2" for number in range(len(parts)))
-    if not any(each in symbols for each in again):  # else nothing tells which of them is run
+    symbol = codebase.symbols().get(symbol_of_test(test))
+    is_test = symbol is not None and symbol.is_callable and codebase.is_test(symbol.path)
+    if symbol is not None and is_test and not is_defined_again(codebase, symbol):
         yield symbol
 
 

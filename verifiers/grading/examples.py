@@ -17,15 +17,13 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from excise.protocols import Grading
+from excise.protocols import MAX_EXAMPLE_CHARS, Grading
 from excise.verifiers.grading.kit import RecordedBehaviour
 
 MAX_EXAMPLES = 8
 """Maximum number of examples of one function."""
 MIN_EXAMPLES = 3
 """Number of examples below which they do not describe what a function does."""
-MAX_CHARS = 160
-"""Maximum length of an example."""
 _RAISES = "raises "
 _NOTHING = "None"
 """Outcome that tells little: one example of it is enough."""
@@ -108,7 +106,7 @@ def examples_of(
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
-        if line and len(line) <= MAX_CHARS and not _SANDBOX.search(line):
+        if line and len(line) <= MAX_EXAMPLE_CHARS and not _SANDBOX.search(line):
             reached = reached_by(call, line) & wanted
             strangeness = len(_words(call) - known), line.count("; ")
             place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached, strangeness))

@@ -68,7 +68,8 @@ def _is_unused_value(remover: DependentRemover, method: Symbol, name: str) -> bo
         for each in bindings
     )
     symbol = remover.codebase.symbols().get(f"{method.path}::{klass}")
-    is_read_by_others = not remover.uses.has_known_bases(method.path, klass) or (symbol and symbol.decorators)
+    is_decorated = symbol is not None and bool(symbol.decorators)
+    is_read_by_others = is_decorated or not remover.uses.has_known_bases(method.path, klass)
     if not is_value or is_read_by_others or _is_quoted(remover, name):
         return False
     return not any(True for _ in _uses_left(remover, name, exact=False, of_tests=True))

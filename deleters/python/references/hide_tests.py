@@ -117,7 +117,7 @@ class TestHider:
     def _shorten(self, test: str, parts_of: PartsOfTest) -> bool:
         """Remove some statements of a test; whether that is possible."""
         symbol = self.codebase.symbols().get(symbol_of_test(test))
-        if symbol is None or _is_defined_again(self.codebase, symbol):
+        if symbol is None or is_defined_again(self.codebase, symbol):
             return False
         parts = parts_of(symbol)
         for start, end in parts:
@@ -331,7 +331,7 @@ def rows_of(codebase: PythonCodebase, by_function: Mapping[str, Collection[str]]
         symbol = codebase.symbols().get(symbol_of_test(function))
         if function in ids or symbol is None or not codebase.is_test(symbol.path):
             continue
-        if _is_defined_again(codebase, symbol):
+        if is_defined_again(codebase, symbol):
             continue
         parameters = [each.removeprefix(function)[1:-1] for each in ids]
         found = rows_apart(codebase.modules[symbol.path], symbol, parameters)
@@ -339,9 +339,12 @@ def rows_of(codebase: PythonCodebase, by_function: Mapping[str, Collection[str]]
             yield function, found
 
 
-def _is_defined_again(codebase: PythonCodebase, test: Symbol) -> bool:
-    """Whether a file has several definitions of a test: pytest takes one of them, and nothing here tells which."""
-    return f"{test.symbol_id}#2" in codebase.symbols() or "#" in test.qualname
+def is_defined_again(codebase: PythonCodebase, test: Symbol) -> bool:
+    """Whether a file has several definitions of a test, or of a class that it is in: pytest takes one of them, and
+    nothing here tells which."""
+    parts = test.qualname.split(".")
+    names = (".".join(parts[:number]) for number in range(1, len(parts) + 1))
+    return "#" in test.qualname or any(f"{test.path}::{name}#2" in codebase.symbols() for name in names)
 
 
 def _is_imported(codebase: PythonCodebase, path: str, name: str) -> bool:

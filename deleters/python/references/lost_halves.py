@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
 from excise.deleters.python.references.uses_by_name import staying
@@ -26,25 +25,19 @@ MIN_FIRST_PART = 4
 """Number of letters of a word of a pair with which a name may begin, without anything that divides them."""
 
 
-class Found(NamedTuple):
-    """What a removal would leave."""
+def lost_halves(
+    remover: DependentRemover, removed: Iterable[Symbol], methods: Sequence[Symbol]
+) -> Iterator[tuple[str, str, str]]:
+    """(path, what would be half of something, id of the definition that should stay as a stub, or nothing).
 
-    path: str
-    """The file."""
-    text: str
-    """What would be left."""
-    symbol: str
-    """Id of the removed definition that should stay as a stub; empty if no single one should."""
-
-
-def lost_halves(remover: DependentRemover, removed: Iterable[Symbol], methods: Sequence[Symbol]) -> Iterator[Found]:
-    """What would be half of something; ``methods`` are those of the removed definitions whose classes stay."""
+    ``methods`` are those of the removed definitions whose classes stay.
+    """
     yield from _halves(remover, removed)
     yield from _of_family(remover, methods)
     yield from _shells(remover, methods)
 
 
-def _halves(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Found]:
+def _halves(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
     """Removed functions and methods whose other half stays beside them, in the same class or file."""
     for symbol in removed:
         if not symbol.is_callable or remover.codebase.is_test(symbol.path):
@@ -53,7 +46,7 @@ def _halves(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[Fo
         for left in remover.codebase.modules[symbol.path].symbols if beside else ():
             is_beside = left.name in beside and left.holder_id == symbol.holder_id
             if is_beside and not remover.is_removed(left.path, left.start, left.end):
-                yield Found(symbol.path, f"{left.qualname} would be half of a pair", symbol.symbol_id)
+                yield symbol.path, f"{left.qualname} would be half of a pair", symbol.symbol_id
 
 
 def _other_halves(name: str) -> Iterator[str]:
@@ -66,7 +59,7 @@ def _other_halves(name: str) -> Iterator[str]:
                 yield re.sub(rf"(?<![a-z]){one}(?![a-z])", two, name)
 
 
-def _of_family(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Found]:
+def _of_family(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
     """Removed methods with a name that one stays of in a class that is derived from theirs, or from the same base."""
     resolver = remover.uses.resolver
     for symbol in methods:
@@ -78,10 +71,10 @@ def _of_family(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator
                 continue
             bases = set(resolver.with_bases([klass])) - {klass}
             if own in bases or (bases & around and klass not in around):
-                yield Found(symbol.path, f"{other.qualname} would be left", symbol.symbol_id)
+                yield symbol.path, f"{other.qualname} would be left", symbol.symbol_id
 
 
-def _shells(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Found]:
+def _shells(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
     """Classes that stay, and lose all of several public methods: nobody could do anything with their objects."""
     for holder, name in sorted({(symbol.path, symbol.holder_id) for symbol in methods}):
         inside = [s for s in remover.codebase.modules[holder].symbols if s.holder_id == name and s.is_callable]
@@ -89,7 +82,7 @@ def _shells(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[Fo
         klass = remover.codebase.symbols()[name]
         is_alone = not remover.uses.resolver.bases(Entity(holder, klass.qualname))
         if is_alone and len(public) > 1 and all(remover.is_removed(s.path, s.start, s.end) for s in public):
-            yield Found(holder, f"{klass.qualname} would have no method left", "")
+            yield holder, f"{klass.qualname} would have no method left", ""
 
 
 def _is_property(symbol: Symbol) -> bool:

@@ -194,14 +194,9 @@ def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Itera
             lost -= names.bound if isinstance(statement, _ALWAYS) else frozenset()
             lost |= whole.bound - names.bound
             collecting |= set(_collectors(statement))
-            if _loses_a_part(statement, gone):
-                inside = frozenset[str]().union(*(_names_of(s, ()).read for s in gone if _holds(statement, s)))
-                lost |= collecting & inside
-                lost |= set(_stand_ins(statement))
-
-
-def _loses_a_part(statement: ast.stmt, gone: Collection[ast.stmt]) -> bool:
-    return any(node in gone for node in walk(statement) if isinstance(node, ast.stmt))
+            inside = [node for node in walk(statement) if isinstance(node, ast.stmt) and node in gone]
+            lost.update(*(collecting & _names_of(each, ()).read for each in inside))
+            lost |= set(_stand_ins(statement)) if inside else set()
 
 
 def _collectors(statement: ast.stmt) -> Iterator[str]:

@@ -16,6 +16,8 @@ from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
 _UNITTEST = frozenset({"TestCase", "IsolatedAsyncioTestCase", "object"})
+_TEST_FILE = re.compile(r"test_\w+\.py|\w+_tests?\.py")
+"""The name of a file that holds tests, and nothing for others."""
 _AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|__")
 """Names that a test runner looks for."""
 
@@ -33,9 +35,6 @@ def support_files(remover: DependentRemover, done: Collection[str]) -> Iterator[
             plan = remover.plan(path)
             if any(True for _ in _unused(remover, plan, words, names)):
                 yield path
-
-
-_TEST_FILE = re.compile(r"test_\w+\.py|\w+_tests?\.py")
 
 
 def drop_unused_helpers(remover: DependentRemover, path: str) -> None:
@@ -65,9 +64,10 @@ def _unused(
     for symbol in plan.module.symbols:
         if symbol.name not in names or not _is_helper(remover, symbol, plan):
             continue
-        if not _was_used(remover, plan.path, symbol.name, own, _is_found_by_name(remover, symbol)):
+        is_found_by_name = _is_found_by_name(remover, symbol)
+        if not _was_used(remover, plan.path, symbol.name, own, is_found_by_name):
             continue
-        if _is_unused(remover, plan, words, symbol.name, _is_found_by_name(remover, symbol), symbol.qualname):
+        if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
     for binding in plan.module.bindings:

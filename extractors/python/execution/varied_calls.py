@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from excise.protocols import MAX_EXAMPLE_CHARS
 from excise.types import content_id
 
 MAX_VARIED = 30
@@ -31,8 +32,6 @@ OTHER_WORD = 0.5
 """Share of the new texts with words that get a word of another recorded call: most formats stay valid, and the text
 makes sense to readers."""
 _WORD = re.compile(r"[^\W\d_]+")
-MAX_LINE = 160
-"""Number of characters of an example from which on only the first items of its result are shown."""
 MIN_ITEMS = 2
 """Number of items of a result from which on a part of them may be shown."""
 MAX_CALL_CHARS = 4000
@@ -239,10 +238,10 @@ def _items_of_call(call: str, nodes: Sequence[Node], end: str) -> str:
 
 def _shortened(whole: str, call: str, nodes: Sequence[Node]) -> str:
     """An example of a call that returns several items; with the first ones alone where that is much shorter."""
-    if len(whole) <= MAX_LINE or len(nodes) < MIN_ITEMS:
+    if len(whole) <= MAX_EXAMPLE_CHARS or len(nodes) < MIN_ITEMS:
         return whole
     lines = (f"{call}[:{number}]  # [{', '.join(map(literal, nodes[:number]))}]" for number in (3, 2, 1))
-    return next((line for line in lines if len(line) <= MAX_LINE), whole)
+    return next((line for line in lines if len(line) <= MAX_EXAMPLE_CHARS), whole)
 
 
 def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

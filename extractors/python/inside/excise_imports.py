@@ -204,9 +204,7 @@ class Project:
             around = sys.modules.get(package)
             file = file_of(around)
             if file in self.sources and file != path and os.path.isfile(file):
-                with open(file, "rb") as present:
-                    imports = always_imported(ast.parse(present.read()))
-                for level, whole, part, _ in imports:
+                for level, whole, part, _ in self.present_imports(file):
                     source = absolute_name(around, level, whole)
                     found = "%s.%s" % (source, part)
                     if name in (source, found) or source.startswith(name + "."):

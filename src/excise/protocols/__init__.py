@@ -42,6 +42,7 @@ from excise.protocols.export_protocol import (
     TaskImage,
 )
 from excise.protocols.grading_protocol import (
+    MAX_EXAMPLE_CHARS,
     CallRecording,
     Canaries,
     GradedRun,
@@ -72,6 +73,7 @@ from excise.protocols.task_protocols import CompiledDeleter, Deleter, Gate, Gate
 
 __all__ = [
     "EMPTY",
+    "MAX_EXAMPLE_CHARS",
     "TRIVIAL",
     "CallRecording",
     "Canaries",

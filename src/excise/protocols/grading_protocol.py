@@ -15,6 +15,9 @@ from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
 from excise.types import Recipe, RecordedCall, TestRun, Watched
 
+MAX_EXAMPLE_CHARS = 160
+"""Length of an example that a statement shows: a call with its result."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingMode:
@@ -307,7 +310,10 @@ class Grading(Protocol):
         ...
 
     def example(self, call: str, outcome: str) -> str:
-        """A line of code with a call and its result as a comment; empty if it cannot be shown in one."""
+        """A line of code with a call and its result as a comment; empty if it cannot be shown in one.
+
+        Lines of more than :data:`MAX_EXAMPLE_CHARS` characters are not shown.
+        """
         ...
 
     def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:

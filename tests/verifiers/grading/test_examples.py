@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from excise.extractors.python.execution.python_grading import PythonGrading
-from excise.protocols import CallRecording
+from excise.protocols import MAX_EXAMPLE_CHARS, CallRecording
 from excise.types import RecordedCall
-from excise.verifiers.grading.examples import MAX_CHARS, MAX_EXAMPLES, Examples, examples_of
+from excise.verifiers.grading.examples import MAX_EXAMPLES, Examples, examples_of
 from excise.verifiers.grading.kit import RecordedBehaviour, Replayed, record_behaviour, replay_twice
 from excise.verifiers.workbench import Workbench
 
@@ -27,7 +27,7 @@ def behaviour_of(calls: Sequence[RecordedCall]) -> RecordedBehaviour:
 
 def test_results_of_their_own_come_first() -> None:
     calls = [asked("f", "a", True), asked("f", "b", True, 1), asked("f", "c", False), asked("g", "d", True)]
-    calls += [asked("f", "x" * MAX_CHARS, False)]
+    calls += [asked("f", "x" * MAX_EXAMPLE_CHARS, False)]
     found = examples_of(behaviour_of(calls), PythonGrading())
     assert found == {
         "f": Examples(["f('a')  # True", "f('c')  # False", "f('b')  # True"], [], 0, 3),
