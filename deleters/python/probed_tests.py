@@ -22,7 +22,7 @@ from excise.deleters.python.references.shortened_tests import (
     is_check,
     statements_to_remove,
 )
-from excise.extractors.python.analysis.ast_walk import walk
+from excise.extractors.python.analysis.ast_walk import statements_below, walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import Reference
 from excise.extractors.python.needs.test_uses import Function, function_of, last_name
@@ -37,9 +37,12 @@ _NOTED = (
     f"{_FAILED}[0] |= {{bit}}\n"
 )
 """What a statement that has raised something does, unless a time limit has."""
+_NO_MESSAGES = "PYTEST_DONT_REWRITE"
+"""The docstring of a file whose assertions pytest does not rewrite: that takes longer than to run it."""
 _MESSAGE = re.compile(r"excise:([0-9a-f]+):")
 _EXPECTING = re.compile(r"raise|warn|throw|suppress|deprecat|error|fail|exit|logs?\b", re.IGNORECASE)
 """A context manager of this name needs what its block raises."""
+_NAMES = (ast.Name, ast.Attribute)
 _UNCHANGED = (ast.Global, ast.Nonlocal, ast.Pass)
 """Statements of test functions that are not watched."""
 
@@ -125,12 +128,31 @@ def _variant(codebase: PythonCodebase, path: str, tests: Collection[Symbol]) -> 
         is_given = any(re.search(r"\bgiven\b", ast.unparse(each)) for each in function.decorator_list)
         if (*holder, function.name) in names and not (is_generator or is_given):
             _watch(function)
-    kept = 1 if ast.get_docstring(tree) is not None else 0
+    _leave_out_tests(tree, names)
+    docstring = ast.get_docstring(tree, clean=False)
+    kept = 0 if docstring is None else 1
     tree.body[kept:] = [each for statement in tree.body[kept:] for each in _attempted(statement)]
+    if b"__doc__" not in codebase.modules[path].source:
+        told = _NO_MESSAGES if docstring is None else f"{docstring}\n\n{_NO_MESSAGES}"
+        tree.body[:kept] = [ast.Expr(ast.Constant(told))]
     try:
         return ast.unparse(ast.fix_missing_locations(tree)).encode()
     except (ValueError, RecursionError):  # f-strings that cannot be written again, sums of hundreds of terms
         return b""
+
+
+def _leave_out_tests(tree: ast.Module, names: Collection[tuple[str, ...]]) -> None:
+    """Take the test functions out of a file that are not among ``names`` and that nothing in it names."""
+    named = {each.id if isinstance(each, ast.Name) else each.attr for each in walk(tree) if isinstance(each, _NAMES)}
+    left_out = {
+        id(function)
+        for holder, function in _functions(tree, ())
+        if function.name.startswith("test") and (*holder, function.name) not in names and function.name not in named
+    }
+    classes = [each for each in statements_below(tree) if isinstance(each, ast.ClassDef)]
+    holders: list[ast.Module | ast.ClassDef] = [tree, *classes]
+    for node in holders:
+        node.body = [each for each in node.body if id(each) not in left_out] or [ast.Pass()]
 
 
 def _functions(node: ast.Module | ast.ClassDef, holder: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Function]]:

@@ -46,7 +46,7 @@ def safe_addopts(addopts: Sequence[str]) -> tuple[str, ...]:
         option = rest.pop(0)
         name, attached, value = option.partition("=")
         if not option.startswith("--") and len(option) > 2 and option[:2] in ("-m", "-k", "-W", "-p", "-o"):
-            name, attached, value = option[:2], "=", option[2:]
+            name, attached, value = option[:2], "=", option[2:].removeprefix("=")
         if name in ("-p", "-o", "--override-ini"):
             value = value if attached else (rest.pop(0) if rest else "")
             kept += _plugin(value) if name == "-p" else _override(value)

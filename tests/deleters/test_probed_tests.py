@@ -70,7 +70,8 @@ def test_the_statements_that_fail_are_told_at_the_end() -> None:
     codebase, deleter = codebase_of(TEST), Stub()
     variants = deleter.probing(codebase, [TEST_ID, "test_m.py::test_other", "test_m.py::test_none", "m.py::keep"])
     assert list(variants) == ["test_m.py"]
-    assert b"assert load(1)\n" in variants["test_m.py"].partition(b"def test_other")[2], "too short to lose a part"
+    assert variants["test_m.py"].startswith(b'"""PYTEST_DONT_REWRITE"""\n')
+    assert b"test_other" not in variants["test_m.py"], "too short to lose a part"
     message = message_of(variants["test_m.py"])
     assert re.fullmatch(r"AssertionError: excise:[0-9a-f]+:", message)
     shorter = deleter.losing(codebase, {TEST_ID: message, "test_m.py::test_other": "AssertionError: 3"})
@@ -81,6 +82,16 @@ def test_the_statements_that_fail_are_told_at_the_end() -> None:
         "assert found == 4",
     ]  # fmt: skip
     assert list(shorter.parts.failing) == [TEST_ID]
+
+
+def test_what_a_variant_keeps() -> None:
+    test = '"""How it is used."""\n' + TEST + "\n\nclass TestIt:\n    def test_more(self):\n        test_other()\n"
+    variant = Stub().probing(codebase_of(test), [TEST_ID])["test_m.py"].decode()
+    assert variant.startswith('"""How it is used.\n\nPYTEST_DONT_REWRITE"""\n')
+    assert "def test_other" in variant, "it is called"
+    assert "class TestIt:\n        pass\n" in variant
+    told = codebase_of(f"{TEST}    assert __doc__ is None\n")
+    assert "DONT_REWRITE" not in Stub().probing(told, [TEST_ID])["test_m.py"].decode()
 
 
 @pytest.mark.parametrize("make", [Stub, Remove])

@@ -171,6 +171,10 @@ def test_planning_is_deterministic(tmp_path: Path) -> None:
             "-o python_files=t_*.py",
         ),
         ("tests --lf --junitxml out.xml -W error", "-W error"),
+        (
+            "-m=slow -k=not_this -W=error -p=my.plugin -o=asyncio_mode=auto",
+            "-m slow -k not_this -W error -p my.plugin -o asyncio_mode=auto",
+        ),
     ],
 )
 def test_addopts(given: str, kept: str) -> None:
