@@ -1,6 +1,7 @@
 """Files that only removed code read: data and templates of the sources, and of hidden tests.
 
-A file is used by code that has its name in it, without folders. It goes if no code has it that stays, and no other
+A file is used by code that has its name in it, without folders, or in tests a name that ends with it without suffix:
+``test_colors`` may read ``colors.json`` by its own name. It goes if no code has it that stays, and no other
 file; one of the sources only if a statement can show what was in it, since nobody could guess that.
 """
 
@@ -53,10 +54,14 @@ def _names_lost(remover: DependentRemover, *, of_tests: bool) -> set[bytes]:
 
 
 def _names_left(remover: DependentRemover, path: str) -> set[bytes]:
+    return set(FILE_NAME.findall(_text_left(remover, path)))
+
+
+def _text_left(remover: DependentRemover, path: str) -> bytes:
     plan = remover.plans.get(path)
     if plan is None:
-        return set(FILE_NAME.findall(remover.codebase.modules[path].source))
-    return set() if plan.deleted else set(FILE_NAME.findall(apply_edits(plan.source, plan.edits())))
+        return remover.codebase.modules[path].source
+    return b"" if plan.deleted else apply_edits(plan.source, plan.edits())
 
 
 def _is_named(remover: DependentRemover, name: bytes, own: str) -> bool:
@@ -64,7 +69,12 @@ def _is_named(remover: DependentRemover, name: bytes, own: str) -> bool:
     naming = remover.codebase.others.naming.get(name, frozenset())
     if any(path != own and path.rpartition("/")[2] not in _LISTS for path in naming - remover.other_files.keys()):
         return True
-    return any(name in _names_left(remover, path) for path in _modules_naming(remover.codebase, name))
+    stem = re.compile(rb"(?:_|[\"'])" + re.escape(name.partition(b".")[0]) + rb"(?:[\"']|\b)")
+    return any(
+        name in _names_left(remover, path)
+        or (remover.codebase.is_test(path) and stem.search(_text_left(remover, path)) is not None)
+        for path in _modules_naming(remover.codebase, name)
+    )
 
 
 _INDICES: WeakKeyDictionary[PythonCodebase, dict[bytes, set[str]]] = WeakKeyDictionary()
