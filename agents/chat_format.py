@@ -39,15 +39,22 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def from_wire(completion: Any, request: Request, redact: Callable[[str], str]) -> Reply | None:
-    """The reply in a response; ``None`` if it has no message. ``redact`` is applied to every text from the server."""
+    """The reply in a response; ``None`` if it has no message. ``redact`` is applied to every text from the server.
+
+    Halves of surrogate pairs, which JSON may hold and no file can, become replacement characters.
+    """
+
+    def text_of(value: object) -> str:
+        return redact(str(value or "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+
     choices = getattr(completion, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
         return None
     answer = choices[0].message
-    content = redact(answer.content or "")
+    content = text_of(answer.content)
     calls = tuple(
-        ToolCall(call_id=redact(call.id or f"call_{number}"), name=redact(call.function.name or ""),
-                 arguments=redact(call.function.arguments or ""))
+        ToolCall(call_id=text_of(call.id or f"call_{number}"), name=text_of(call.function.name),
+                 arguments=text_of(call.function.arguments))
         for number, call in enumerate(answer.tool_calls or ())
         if getattr(call, "function", None) is not None
     )  # fmt: skip
@@ -55,7 +62,7 @@ def from_wire(completion: Any, request: Request, redact: Callable[[str], str]) -
     usage = _usage(getattr(completion, "usage", None)) or Usage(
         prompt_tokens=estimated_tokens(request), completion_tokens=conversation_chars((message,)) // CHARS_PER_TOKEN
     )
-    return Reply(message=message, usage=usage, finish_reason=str(choices[0].finish_reason or ""))
+    return Reply(message=message, usage=usage, finish_reason=text_of(choices[0].finish_reason))
 
 
 def _usage(usage: Any) -> Usage | None:

@@ -6,8 +6,9 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
@@ -16,6 +17,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from excise.datasets.taskset import TaskSet
+from excise.datasets.visible_text import visible
 from excise.types import IMPORTED, Certificate, GateOutcome, Quarantine, Task, Verdict, to_dict
 
 MAX_TESTS = 20
@@ -58,6 +60,7 @@ def render(taskset: TaskSet, instance_id: str, console: Console, options: ShowOp
         console.file.write(markdown(task, certificate, options.claims, quarantines))
         return
     is_piped = not console.is_terminal
+    task = task if is_piped else _harmless(task)
     sections: dict[str, RenderableType] = {
         "Problem statement": Text(task.problem_statement) if is_piped else Markdown(task.problem_statement),
         "Gold patch": _diff(task.patch, is_piped),
@@ -72,6 +75,13 @@ def render(taskset: TaskSet, instance_id: str, console: Console, options: ShowOp
     for title, body in sections.items():
         console.print(Text(), Rule(title, align="left"))
         console.print(body, soft_wrap=is_piped)
+
+
+def _harmless(task: Task) -> Task:
+    """The task with a name in place of each character that would control the terminal."""
+    found = {each.name: getattr(task, each.name) for each in fields(task)}
+    texts: dict[str, Any] = {name: visible(text) for name, text in found.items() if type(text) is str}
+    return replace(task, **texts)
 
 
 def markdown(

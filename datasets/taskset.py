@@ -9,7 +9,7 @@ from pathlib import Path
 from excise.datasets import rows as row_conversion
 from excise.datasets.rows import Row
 from excise.datasets.storage.blobs import Blobs
-from excise.datasets.storage.manifest import Manifest
+from excise.datasets.storage.manifest import Manifest, no_set_error
 from excise.datasets.storage.set_index import Entry
 from excise.datasets.storage.snapshot import Snapshot
 from excise.errors import StoreError
@@ -50,7 +50,7 @@ class TaskSet:
         """
         snapshot = Snapshot.at(Path(store), as_of)
         if snapshot is None:
-            raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
+            raise no_set_error(Path(store))
         return cls(Path(store), snapshot)
 
     @property

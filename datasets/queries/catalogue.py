@@ -19,20 +19,17 @@ from excise.datasets.queries.costs import costs_view
 from excise.datasets.queries.imports import imports_view
 from excise.datasets.queries.predicted_rates import predicted_rates_view
 from excise.datasets.queries.rollouts import rollouts_view
+from excise.datasets.storage.manifest import damaged_error, no_set_error
 from excise.datasets.storage.near_duplicates import near_duplicates_view
 from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.storage.views import views_sql
+from excise.datasets.visible_text import visible
 from excise.errors import StoreError
-from excise.system.files import file_sha256, store_errors
 
 if TYPE_CHECKING:
     import duckdb
 
 _READ_ONLY = {"SELECT", "EXPLAIN", "MULTI"}
-_REMEDY = (
-    "Restore it from a copy, or make the set again in a new folder with the same command; "
-    "what was finished comes from the cache."
-)
 
 
 def connect(store: Path | str, as_of: str = "") -> duckdb.DuckDBPyConnection:
@@ -48,8 +45,8 @@ def _open(store: Path | str, as_of: str = "") -> tuple[Snapshot, duckdb.DuckDBPy
 
     snapshot = Snapshot.at(Path(store), as_of)
     if snapshot is None:
-        raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
-    _check_files(snapshot, check_hashes=False)
+        raise no_set_error(Path(store))
+    snapshot.check_files(check_hashes=False)
     connection = duckdb.connect()
     try:
         folder = Path(store).absolute()
@@ -57,24 +54,10 @@ def _open(store: Path | str, as_of: str = "") -> tuple[Snapshot, duckdb.DuckDBPy
         connection.execute("".join([views_sql(snapshot.root), *(view(folder) for view in beside)]))
     except duckdb.Error as error:
         connection.close()
-        _check_files(snapshot, check_hashes=True)
+        snapshot.check_files(check_hashes=True)
         detail = str(error).partition("\n")[0]
-        raise StoreError(f"{snapshot.root} cannot be read ({detail}). {_REMEDY}", reason="damaged") from error
+        raise damaged_error(snapshot.root, f"cannot be read ({detail})") from error
     return snapshot, connection
-
-
-def _check_files(snapshot: Snapshot, *, check_hashes: bool) -> None:
-    """Check that every file of the manifest exists with its size, since DuckDB ignores missing files.
-
-    ``check_hashes`` verifies the contents, too. Raises :class:`StoreError` that names the file.
-    """
-    for name, entry in snapshot.manifest.files.items():
-        path = snapshot.root / name
-        with store_errors("read the task set"):
-            if not path.exists():
-                raise StoreError(f"{path} is missing. {_REMEDY}", reason="damaged")
-            if path.stat().st_size != entry.bytes or (check_hashes and file_sha256(path) != entry.sha256):
-                raise StoreError(f"{path} is damaged: it is not what was published. {_REMEDY}", reason="damaged")
 
 
 def query(store: Path | str, sql: str, format: str = "table", width: int | None = None, as_of: str = "") -> str:
@@ -98,7 +81,7 @@ def query(store: Path | str, sql: str, format: str = "table", width: int | None 
         except duckdb.Error as error:
             query_errors = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
             if not isinstance(error, query_errors):
-                _check_files(snapshot, check_hashes=True)
+                snapshot.check_files(check_hashes=True)
             raise StoreError(str(error), reason="bad_query") from error
     if format == "table":
         return _as_table(names, rows, width)
@@ -131,7 +114,7 @@ def _unique_names(names: list[str]) -> list[str]:
 
 
 def _as_table(names: list[str], rows: list[tuple[Any, ...]], width: int | None = None) -> str:
-    cells = [[" ".join(_cell_text(value).split("\n")) for value in row] for row in rows]
+    cells = [[" ".join(visible(_cell_text(value)).split("\n")) for value in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
     count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
     if width is not None and rows and sum(widths) + 2 * len(widths) > width:
@@ -153,7 +136,7 @@ def _as_records(names: list[str], rows: list[tuple[Any, ...]]) -> Iterator[str]:
     indent = max(map(len, names)) + 2
     for row in rows:
         for name, value in zip(names, row, strict=True):
-            text = textwrap.indent(_cell_text(value), " " * indent).strip()
+            text = textwrap.indent(visible(_cell_text(value)), " " * indent).strip()
             yield f"{name:<{indent}}{text}\n"
         yield "\n"
 

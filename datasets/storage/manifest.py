@@ -14,6 +14,12 @@ MAX_LISTED = 10_000
 """Changed tasks that a manifest lists; of more, it has the numbers, and `excise diff` lists them."""
 
 
+_REMEDY = (
+    "Restore it from a copy, or make the set again in a new folder with the same command; "
+    "what was finished comes from the cache."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotReport:
     """The changes of a snapshot by instance id."""
@@ -105,7 +111,7 @@ def read_manifest(root: Path) -> Manifest:
         check_version(json.loads(data)["schema_version"], root)
         return from_json(Manifest, data)
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
+        raise damaged_error(path, f"is damaged: {error}") from error
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
@@ -120,6 +126,18 @@ def check_version(version: int, path: Path) -> None:
             f"{path} has schema version {version}, this excise reads up to {SCHEMA_VERSION}. Upgrade excise.",
             reason="newer_schema",
         )
+
+
+def damaged_error(path: Path, problem: str = "is damaged: it is not what was published") -> StoreError:
+    """The error of a file of a snapshot that cannot be used."""
+    return StoreError(f"{path} {problem.rstrip('.')}. {_REMEDY}", reason="damaged")
+
+
+def no_set_error(store: Path) -> StoreError:
+    """The error of a folder without a published snapshot."""
+    if store.is_dir() or not store.exists():
+        return StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
+    return StoreError(f"{store} is a file: a task set is a folder.", reason="no_task_set")
 
 
 def gone_error(path: Path) -> StoreError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from excise.datasets.storage.manifest import no_set_error
 from excise.datasets.storage.s3_objects import is_url
 from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.storage.working_copy import local_folder
@@ -25,6 +26,8 @@ def open_reference(text: str, store: Path, cache: Path | None = None) -> Snapsho
         return _present(Path(text), "")
     if folder and Path(folder).is_dir():
         return _present(Path(folder), as_of)
+    if not text[0].isdigit():
+        raise StoreError(f"{text} is neither a folder nor a snapshot's number, date or time.", reason="unknown_id")
     return _present(store, text)
 
 
@@ -36,5 +39,5 @@ def folder_of(snapshot: Snapshot) -> Path:
 def _present(store: Path, as_of: str) -> Snapshot:
     snapshot = Snapshot.at(store, as_of)
     if snapshot is None:
-        raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
+        raise no_set_error(store)
     return snapshot

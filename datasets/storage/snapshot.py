@@ -15,10 +15,10 @@ from typing import Any
 
 from excise.datasets.rows import Row, read_rows
 from excise.datasets.schema import TABLES, VERSION_KEY, arrow_schema
-from excise.datasets.storage.manifest import Manifest, check_version, gone_error, read_manifest
+from excise.datasets.storage.manifest import Manifest, check_version, damaged_error, gone_error, read_manifest
 from excise.datasets.storage.set_index import RowRange, SetIndex
 from excise.errors import StoreError
-from excise.system.files import store_errors
+from excise.system.files import file_sha256, store_errors
 from excise.system.locks import Lease, lease
 
 STAGING = ".staging-"
@@ -54,7 +54,7 @@ class Snapshot:
                     raise
                 if link.resolve() == target:
                     time.sleep(RETRY_S)
-        raise gone_error(link)
+        raise damaged_error(link, f"names a snapshot that is missing, {link.resolve()}")
 
     @classmethod
     def at(cls, store: Path, as_of: str) -> Snapshot | None:
@@ -84,12 +84,25 @@ class Snapshot:
             if not path.exists():
                 if not root.exists():
                     raise gone_error(root)
-                raise StoreError(f"{root} is no snapshot of a task set: it has no manifest.json.", reason="damaged")
+                raise damaged_error(root, "has no manifest.json")
             try:
                 held = lease(path)
             except FileNotFoundError:
                 raise gone_error(path) from None
         return cls(root=root, manifest=read_manifest(root), lease=held)
+
+    def check_files(self, *, check_hashes: bool) -> None:
+        """Check that every file of the manifest exists with its size, and with ``check_hashes`` its content.
+
+        Raises :class:`StoreError` that names the file.
+        """
+        for name, entry in self.manifest.files.items():
+            path = self.root / name
+            with store_errors("read the task set"):
+                if not path.exists():
+                    raise damaged_error(path, "is missing")
+                if path.stat().st_size != entry.bytes or (check_hashes and file_sha256(path) != entry.sha256):
+                    raise damaged_error(path)
 
     @cached_property
     def index(self) -> SetIndex:
@@ -178,7 +191,7 @@ def select_rows(path: Path, table: str, column: str, value: str) -> list[Row]:
         except FileNotFoundError:
             raise gone_error(path) from None
         except (pa.ArrowInvalid, pa.ArrowException) as error:
-            raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
+            raise damaged_error(path, f"is damaged: {error}") from error
 
 
 def read_table(path: Path, table: str, columns: list[str] | None = None, place: RowRange | None = None) -> list[Row]:
@@ -199,7 +212,7 @@ def read_table(path: Path, table: str, columns: list[str] | None = None, place: 
         except FileNotFoundError:
             raise gone_error(path) from None
         except (pa.ArrowInvalid, pa.ArrowException) as error:
-            raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
+            raise damaged_error(path, f"is damaged: {error}") from error
 
 
 def read_range(file: Any, place: RowRange, columns: list[str] | None = None) -> Any:
@@ -227,7 +240,7 @@ def arrow_batches(path: Path, columns: list[str] | None, size: int) -> Iterator[
         except FileNotFoundError:
             raise gone_error(path) from None
         except (pa.ArrowInvalid, pa.ArrowException) as error:
-            raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
+            raise damaged_error(path, f"is damaged: {error}") from error
 
 
 def write_table(path: Path, table: str, rows: list[Row], *, comments: bool = False) -> None:

@@ -22,7 +22,7 @@ from excise.datasets.viewer.pages import DETAILS, LISTS, Found, Site, keep_ready
 from excise.datasets.viewer.queries.refreshes import changed_at
 from excise.datasets.viewer.rendering.templates import render, warm_up
 from excise.datasets.viewer.security import AccessMiddleware
-from excise.datasets.viewer.text import visible
+from excise.datasets.visible_text import visible
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +107,7 @@ def _common(site: Site, links: Links) -> dict[str, Any]:
         "version": _version(site),
         "excise_version": excise.__version__,
         "snapshot": site.index.snapshot.name if site.index.snapshot else "",
+        "problem": visible(str(site.index.problem or "")),
         "active": "",
         "live": False,
     }
@@ -120,5 +121,11 @@ def _version(site: Site) -> str:
         for folder in site.run_folders
         for path in (*folder.glob("metrics.jsonl"), *folder.glob("*/metrics.jsonl"))
     ]
-    times = (site.index.version, max(logs, default=0), max(runs, default=0), changed_at(site.index.root))
+    times = (
+        site.index.version,
+        int(site.index.problem is not None),
+        max(logs, default=0),
+        max(runs, default=0),
+        changed_at(site.index.root),
+    )
     return "-".join(map(str, times))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from excise.datasets.queries.attempts import EFFORT, PARTS, PASS_AT_K
 from excise.datasets.queries.imports import FOLDER as IMPORTS
 from excise.datasets.schema import TABLES
-from excise.datasets.storage.snapshot import EMPTY_FILE
+from excise.datasets.storage.snapshot import EMPTY_FILE, Snapshot
 from excise.datasets.viewer.file_table import FileTable, Shape
 from excise.datasets.viewer.shapes import (
     ATTEMPTS,
@@ -25,6 +25,7 @@ from excise.datasets.viewer.shapes import (
     TASKS,
     TRIES,
 )
+from excise.errors import StoreError
 
 CHECK_EVERY_S = 1.0
 """Seconds after which a request looks for new files again; longer where looking takes long."""
@@ -50,7 +51,11 @@ T = TypeVar("T")
 
 
 class LoadedSet:
-    """Answers SQL over a task set's folder, which may still be empty or be written to. Thread-safe, read-only."""
+    """Answers SQL over a task set's folder, which may still be empty or be written to. Thread-safe, read-only.
+
+    Raises :class:`StoreError` if the folder's snapshot is damaged or of a newer excise. If a later one is, the last
+    good one stays in sight (:attr:`problem`).
+    """
 
     def __init__(self, root: Path, *, check_every_s: float = CHECK_EVERY_S) -> None:
         import duckdb
@@ -60,6 +65,8 @@ class LoadedSet:
         """Raised whenever the rows change."""
         self.snapshot: Path | None = None
         """Folder of the snapshot that is shown; ``None`` before the first."""
+        self.problem: StoreError | None = None
+        """Why the newest snapshot is not shown; ``None`` if it is."""
         self._connection = duckdb.connect()
         self._writer = self._connection.cursor()
         self._check_every_s = check_every_s
@@ -73,6 +80,8 @@ class LoadedSet:
         self._writer.execute(TRIES)
         self._writer.execute(SCORED + PASS_AT_K + EFFORT)
         self._sync()
+        if self.problem is not None:
+            raise self.problem
 
     def refresh(self) -> None:
         """Look for new files, unless that was done a moment ago. Gives up waiting after :data:`PATIENCE_S`."""
@@ -94,7 +103,7 @@ class LoadedSet:
         import duckdb
 
         begun = time.monotonic()
-        snapshot = current_snapshot(self.root)
+        snapshot = self._usable_snapshot()
         files: dict[str, list[Path]] = {
             shape.name: [path for pattern in patterns for path in self.root.glob(pattern)]
             for shape, patterns in _OUTSIDE
@@ -118,6 +127,21 @@ class LoadedSet:
             self._cache |= {key: (self.version, value) for key, value in ready.items()}
         self._checked_at = time.monotonic()
         self._cost_s = self._checked_at - begun
+
+    def _usable_snapshot(self) -> Path | None:
+        """Folder of the published snapshot, or of the one that is shown if that cannot be used."""
+        if self.snapshot is not None and current_snapshot(self.root) == self.snapshot:
+            self.problem = None
+            return self.snapshot
+        try:
+            current = Snapshot.current(self.root)
+            if current is not None:
+                current.check_files(check_hashes=False)
+        except StoreError as error:
+            self.problem = error
+            return self.snapshot
+        self.problem = None
+        return current.root if current is not None else None
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """All rows of a query."""

@@ -9,15 +9,15 @@ from excise.pipeline.cli.options import Config, Json, Out, exit_codes_for_errors
 
 def compact(out: Out = None, as_json: Json = False, config: Config = None) -> None:
     """Join the Parquet files of projects into few; rows stay the same. Sets of many projects do it by themselves."""
+    from excise.datasets.storage.manifest import no_set_error
     from excise.datasets.storage.snapshot import Snapshot
     from excise.datasets.storage.store import Store
-    from excise.errors import StoreError
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
         before = Snapshot.current(settings.out)
         if before is None:
-            raise StoreError(f"{settings.out} holds no task set yet.", reason="no_task_set")
+            raise no_set_error(settings.out)
         with Store(settings.out).writer() as writer:
             writer.compact()
             writer.publish()

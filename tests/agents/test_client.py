@@ -157,6 +157,13 @@ def test_the_key_is_removed_from_replies() -> None:
     assert reply.message.content == "your key is [key]"
 
 
+def test_halves_of_surrogate_pairs_in_replies_are_replaced() -> None:
+    with ScriptedServer([says("a\ud800b \ud83d\ude00"), calls(("add\udc00", {}))]) as server:
+        told, called = ask(server)[0], ask(server)[0]
+    assert told.message.content == "a\ufffdb \U0001f600"
+    assert called.message.tool_calls[0].name == "add\ufffd"
+
+
 def test_a_missing_key_or_endpoint_is_named() -> None:
     for model_settings, message in (
         (ModelSettings(base_url="http://x/v1", model="m", api_key_env="NOT_THERE"), "NOT_THERE is not set"),

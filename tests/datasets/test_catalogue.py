@@ -16,7 +16,9 @@ import pytest
 
 from excise.datasets.queries.catalogue import connect, query
 from excise.datasets.schema import TABLES
+from excise.datasets.storage.set_reference import open_reference
 from excise.datasets.storage.store import Store
+from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 
 
@@ -73,6 +75,13 @@ def test_formats(store_dir: Path) -> None:
     assert row == ['a, "b"', "1.5", "[1, null]", '{"k": "é"}', "", "true", "", "2025-01-02", "1", "2"]
 
 
+def test_times_with_a_zone_and_characters_that_control_a_terminal(store_dir: Path) -> None:
+    sql = "SELECT TIMESTAMPTZ '2025-01-02 03:04:05+00' AS time, chr(27) || '[31mred' || chr(8238) AS text"
+    assert json.loads(query(store_dir, sql, "json"))[0]["time"].startswith("2025-01-0")
+    assert "␛[31mred⟨U+202E⟩\n" in query(store_dir, sql)
+    assert "text  ␛[31mred⟨U+202E⟩\n" in query(store_dir, sql, width=20)
+
+
 def test_wide_tables_are_printed_record_by_record(store_dir: Path) -> None:
     assert query(store_dir, "SELECT repo, num_tasks FROM funnel ORDER BY repo LIMIT 2") == (
         "repo      num_tasks\n────────  ─────────\nhumanize          4\ntoolz             5\n(2 rows)\n"
@@ -114,6 +123,11 @@ def test_unknown_format_and_missing_set(store_dir: Path, tmp_path: Path) -> None
         query(store_dir, "SELECT 1", "xml")
     with pytest.raises(StoreError, match="no task set"):
         query(tmp_path, "SELECT 1")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="is a file: a task set is a folder"):
+        query(tmp_path / "file", "SELECT 1")
+    with pytest.raises(StoreError, match="neither a folder nor a snapshot's number"):
+        open_reference("nosuch", store_dir)
 
 
 @pytest.fixture
@@ -167,6 +181,20 @@ def test_a_missing_file_is_an_error(damaged: tuple[Path, Path]) -> None:
     path.unlink()
     with pytest.raises(StoreError, match=f"{path} is missing"):
         query(store, "SELECT count(*) FROM tasks")
+
+
+def test_damaged_snapshots_say_what_to_do(damaged: tuple[Path, Path]) -> None:
+    store, path = damaged
+    manifest = path.parents[1] / "manifest.json"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(StoreError, match=r"is damaged: .*Restore it from a copy"):
+        TaskSet.open(store).tasks()
+    manifest.write_text('{"schema_version": "two"}')
+    with pytest.raises(StoreError, match=r"manifest.json is damaged: .*Restore it from a copy"):
+        TaskSet.open(store)
+    shutil.rmtree(manifest.parent)
+    with pytest.raises(StoreError, match=r"current names a snapshot that is missing, .*Restore it from a copy"):
+        TaskSet.open(store)
 
 
 def test_a_damaged_schema_file_is_named(damaged: tuple[Path, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,20 @@ def test_a_terminal_gets_colour_and_no_line_is_too_long(store_dir: Path) -> None
     plain = Text.from_ansi(text).plain
     assert max(cell_len(line) for line in plain.splitlines()) <= 80
     assert "+def naturalsize(value):" in plain
+
+
+def test_characters_that_control_a_terminal_are_named(tmp_path: Path) -> None:
+    from excise.datasets.storage.store import Store
+
+    from .conftest import make_rows
+
+    task, certificate = make_task("toolz", "take")
+    task, rows = replace(task, problem_statement="\x1b[31m Write it."), make_rows("toolz", ())
+    with Store(tmp_path).writer() as writer:
+        writer.put_repo("toolz", replace(rows, tasks=(task,), certificates=(certificate,)))
+        writer.publish()
+    assert "␛[31m Write it." in Text.from_ansi(rendered(tmp_path, task.instance_id, terminal=True)).plain
+    assert task.problem_statement in rendered(tmp_path, task.instance_id)
 
 
 def test_gates_are_one_line_each(store_dir: Path) -> None:

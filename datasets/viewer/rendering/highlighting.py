@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from excise.datasets.viewer.text import visible
+from excise.datasets.visible_text import visible
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from excise.datasets.viewer.rendering.highlighting import code_block
-from excise.datasets.viewer.text import shortened, visible
+from excise.datasets.visible_text import shortened, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

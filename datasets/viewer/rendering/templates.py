@@ -14,7 +14,7 @@ from markupsafe import Markup
 from excise.datasets.viewer.rendering.charts import bar, number_text
 from excise.datasets.viewer.rendering.highlighting import code_block
 from excise.datasets.viewer.rendering.markdown import markdown_html
-from excise.datasets.viewer.text import shortened, visible
+from excise.datasets.visible_text import shortened, visible
 
 UNKNOWN = "\N{EN DASH}"
 """What is shown in place of an unknown value."""

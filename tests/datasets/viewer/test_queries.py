@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from excise.datasets.queries.rollouts import write_rollouts
 from excise.datasets.rows import RepoRows
 from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
-from excise.datasets.viewer.app import page_html
+from excise.datasets.viewer.app import message_html, page_html
 from excise.datasets.viewer.links import ServerLinks
 from excise.datasets.viewer.loaded_set import LoadedSet, snapshots
 from excise.datasets.viewer.pages import LISTS, Site
 from excise.datasets.viewer.queries import comparison, generation, overview, rejections, scores, tasks, training, tries
 from excise.datasets.viewer.queries.filters import page_of
+from excise.errors import StoreError
 from excise.verifiers.monitor.trajectory import Step, Trajectory, write_events
 
 from ..conftest import make_rows
@@ -38,8 +40,13 @@ def publish(folder: Path, **repos: RepoRows) -> None:
 
 
 def wait_for_change(index: LoadedSet) -> None:
-    version, deadline = index.version, time.monotonic() + 60
-    while index.version == version:
+    version = index.version
+    wait_for(index, lambda: index.version != version)
+
+
+def wait_for(index: LoadedSet, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
         index.refresh()
@@ -63,6 +70,24 @@ def test_sums_are_those_of_the_rows(small: Path) -> None:
     assert (gates["g7_gold"]["runs"], gates["g6_p2p_pass"]["failed"]) == (20, 2)
     rows = overview.projects(index, sort="repo")
     assert [(row["repo"], row["tasks"]) for row in rows] == [("humanize", 4), ("toolz", 6)]
+
+
+def test_a_damaged_snapshot_is_refused_and_a_later_one_is_told(small: Path) -> None:
+    index = LoadedSet(small, check_every_s=0)
+    publish(small, toolz=make_rows("toolz", ("take",)))
+    path = next((small / "current").resolve().glob("tasks/[!_]*.parquet"))
+    path.write_bytes(path.read_bytes()[:100])
+    wait_for(index, lambda: index.problem is not None)
+    assert index.row("SELECT count(*) AS num FROM task_rows") == {"num": 10}
+    page = message_html(Site(index=index), "Title", "Text", ServerLinks())
+    assert "A newer snapshot cannot be shown." in page
+    assert f"{path.name} is damaged" in page
+    with pytest.raises(StoreError, match="is damaged"):
+        LoadedSet(small)
+    manifest = path.parents[1] / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"schema_version": ', '"schema_version": 99'))
+    with pytest.raises(StoreError, match="Upgrade excise"):
+        LoadedSet(small)
 
 
 def test_tasks_are_searched_filtered_sorted_and_paged(small: Path) -> None:
@@ -108,8 +133,10 @@ def test_a_task_has_its_certificate_and_siblings(small: Path) -> None:
 def test_a_certificate_that_is_nonsense_is_no_error(small: Path, certificate: str) -> None:
     file = next(path for path in (small / "current" / "tasks").glob("toolz*"))
     table = pq.read_table(file)
-    column = pa.array([certificate] * table.num_rows)
+    column, size = pa.array([certificate] * table.num_rows), file.stat().st_size
     pq.write_table(table.set_column(table.column_names.index("certificate"), "certificate", column), file)
+    manifest = small / "current" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(f'"bytes": {size}', f'"bytes": {file.stat().st_size}'))
     site = Site(index=LoadedSet(small))
     ids = [str(row["instance_id"]) for row in tasks.task_list(site.index, {"repo": "toolz"}).rows]
     assert page_html(site, ["task", ids[0]], {}, ServerLinks())

@@ -11,7 +11,7 @@ from excise.datasets.viewer.rendering.conversation import rollout_messages, traj
 from excise.datasets.viewer.rendering.diffs import MAX_FILE_LINES, parse_diff
 from excise.datasets.viewer.rendering.highlighting import highlighted_lines
 from excise.datasets.viewer.rendering.markdown import markdown_html
-from excise.datasets.viewer.text import visible
+from excise.datasets.visible_text import visible
 
 DIFF = """diff --git a/pkg/a.py b/pkg/a.py
 --- a/pkg/a.py
