@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from excise.deleters.deletion_record import EditedFiles
 from excise.deleters.python.deletion_builder import (
     build_python_deletion,
@@ -13,11 +15,17 @@ from excise.deleters.python.deletion_builder import (
 from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
 from excise.deleters.python.hidden_tests import hide_tests
 from excise.deleters.python.probed_tests import ShorteningTests
+from excise.deleters.python.references.dependent_removal import without_numbers
+from excise.deleters.python.references.name_uses import LostBinding, use_index
 from excise.deleters.python.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.parsed_file import Phase
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol
+
+_MAKING_OBJECTS = frozenset({"__init__", "__new__", "__post_init__"})
+"""Methods that a call of their class calls."""
 
 
 class Stub(ShorteningTests):
@@ -40,6 +48,7 @@ class Stub(ShorteningTests):
         functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
+        _require_no_import_time_call(python, functions)
         names = {f.name.partition("#")[0] for f in functions}
         remover, hider = hide_tests(python, feature, hide, lambda test: self.parts.of(python, test, (), names))
         for path, edits in empty_body_edits(python, functions, "raise", keep_docstring=True).items():
@@ -56,6 +65,24 @@ class Stub(ShorteningTests):
             stubs_of=wanted,
         )
         return build_python_deletion(python, feature, files, name=self.name, version=self.version)
+
+
+def _require_no_import_time_call(codebase: PythonCodebase, functions: Iterable[Symbol]) -> None:
+    """Raise :class:`DeletionRefused` if a module of the sources calls one of the functions while it is imported."""
+    uses = use_index(codebase)
+    for function in functions:
+        holder, _, name = without_numbers(function.qualname).rpartition(".")
+        called = holder if name in _MAKING_OBJECTS else without_numbers(function.qualname)
+        for path, ref in uses.references_to(LostBinding(function.path, called)):
+            source = codebase.modules[path].source
+            is_called = source[ref.end : ref.end + 1] == b"(" or source[: ref.start].rstrip(b" ").endswith(b"@")
+            is_at_import = ref.phase is Phase.IMPORT and not (codebase.is_test(path) or uses.is_script(path))
+            if is_called and is_at_import and ref.chain.rpartition(".")[2] == called.rpartition(".")[2]:
+                line = source.count(b"\n", 0, ref.start) + 1
+                raise DeletionRefused(
+                    f"{path}:{line}: `{ref.chain}` is called while the module is imported",
+                    reason="import_time_reference",
+                )
 
 
 def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:
