@@ -135,7 +135,7 @@ def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[ob
 
 
 @pytest.mark.parametrize(
-    ("sizes", "shown"), [([5] * 4, 4), ([30] * 9, 3), ([100, 100], 1), ([120, 1], 2), ([300], 1), ([300, 1], 2)]
+    ("sizes", "shown"), [([5] * 4, 4), ([60] * 9, 2), ([100, 100], 1), ([120, 1], 2), ([300], 1), ([300, 1], 2)]
 )
 def test_of_long_results_the_first_items_are_shown(sizes: list[int], shown: int) -> None:
     """If they are short themselves."""
@@ -144,6 +144,17 @@ def test_of_long_results_the_first_items_are_shown(sizes: list[int], shown: int)
     part = f"[:{shown}]" if shown < len(texts) else ""
     assert example(call("f"), json.dumps({"result": ["l", items]})) == f"f(){part}  # {texts[:shown]}"
     assert example(call("f"), json.dumps({"result": ["it", items, "end"]})) == f"list(f()){part}  # {texts[:shown]}"
+
+
+@pytest.mark.parametrize(("size", "shown"), [(10, 3), (20, 2), (40, 1)])
+def test_of_long_results_the_last_items_are_shown_too(size: int, shown: int) -> None:
+    texts = [f"{number:0{size}}" for number in range(20)]
+    outcome = json.dumps({"result": ["l", [["s", text] for text in texts]]})
+    parts = f"(20, {texts[:shown]}, {texts[-shown:]})"
+    assert example(call("f"), outcome) == f"y = f(); len(y), y[:{shown}], y[-{shown}:]  # {parts}"
+    made = ["made", "m:Box", [], [], [["put", [["i", "1"]], []]]]
+    line = example(call("Box.get", made, kind="method"), outcome)
+    assert line.startswith("x = Box(); x.put(1); y = x.get(); len(y), y[:") or size == 40
 
 
 def test_an_object_whose_history_raised_is_no_example() -> None:

@@ -191,7 +191,7 @@ _FORMS = {
 def example(call: str, outcome: str) -> str:
     """One line of Python with a call and, as a comment, its result or exception; empty without plain data.
 
-    Of a long list, only the first items are shown.
+    Of a long list, only its length and the first and last items are shown, or the first ones.
     """
     made, found = json.loads(call), json.loads(outcome)
     if made["kind"] == "property" or found.get("uneven"):
@@ -208,16 +208,16 @@ def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], foun
         return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_raised(found)}"
     kind, *content = found["result"]
     if kind == "it":
-        items = "; ".join([*steps, f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")])
-        whole = _items_of_call(items, *content)
-        return _shortened(whole, items, content[0]) if content[1] == "end" else whole
+        items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")
+        whole = _items_of_call("; ".join([*steps, items]), *content)
+        return _shortened(whole, steps, items, content[0]) if content[1] == "end" else whole
     if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
         after = found.get("after") or []
         return _changed_object(made, asked, steps, after) or ("" if steps else _change_text(asked, after))
-    line = "; ".join([*steps, _call_text(asked)])
-    whole = f"{line}  # {literal(found['result'])}"
+    text = _call_text(asked)
+    whole = f"{'; '.join([*steps, text])}  # {literal(found['result'])}"
     is_operator = asked["name"].rpartition(".")[2].startswith("__")  # a slice would be that of its last operand
-    return _shortened(whole, line, content[0]) if kind == "l" and not is_operator else whole
+    return _shortened(whole, steps, text, content[0]) if kind == "l" and not is_operator else whole
 
 
 def _raised(outcome: dict[str, Any]) -> str:
@@ -236,12 +236,17 @@ def _items_of_call(call: str, nodes: Sequence[Node], end: str) -> str:
     return f"{call}  # raises {_qualname(end)}" + (f" after {len(nodes)} items" if nodes else "")
 
 
-def _shortened(whole: str, call: str, nodes: Sequence[Node]) -> str:
-    """An example of a call that returns several items; with the first ones alone where that is much shorter."""
+def _shortened(whole: str, steps: Sequence[str], call: str, nodes: Sequence[Node]) -> str:
+    """An example of a call that returns several items; of a long list the first and the last ones, or the first."""
     if len(whole) <= MAX_EXAMPLE_CHARS or len(nodes) < MIN_ITEMS:
         return whole
-    lines = (f"{call}[:{number}]  # [{', '.join(map(literal, nodes[:number]))}]" for number in (3, 2, 1))
-    return next((line for line in lines if len(line) <= MAX_EXAMPLE_CHARS), whole)
+    lines: list[str] = []
+    for number in (n for n in (3, 2, 1) if 2 * n < len(nodes)):
+        first, last = (f"[{', '.join(map(literal, part))}]" for part in (nodes[:number], nodes[-number:]))
+        lines += [f"y = {call}; len(y), y[:{number}], y[-{number}:]  # ({len(nodes)}, {first}, {last})"]
+    lines += [f"{call}[:{number}]  # [{', '.join(map(literal, nodes[:number]))}]" for number in (3, 2, 1)]
+    made = ("; ".join([*steps, line]) for line in lines)
+    return next((line for line in made if len(line) <= MAX_EXAMPLE_CHARS), whole)
 
 
 def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
