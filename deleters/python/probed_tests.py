@@ -37,6 +37,8 @@ _NOTED = (
     f"{_FAILED}[0] |= {{bit}}\n"
 )
 """What a statement that has raised something does, unless a time limit has."""
+_ELEMENTS = "_excise_elements"
+"""Name of the elements of a tuple or list of a variant that could be made."""
 _NO_MESSAGES = "PYTEST_DONT_REWRITE"
 """The docstring of a file whose assertions pytest does not rewrite: that takes longer than to run it."""
 _MESSAGE = re.compile(r"excise:([0-9a-f]+):")
@@ -172,8 +174,24 @@ def _attempted(statement: ast.stmt) -> Iterator[ast.stmt]:
             one = copy(statement)
             one.names = [alias]
             yield _caught(one, [ast.Pass()])
+    elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple | ast.List):
+        yield from _attempted_elements(statement, statement.value)
     else:
         yield _caught(statement, [ast.Pass()])
+
+
+def _attempted_elements(statement: ast.Assign, made: ast.Tuple | ast.List) -> Iterator[ast.stmt]:
+    """An assignment of a tuple or list, without the elements that fail: a deletion takes these out of it, too."""
+    if len(made.elts) < 2 or not all(isinstance(each, ast.Name | ast.Attribute) for each in made.elts):
+        yield _caught(statement, [ast.Pass()])
+        return
+    kind, name = type(made).__name__.lower(), ast.Name(_ELEMENTS, ast.Store())
+    yield ast.Assign([name], ast.List([], ast.Load()))
+    for element in made.elts:
+        added = ast.parse(f"{_ELEMENTS}.append({ast.unparse(element)})").body
+        yield _caught(added[0], [ast.Pass()])
+    value = ast.parse(f"{kind}({_ELEMENTS})", mode="eval").body
+    yield _caught(ast.Assign(statement.targets, value), [ast.Pass()])
 
 
 def _watch(function: Function) -> None:

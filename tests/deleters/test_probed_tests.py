@@ -84,6 +84,21 @@ def test_the_statements_that_fail_are_told_at_the_end() -> None:
     assert list(shorter.parts.failing) == [TEST_ID]
 
 
+def test_lists_of_names_lose_those_that_are_gone_alone() -> None:
+    test = TEST.replace(
+        "VALUE = other()", "BOTH = (keep, other)\nALL = [other, keep, pytest.raises]\nVALUE = (other(), 1)"
+    )
+    variant = Stub().probing(codebase_of(test), [TEST_ID])["test_m.py"]
+    names: dict[str, object] = {"__name__": "test_m"}
+    module = SimpleNamespace(keep=print)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(__import__("sys").modules, "tests_of_m", module)
+        exec(compile(variant.replace(b"from m import", b"from tests_of_m import"), "test_m.py", "exec"), names)
+    assert names["BOTH"] == (print,)
+    assert names["ALL"] == [print, pytest.raises]
+    assert "VALUE" not in names
+
+
 def test_what_a_variant_keeps() -> None:
     test = '"""How it is used."""\n' + TEST + "\n\nclass TestIt:\n    def test_more(self):\n        test_other()\n"
     variant = Stub().probing(codebase_of(test), [TEST_ID])["test_m.py"].decode()

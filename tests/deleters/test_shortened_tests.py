@@ -57,6 +57,21 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "    n = 5\n    assert parse(n)\n    assert load(n)\n" + "    assert load(1)\n" * 5,
             "():\n    n = 5\n    assert load(n)\n" + "    assert load(1)\n" * 5,
         ),
+        # checks right after a lost call would check nothing, and so would what prepares lost ones
+        (
+            "def test_it(box):\n    box.load(1)\n    assert box.all == [1]\n    assert load(1)\n"
+            "    parse(box)\n    assert box.size == 1\n    assert load(2)\n    box.load(3)\n"
+            "    assert box.all == [1, 3]\n    assert load(4)\n    # the end\n    box.load(5)\n    size = 3\n"
+            "    assert parse(box) == size\n\n    box.close()\n",
+            "(box):\n    box.load(1)\n    assert box.all == [1]\n    assert load(1)\n    assert load(2)\n"
+            "    box.load(3)\n    assert box.all == [1, 3]\n    assert load(4)\n\n    box.close()\n",
+        ),
+        # loops and comprehensions have names of their own
+        (
+            "def test_it():\n    for x in (1, 2):\n        assert parse(x)\n"
+            "    for x in (3, 4):\n        assert load(x)\n    assert [x for x in (5,)]\n    assert load(1)\n",
+            "():\n    for x in (3, 4):\n        assert load(x)\n    assert [x for x in (5,)]\n    assert load(1)\n",
+        ),
         # statements that share a line
         ("def test_it():\n    assert load(1); assert parse(2)\n    assert load(3)\n    assert load(4)\n", ""),
         # one check of three

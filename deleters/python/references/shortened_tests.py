@@ -33,6 +33,9 @@ _EMPTY = re.compile(
     r"(?:list|dict|set|deque|Counter|defaultdict|OrderedDict|StringIO|BytesIO|Mock|MagicMock|AsyncMock)$"
 )
 """What makes something that is empty, or that stands in for something and notes what is done with it."""
+_PREPARING = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
+"""Statements that prepare what later ones check."""
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
 """Statements that bind their names whatever happens."""
 
@@ -83,7 +86,7 @@ def statements_to_remove(
     places += [span(each) for each in walk(function) if isinstance(each, ast.stmt) and each.lineno in failing]
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     gone = [each for statement in body for each in _using(statement, places, span)]
-    gone = _with_dependents(body, gone)
+    gone = _with_dependents(body, gone, _local_names(function))
     if len(gone) == len(body) and all(each in body for each in gone):
         return []
     left, lost = _num_checks(body, without=gone), sum(len(list(checks(each))) for each in gone)
@@ -133,8 +136,16 @@ def is_check(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assert | ast.Expr) and any(True for _ in checks(statement))
 
 
-def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements, those that read names which these bind, and those that bind what only these read."""
+def _local_names(function: Function) -> frozenset[str]:
+    """The names that a function binds, its parameters among them."""
+    arguments = function.args
+    given = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    return _all_names(function).bound.union(each.arg for each in given if each is not None)
+
+
+def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozenset[str]) -> list[ast.stmt]:
+    """The statements, those that read names which these bind, those that bind what only these read, and those that are
+    left without a purpose."""
     found = dict.fromkeys(gone)
     while True:
         staying = [each for each in body if each not in found]
@@ -143,9 +154,60 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt]) -> list[ast.stm
         more = [each for each in staying if _is_plain(each) and _names_of(each, ()).bound <= lost - read]
         more += _reading_lost(body, found)
         more += _without_effect(body, found)
+        more += [each for block in _blocks_of(body) for each in _checking_nothing(block, found, local)]
         if not more:
-            return [each for each in found if not any(each is not other and _holds(other, each) for other in found)]
+            break
         found |= dict.fromkeys(more)
+    found |= dict.fromkeys(_preparing_nothing(body, found))
+    return [each for each in found if not any(each is not other and _holds(other, each) for other in found)]
+
+
+def _blocks_of(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """The body, and those of the blocks in it of which a part may go."""
+    yield body
+    for statement in body:
+        if isinstance(statement, BLOCKS):
+            yield from _blocks_of(statement.body)
+
+
+def _checking_nothing(block: list[ast.stmt], gone: Collection[ast.stmt], local: frozenset[str]) -> Iterator[ast.stmt]:
+    """The checks that stay of what a lost call has done to an object of the test, right after it."""
+    has_lost_effect = False
+    for statement in block:
+        if statement in gone:
+            has_lost_effect |= _is_effect(statement)
+        elif has_lost_effect and is_check(statement):
+            if _reads_one(statement, local):
+                yield statement
+        else:
+            has_lost_effect = False
+
+
+def _preparing_nothing(body: list[ast.stmt], gone: Collection[ast.stmt]) -> list[ast.stmt]:
+    """The statements that stay between the last check that does and a later one that is lost, unless others read what
+    they bind."""
+    checking = [number for number, each in enumerate(body) if any(True for _ in checks(each))]
+    last_staying = max((number for number in checking if body[number] not in gone), default=len(body))
+    last_lost = max((number for number in checking if body[number] in gone), default=0)
+    found = [each for each in body[last_staying:last_lost] if each not in gone and isinstance(each, _PREPARING)]
+    found = [each for each in found if not any(True for _ in checks(each))]
+    staying = (each for each in body if each not in gone and each not in found)
+    read = frozenset[str]().union(*(_names_of(each, gone).read for each in staying))
+    return [each for each in found if _names_of(each, ()).bound.isdisjoint(read)]
+
+
+def _reads_one(check: ast.stmt, local: frozenset[str]) -> bool:
+    """Whether a check reads one of the names, other than the object whose method it is."""
+    calls = (each.func for each in checks(check) if isinstance(each, ast.Call))
+    objects = {id(function.value) for function in calls if isinstance(function, ast.Attribute)}
+    names = (node for node in walk(check) if isinstance(node, ast.Name) and id(node) not in objects)
+    return any(each.id in local for each in names)
+
+
+def _is_effect(statement: ast.stmt) -> bool:
+    """Whether a statement is a call for its effect alone."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Call | ast.Await) and not is_check(statement)
 
 
 def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:
@@ -188,7 +250,7 @@ def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Itera
         names, whole = _names_of(statement, gone), _names_of(statement, ())
         if statement in gone:
             lost |= whole.bound | _receivers(statement) | (collecting & whole.read)
-        elif lost & names.read:
+        elif lost & (names.read - _bound_first(statement)):
             yield statement
         else:
             lost -= names.bound if isinstance(statement, _ALWAYS) else frozenset()
@@ -197,6 +259,14 @@ def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Itera
             inside = [node for node in walk(statement) if isinstance(node, ast.stmt) and node in gone]
             lost.update(*(collecting & _names_of(each, ()).read for each in inside))
             lost |= set(_stand_ins(statement)) if inside else set()
+
+
+def _bound_first(statement: ast.stmt) -> frozenset[str]:
+    """The names that a loop gives values to before its body reads them."""
+    if not isinstance(statement, ast.For | ast.AsyncFor):
+        return frozenset()
+    targets = {each.id for each in walk(statement.target) if isinstance(each, ast.Name)}
+    return frozenset(targets - {each.id for each in walk(statement.iter) if isinstance(each, ast.Name)})
 
 
 def _collectors(statement: ast.stmt) -> Iterator[str]:
@@ -257,7 +327,11 @@ def _all_names(statement: ast.stmt) -> _Names:
 
 def _names_in(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
     bound, read = set[str](), set[str]()
-    for node in _nodes(statement, without):
+    nodes = list(_nodes(statement, without))
+    own = {id(each) for node in nodes if isinstance(node, _COMPREHENSIONS) for each in _own_names(node)}
+    for node in nodes:
+        if id(node) in own:
+            continue
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 bound.add(name)
@@ -276,6 +350,13 @@ def _names_in(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
             case ast.ClassDef(name=name):
                 bound.add(name)
     return _Names(frozenset(bound), frozenset(read))
+
+
+def _own_names(comprehension: ast.expr) -> Iterator[ast.Name]:
+    """The names in a comprehension that it binds itself, where they are bound and where they are read."""
+    names = [each for each in walk(comprehension) if isinstance(each, ast.Name)]
+    bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+    yield from (each for each in names if each.id in bound)
 
 
 def _nodes(statement: ast.stmt, without: Collection[ast.stmt]) -> Iterator[ast.AST]:
