@@ -63,7 +63,8 @@ class GoneNames:
         if self.bare:
             parts.append(rf"`(?:{any_of(self.bare)})\([^()`\n]{{0,100}}\)`")
         if self.methods:
-            parts.append(rf"`\.(?:{any_of(self.methods)}){_CALL}`")
+            called = any_of(self.methods)
+            parts += [rf"`\.(?:{called}){_CALL}`", rf"(?<![\w$.)\]}}'\"/-])\.(?:{called})\("]
         if self.qualified:
             parts.append(_behind_owner(self.qualified))
         if self.keys:
@@ -103,7 +104,7 @@ def item_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     items = (
         rf"{_ROLE}\[?[`*]{{0,2}}[~.]?{_OWNER}(?:{distinct})\b",
         rf"{_ROLE}\[?[`*]{{1,2}}[~.]?{_OWNER}(?:{plain})\b",
-        rf"{_OWNER}(?:{plain})(?=\(|\s*:|\s*$)",
+        rf"(?:{_OWNER}|\.)(?:{plain})(?=\(|\s*:|\s*$)",
     )
     term = rf"[`*]{{0,2}}[~.]?{_OWNER}(?:(?:{distinct}){_CALL}|(?:{plain}){_CALL}(?<=[)`]))[`*]{{0,2}}:{{0,2}}\s*$"
     return re.compile(rf"{_ITEM}(?:{'|'.join(items)})|^\s*{term}")

@@ -215,6 +215,30 @@ def test_names_that_others_have_go_behind_those_of_their_owners() -> None:
     assert left["README.md"] == "# box\n\nText.\n\n### Box#end()\n\nEnds.\n\n### Box#close\n\nAn event.\n"
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [
+        ".paths()", ".paths(fn)", "`.paths()`", ".paths() → Array", "`paths()` => Array", "[paths()](#paths)",
+        "`paths(fn: (a) => b)`", "paths(opts = f())", "**.paths()**", "`.paths() → Array`", "`paths` → Array",
+    ],
+)  # fmt: skip
+def test_sections_go_whatever_their_headings_have_around_a_name(heading: str) -> None:
+    files = {
+        "package.json": '{"name": "box", "main": "box.js"}',
+        "box.js": (
+            "function Box () {}\nBox.prototype.paths = function () { return [] }\n"
+            "Box.prototype.clone = function () { return this }\nmodule.exports = Box\n"
+        ),
+        "README.md": (
+            f"# box\n\nText.\n\n## {heading}\n\nReturns an array of what is inside.\n\n## .clone()\n\n"
+            "Copies it, but for .paths(), which is slow. Copies are deep.\n\n## Paths\n\nThey are short.\n"
+        ),
+    }
+    assert left_of("javascript", files, "box.js::Box.paths")["README.md"] == (
+        "# box\n\nText.\n\n## .clone()\n\nCopies are deep.\n\n## Paths\n\nThey are short.\n"
+    )
+
+
 def test_links_and_lists_of_names_lose_one() -> None:
     files = {
         "box.go": (
