@@ -35,7 +35,7 @@ class GoneNames:
     bare: tuple[str, ...] = ()
     """Names of functions that others have behind objects: a call of the name alone means them."""
     called: tuple[str, ...] = ()
-    """Ordinary words that are names of functions: code means them, prose does not."""
+    """Ordinary words that are names of functions: code and links to code mean them, prose does not."""
     texts: frozenset[str] = frozenset()
     """Those of the names that texts of the code still have: in quotes, such a text is meant."""
 
@@ -62,6 +62,9 @@ class GoneNames:
             parts += [rf"\[`?{_OWNER}(?:{any_of(types)}){_CALL}`?\]"] if types else []
         if self.bare:
             parts.append(rf"`(?:{any_of(self.bare)})\([^()`\n]{{0,100}}\)`")
+        if self.called:
+            called = any_of(self.called)
+            parts += [rf"\[`(?:\w{{1,80}}::){{0,5}}(?:{called})(?:\(\))?`\]", rf"\bcrate::(?:{called})(?![\w$/-])"]
         if self.methods:
             called = any_of(self.methods)
             parts += [rf"`\.(?:{called}){_CALL}`", rf"(?<![\w$.)\]}}'\"/-])\.(?:{called})\("]

@@ -215,6 +215,28 @@ def test_names_that_others_have_go_behind_those_of_their_owners() -> None:
     assert left["README.md"] == "# box\n\nText.\n\n### Box#end()\n\nEnds.\n\n### Box#close\n\nAn event.\n"
 
 
+def test_links_and_paths_of_rust_name_functions_that_are_ordinary_words() -> None:
+    head = "//! Keeps text.\n//!\n//! It may [`indent`] it.\n//!\n"
+    example = (
+        '//! ```\n//! let before = "\n//!     One\n//! ";\n//! let after = "\n//! One\n//! ";\n'
+        "//! assert_eq!(tray::dedent(before), after);\n//! ```\n//!\n"
+    )
+    code = "/// Goes in. Not like `crate::dedent`. To dedent text is easy.\npub fn indent() {}\n"
+    files = {
+        "src/lib.rs": (
+            f"{head}//! Less is made with [`dedent`]:\n//!\n{example}//! It is small. See [`indent`] or [`dedent`].\n"
+            f"//! One may dedent. All is free.\n\n{code}\n/// Goes out.\npub fn dedent() {{}}\n"
+        ),
+        "README.md": "# tray\n\nIt is [`tray::dedent`]'s. The `dedent` of a line is small.\n",
+    }
+    left = left_of("rust", files, "src/lib.rs::dedent")
+    text = "//! It is small. See [`indent`]. One may\n//! dedent. All is free.\n\n"
+    assert left["src/lib.rs"] == f"{head}{text}{code.replace(' Not like `crate::dedent`.', '')}"
+    assert left["README.md"] == "# tray\n\nThe `dedent` of a line is small.\n"
+    files["src/lib.rs"] = files["src/lib.rs"].replace("Less is made with [`dedent`]:", "Less is made like this:")
+    assert "let before" not in left_of("rust", files, "src/lib.rs::dedent")["src/lib.rs"]
+
+
 @pytest.mark.parametrize(
     "heading",
     [
