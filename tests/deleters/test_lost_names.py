@@ -275,6 +275,26 @@ def test_links_and_lists_of_names_lose_one() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("reference", "left"),
+    [
+        ("See also: DumpAll.", ""),
+        ("See also: DumpAll", ""),
+        ("See also DumpAll.", ""),
+        ("See DumpAll, LoadAll.", "See LoadAll."),
+        ("See also: LoadAll, DumpAll and Keep.", "See also: LoadAll and Keep."),
+        ("See also: LoadAll, Keep, or box.DumpAll", "See also: LoadAll or Keep"),
+        ("See also: [DumpAll], [LoadAll].", "See also: [LoadAll]."),
+        ("Named: DumpAll.", "Named: DumpAll."),
+    ],
+)
+@pytest.mark.parametrize("between", ["", "//\n"])
+def test_references_lose_the_names_that_are_gone(between: str, reference: str, left: str) -> None:
+    box = "package box\n\n// Keep keeps.\n{}func Keep() {{}}\n\n// LoadAll loads.\nfunc LoadAll() {{}}\n"
+    files = {"box.go": box.format(f"{between}// {reference}\n") + "\n// DumpAll dumps.\nfunc DumpAll() {}\n"}
+    assert left_of("go", files, "box.go::DumpAll")["box.go"] == box.format(f"{between}// {left}\n" if left else "")
+
+
 def test_a_heading_with_nothing_but_a_line_break_below_goes() -> None:
     files = {
         "box.go": "package box\n\nfunc DumpAll() {}\n\nfunc Keep() {}\n",
