@@ -215,6 +215,15 @@ def test_names_that_others_have_go_behind_those_of_their_owners() -> None:
     assert left["README.md"] == "# box\n\nText.\n\n### Box#end()\n\nEnds.\n\n### Box#close\n\nAn event.\n"
 
 
+def test_headings_of_comments_go_with_all_that_is_below_them() -> None:
+    head = "/// Goes in.\n///\n/// It is fast.\n///\n"
+    panics = "/// # Panics\n///\n/// Never.\n"
+    example = "/// # Examples\n///\n/// ```\n/// # fn main() {\n/// tray::dedent();\n/// # }\n/// ```\n///\n"
+    files = {"src/lib.rs": (f"{head}{example}{panics}pub fn indent() {{}}\n\n/// Goes out.\npub fn dedent() {{}}\n")}
+    left = left_of("rust", files, "src/lib.rs::dedent")["src/lib.rs"]
+    assert left == f"{head}{panics}pub fn indent() {{}}\n"
+
+
 def test_links_and_paths_of_rust_name_functions_that_are_ordinary_words() -> None:
     head = "//! Keeps text.\n//!\n//! It may [`indent`] it.\n//!\n"
     example = (
