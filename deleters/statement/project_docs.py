@@ -185,7 +185,8 @@ class _NameMatcher:
             if symbol.qualname and "#" not in symbol.qualname and not codebase.is_test(symbol.path)
         )
         taken = {*dir(builtins), *keyword.kwlist, *keyword.softkwlist}
-        self.alone = {name for name, number in bare.items() if number == 1 and name not in taken}
+        self.unique = {name for name, number in bare.items() if number == 1}
+        self.alone = self.unique - taken
         self.symbols = [s for s in symbols if not s.name.startswith("__")]
         self.words = {_dotted(s)[-1] for s in self.symbols}
 
@@ -196,10 +197,12 @@ class _NameMatcher:
             ((match["quoted"] or match["called"]).strip("."), bool(members or match["role"] or not match["quoted"]))
             for match in _NAMED.finditer(text)
         } | {(match["quoted"].strip("."), True) for match in _NAMED.finditer(text) if match["call"]}
-        if (titled := _OBJECT_TITLE.match(text)) and titled[1] in self.alone:
-            spelled.add((titled[1], True))
+        title = _OBJECT_TITLE.match(text)
+        titled = title[1] if title and title[1] in self.unique else None  # no built-in function stands behind a dot
         return frozenset(
-            s.symbol_id for s in self.symbols if any(self._is(s, name, certain) for name, certain in spelled)
+            s.symbol_id
+            for s in self.symbols
+            if _dotted(s)[-1] == titled or any(self._is(s, name, certain) for name, certain in spelled)
         )
 
     def _is(self, symbol: Symbol, spelled: str, certain: bool) -> bool:

@@ -45,6 +45,8 @@ def found(text: str, *names: str, deleted: str = "") -> list[Quote]:
         ("Numbers get smaller with ``halve()`` and nothing else.", "halve", True),
         ("## `numbers.halve(n)`\n\nMakes a number smaller, and nothing else.", "halve", True),
         ("## .halve(n)\n\nMakes a number smaller, and nothing else.", "halve", True),
+        ("## .filter(n)\n\nMakes a number smaller, and nothing else.", "filter", True),
+        ("## filter(n)\n\nMakes a number smaller, and nothing else.", "filter", False),
         ("## `.halve(n)`\n\nMakes a number smaller, and nothing else.", "halve", True),
         ("## .halve(n) → Number\n\nMakes a number smaller, and nothing else.", "halve", True),
         ("## `halve(n)` => Number\n\nMakes a number smaller, and nothing else.", "halve", True),
