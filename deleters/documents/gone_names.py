@@ -36,6 +36,8 @@ class GoneNames:
     """Names of functions that others have behind objects: a call of the name alone means them."""
     called: tuple[str, ...] = ()
     """Ordinary words that are names of functions: code and links to code mean them, prose does not."""
+    headed: tuple[str, ...] = ()
+    """Names of members that the language's own objects have, too: headings that are nothing but a call mean them."""
     texts: frozenset[str] = frozenset()
     """Those of the names that texts of the code still have: in quotes, such a text is meant."""
 
@@ -43,7 +45,7 @@ class GoneNames:
     """Texts under which tables had what is gone: in backticks or quotes, they are mentions."""
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.qualified or self.bare or self.called or self.keys)
+        return bool(self.names or self.qualified or self.bare or self.called or self.headed or self.keys)
 
     @lru_cache(maxsize=64)  # noqa: B019  (names are few, and small)
     def pattern(self) -> re.Pattern[str]:

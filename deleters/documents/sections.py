@@ -71,6 +71,7 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
         *names.mentioned.names,
         *names.mentioned.bare,
         *names.mentioned.called,
+        *names.mentioned.headed,
         *names.mentioned.keys,
         *(each.rpartition(".")[2] for each in (*names.dotted, *names.mentioned.qualified)),
         *names.commands.words(),
@@ -314,6 +315,7 @@ def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
         rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
         rf"(?:{marked}|{owner}(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
         rf"(?:{own})\s+{_KIND}",
+        rf"[`*]{{0,2}}\.(?:{any_of(names.mentioned.headed)})\(\)[`*]{{0,2}}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
     ]
     pattern = rf"^(?:#+\s+)?(?:[Tt]he\s+)?(?:{'|'.join(parts)})$"

@@ -215,6 +215,21 @@ def test_names_that_others_have_go_behind_those_of_their_owners() -> None:
     assert left["README.md"] == "# box\n\nText.\n\n### Box#end()\n\nEnds.\n\n### Box#close\n\nAn event.\n"
 
 
+@pytest.mark.parametrize("other", ["", "function Tin () {}\nTin.prototype.map = function () {}\n"])
+def test_a_heading_that_is_a_call_means_the_only_method_of_that_name(other: str) -> None:
+    files = {
+        "package.json": '{"name": "box", "main": "box.js"}',
+        "box.js": (
+            f"{other}function Box () {{}}\nBox.prototype.map = function (fn) {{ return [1].map(fn) }}\n"
+            "Box.prototype.all = function (fn) { return [2].map(fn) }\nmodule.exports = Box\n"
+        ),
+        "README.md": "# box\n\nText.\n\n## .map(fn)\n\nMakes all new.\n\n## .all(fn)\n\nLike `.map()` of lists.\n",
+    }
+    left = left_of("javascript", files, "box.js::Box.map").get("README.md", files["README.md"])
+    assert ("## .map(fn)\n\nMakes all new.\n\n" in left) is bool(other)
+    assert "Like `.map()` of lists." in left
+
+
 def test_headings_of_comments_go_with_all_that_is_below_them() -> None:
     head = "/// Goes in.\n///\n/// It is fast.\n///\n"
     panics = "/// # Panics\n///\n/// Never.\n"
