@@ -141,7 +141,7 @@ class _Example:
 
     def only_prepares(self, kept: Sequence[str]) -> bool:
         """Whether all statements that stay import names, or give values to what only lost statements use."""
-        code = masked(kept)
+        code = masked(kept, is_rust=self._code.is_rust)
         return code is not None and all(self._prepares(code, each) for each in _statements(code, 0, len(kept)))
 
     def _prepares(self, code: MaskedCode, statement: _Statement) -> bool:
@@ -217,7 +217,7 @@ class _Example:
                     return []
                 continue
             inner = self._left_of(first + 1, last)
-            left = masked(inner)
+            left = masked(inner, is_rust=self._code.is_rust)
             holds_code |= left is None or any(map(left.is_code, range(len(inner))))
             kept += [lines[first], *inner]
         if _LOOP.match(code[heads[0]]) and (self._bound - bound).intersection(_NAME.findall(code[heads[0]])):

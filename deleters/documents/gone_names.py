@@ -35,7 +35,9 @@ class GoneNames:
     bare: tuple[str, ...] = ()
     """Names of functions that others have behind objects: a call of the name alone means them."""
     called: tuple[str, ...] = ()
-    """Ordinary words that are names of functions: code means them, prose does not."""
+    """Ordinary words that are names of functions: code and links to code mean them, prose does not."""
+    headed: tuple[str, ...] = ()
+    """Names of members that the language's own objects have, too: headings that are nothing but a call mean them."""
     texts: frozenset[str] = frozenset()
     """Those of the names that texts of the code still have: in quotes, such a text is meant."""
 
@@ -43,7 +45,7 @@ class GoneNames:
     """Texts under which tables had what is gone: in backticks or quotes, they are mentions."""
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.qualified or self.bare or self.called or self.keys)
+        return bool(self.names or self.qualified or self.bare or self.called or self.headed or self.keys)
 
     @lru_cache(maxsize=64)  # noqa: B019  (names are few, and small)
     def pattern(self) -> re.Pattern[str]:
@@ -62,8 +64,12 @@ class GoneNames:
             parts += [rf"\[`?{_OWNER}(?:{any_of(types)}){_CALL}`?\]"] if types else []
         if self.bare:
             parts.append(rf"`(?:{any_of(self.bare)})\([^()`\n]{{0,100}}\)`")
+        if self.called:
+            called = any_of(self.called)
+            parts += [rf"\[`(?:\w{{1,80}}::){{0,5}}(?:{called})(?:\(\))?`\]", rf"\bcrate::(?:{called})(?![\w$/-])"]
         if self.methods:
-            parts.append(rf"`\.(?:{any_of(self.methods)}){_CALL}`")
+            called = any_of(self.methods)
+            parts += [rf"`\.(?:{called}){_CALL}`", rf"(?<![\w$.)\]}}'\"/-])\.(?:{called})\("]
         if self.qualified:
             parts.append(_behind_owner(self.qualified))
         if self.keys:
@@ -103,7 +109,7 @@ def item_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     items = (
         rf"{_ROLE}\[?[`*]{{0,2}}[~.]?{_OWNER}(?:{distinct})\b",
         rf"{_ROLE}\[?[`*]{{1,2}}[~.]?{_OWNER}(?:{plain})\b",
-        rf"{_OWNER}(?:{plain})(?=\(|\s*:|\s*$)",
+        rf"(?:{_OWNER}|\.)(?:{plain})(?=\(|\s*:|\s*$)",
     )
     term = rf"[`*]{{0,2}}[~.]?{_OWNER}(?:(?:{distinct}){_CALL}|(?:{plain}){_CALL}(?<=[)`]))[`*]{{0,2}}:{{0,2}}\s*$"
     return re.compile(rf"{_ITEM}(?:{'|'.join(items)})|^\s*{term}")

@@ -38,6 +38,8 @@ class LostName:
     """Whether text may mean others by the plain name: those of the language and its library."""
     is_word: bool = False
     """Whether prose may mean no name by it, since it is an ordinary word."""
+    is_only: bool = False
+    """Whether no definition that stays has the name: a heading ``.name()`` means it, whatever the language has."""
 
 
 class LeftSources:
@@ -150,8 +152,16 @@ def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})
     own = frozenset(each for each in dotted if each.rpartition(".")[2] in alone)
     texts = frozenset(name for name in alone if left.have_text(name))
+    headed = sorted({each.name for each in found if each.is_only and each.is_member} - alone)
     names = GoneNames(
-        tuple(sorted(alone)), own, methods, tuple(qualified), bare=tuple(bare), called=tuple(called), texts=texts
+        tuple(sorted(alone)),
+        own,
+        methods,
+        tuple(qualified),
+        bare=tuple(bare),
+        called=tuple(called),
+        headed=tuple(headed),
+        texts=texts,
     )
     return GoneCode(names, own)
 

@@ -22,7 +22,7 @@ _SPECIAL = re.compile(
 )
 """Lines that belong to no running text."""
 _NAMED_VALUE = re.compile(
-    r"\s*(?!(?:NB|Note|NOTE|Warning|WARNING|Important)\b)[\w*`,]{1,40}(?: [\w*`,]{1,40}){0,3} ?:\s"
+    r"\s*(?!(?:NB|Note|NOTE|Warning|WARNING|Important|(?i:see)(?: also)?)\b)[\w*`,]{1,40}(?: [\w*`,]{1,40}){0,3} ?:\s"
 )
 """The beginning of a line that is a named value."""
 _STRUCTURED = re.compile(
@@ -45,6 +45,12 @@ _OPEN_LIST = re.compile(rf"{_NOTED}(?:, {_NOTED}){{2,30}}(?=[.;:]|$)")
 _NAME = r"[\w.$]{1,80}(?:\(\))?"
 _IN_PARENTHESES = re.compile(rf"\((?P<first>{_NAME}(?:, {_NAME}){{1,30}}),? (?:(?P<word>and|or) )?(?P<last>{_NAME})\)")
 """Three or more plain names in parentheses."""
+_PLAIN = r"[\w$]{1,80}(?:(?:\.|::|#)[\w$]{1,80}){0,4}(?:\(\))?"
+_SEEN = rf"(?:{_ITEM}|{_PLAIN})"
+_SEE = re.compile(
+    rf"(?P<head>(?i:see(?: also)?:?|related:) )(?P<items>{_SEEN}(?:, {_SEEN}){{0,30}}(?:,? (?:and|or) {_SEEN})?)\.?$"
+)
+"""A sentence that is nothing but a reference to one or more names."""
 _PAIR = re.compile(
     rf"(?:(?i:both|either) )?(?P<first>{_ITEM}) (?:and|or) (?P<second>{_ITEM})(?! (?:are|were|have|do|both)\b)"
 )
@@ -260,7 +266,12 @@ def _sentences_left(
         return None
     if _is_structured(lines):
         return None
-    if not is_alone and not all(_ENDED.search(each) or pattern.match(each.lstrip("`*:~")) for each in gone):
+
+    def ends(sentence: str) -> bool:
+        is_whole = _ENDED.search(sentence) or _SEE.match(sentence)
+        return bool(is_whole or pattern.match(sentence.lstrip("`*:~")))
+
+    if not is_alone and not all(map(ends, gone)):
         return None
     left: list[str] = []
     is_after_gone = False
@@ -281,8 +292,9 @@ def _is_structured(lines: Sequence[str]) -> bool:
 
 def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
     """A sentence without the names that are gone of a list or a pair, if others stay in that; else empty."""
-
     is_told_apart = "respectively" in sentence
+    if see := _SEE.match(sentence):
+        return _without_seen(see, pattern)
 
     def shortened_list(found: re.Match[str]) -> str:
         items = re.findall(_ITEM, found[0])
@@ -317,6 +329,18 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
     listed = _OPEN_LIST.sub(shortened_open_list, _LIST.sub(shortened_list, sentence))
     changed = _PAIR.sub(shortened_pair, listed)
     return "" if pattern.search(changed) else changed
+
+
+def _without_seen(see: re.Match[str], pattern: re.Pattern[str]) -> str:
+    """A reference without the names that are gone; empty if it has no other."""
+    items, word = re.findall(_SEEN, see["items"]), ""
+    if found := re.search(rf",? (and|or) {_SEEN}$", see["items"]):
+        items, word = [*re.findall(_SEEN, see["items"][: found.start()]), items[-1]], found[1]
+    *first, last = [each for each in items if not pattern.search(each)] or [""]
+    if not last:
+        return ""
+    joined = f"{', '.join(first)}{f' {word}' if word else ','} {last}" if first else last
+    return f"{see['head']}{joined}{'.' if see[0].endswith('.') else ''}"
 
 
 def _relative(lines: Sequence[str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from excise.deleters.documents.document_text import (
     without_mentions,
 )
 from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, with_owner
+from excise.deleters.documents.headings import heading_without_arguments, words_of_heading
 from excise.deleters.documents.link_targets import without_unused_targets
 
 MAX_PROSE = 400
@@ -70,6 +71,7 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
         *names.mentioned.names,
         *names.mentioned.bare,
         *names.mentioned.called,
+        *names.mentioned.headed,
         *names.mentioned.keys,
         *(each.rpartition(".")[2] for each in (*names.dotted, *names.mentioned.qualified)),
         *names.commands.words(),
@@ -147,7 +149,7 @@ def _anchors(heading: Iterable[str]) -> Iterator[str]:
         if found := _ANCHOR.search(line):
             yield found[1]
         elif line.startswith("#"):
-            words = re.sub(r"<[^<>]*>", "", line).strip("# ").lower()
+            words = re.sub(r"<[^<>]*>", "", words_of_heading(line)).strip("# ").lower()
             yield re.sub(r"[^\w -]", "", words).replace(" ", "-")
         elif line.strip() and not _is_rule(line) and not _LABEL.match(line):
             yield line.strip().lower()
@@ -263,7 +265,7 @@ def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterato
         is_about = (
             number > 1
             and id(section) not in of_history
-            and any(about.search(_words_of_heading(line)) for line in section.heading)
+            and any(about.search(heading_without_arguments(line)) for line in section.heading)
         )
         inside = depth if is_about else None
         if not is_about:
@@ -280,12 +282,6 @@ def _of_history(sections: Sequence[Section]) -> Iterator[Section]:
             inside = depth if any(_HISTORY.match(line.strip()) for line in section.heading) else None
         if inside is not None:
             yield section
-
-
-def _words_of_heading(line: str) -> str:
-    """A heading without the marks, and the label, that may close it."""
-    plain = line.strip().rstrip("#").rstrip() if line.startswith("#") else line.strip()
-    return re.sub(r"\{:?[^{}]*\}$", "", plain).rstrip()
 
 
 def with_labels(sections: Iterable[Section]) -> list[Section]:
@@ -311,7 +307,7 @@ def _first_label(lines: list[str]) -> int:
 def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
     """What finds a heading that is nothing but a name of what is gone, and perhaps what that is."""
     own, commands = any_of(names.mentioned.names), any_of(names.commands.words())
-    owner = rf"(?:[\w.]{{1,100}}{SEPARATOR})?"
+    owner = rf"(?:[\w.]{{1,100}}{SEPARATOR}|\.)?"
     marked = rf"[`*]{{1,2}}{owner}(?:{own})(?:\([^()]{{0,100}}\))?[`*]{{1,2}}"
     owned = (with_owner(each) for each in (*names.dotted, *names.mentioned.qualified) if "." in each)
     dotted = any_of(owned).replace(r"\.", SEPARATOR)
@@ -319,6 +315,7 @@ def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
         rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
         rf"(?:{marked}|{owner}(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
         rf"(?:{own})\s+{_KIND}",
+        rf"[`*]{{0,2}}\.(?:{any_of(names.mentioned.headed)})\(\)[`*]{{0,2}}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
     ]
     pattern = rf"^(?:#+\s+)?(?:[Tt]he\s+)?(?:{'|'.join(parts)})$"

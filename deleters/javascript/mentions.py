@@ -58,7 +58,8 @@ def without_mentions(codebase: JavaScriptCodebase, gone: Collection[Symbol], cha
         if is_document(path) and not codebase.is_vendored(path)
     }
     objects = _names_of_package(codebase, documents)
-    lost = [_lost_name(symbol, objects) for symbol in gone]
+    kept = {qualified_name(symbol)[-1] for symbol in codebase.symbols().values() if symbol not in gone}
+    lost = [_lost_name(symbol, objects, kept) for symbol in gone]
     return without_lost_names(left_sources(codebase, untagged), lost, documents, untagged)
 
 
@@ -77,13 +78,14 @@ def _names_of_package(codebase: JavaScriptCodebase, documents: Mapping[str, byte
     return frozenset(name.decode() for form in forms for text in texts for name in re.findall(form, text))
 
 
-def _lost_name(symbol: Symbol, objects: frozenset[str]) -> LostName:
+def _lost_name(symbol: Symbol, objects: frozenset[str], kept: Collection[str]) -> LostName:
     *owners, name = qualified_name(symbol)
     return LostName(
         name=name,
         owners=frozenset(owners[-1:]) or objects,
         is_member=symbol.kind is SymbolKind.METHOD,
         is_common=name in OF_THE_LANGUAGE,
+        is_only=name not in kept,
     )
 
 

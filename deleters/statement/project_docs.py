@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from excise.deleters.documents.headings import code_of_heading
 from excise.deleters.statement.spelling import unnumbered
 from excise.protocols import Codebase
 from excise.types import Symbol
@@ -61,11 +62,9 @@ _NAMED = re.compile(
     r"|(?<![\w.`~])(?P<called>[A-Za-z_][\w.]*)\("
 )
 """A name that is marked as code: by a role, in backticks, or as a call."""
-_CODE_TITLE = re.compile(r"#{2,6}\s+(?:`(?P<quoted>[A-Za-z_$][^`]*)`|(?P<called>[A-Za-z_$][\w.$]*\([^()]*\)))\s*#*")
-"""A heading that is nothing but code."""
-_OBJECT_TITLE = re.compile(r"`[A-Za-z_$][\w$]*\.([A-Za-z_$][\w$]*)\([^`]*`: ")
-"""Such a heading before a paragraph, with what stands after the dot: what stands before it is what the document calls
-the package, or what it exports."""
+_OBJECT_TITLE = re.compile(r"`(?:[A-Za-z_$][\w$]*)?\.([A-Za-z_$][\w$]*)\([^`]*`: ")
+"""A heading that is a call, before a paragraph, with what stands after the dot: what stands before it, if anything, is
+what the document calls the package, or what it exports."""
 MAX_BELOW = 2
 """Number of paragraphs below such a heading that it stands for."""
 _MEMBER = re.compile(r"\b(?:methods?|propert(?:y|ies)|attributes?)\b")
@@ -186,7 +185,8 @@ class _NameMatcher:
             if symbol.qualname and "#" not in symbol.qualname and not codebase.is_test(symbol.path)
         )
         taken = {*dir(builtins), *keyword.kwlist, *keyword.softkwlist}
-        self.alone = {name for name, number in bare.items() if number == 1 and name not in taken}
+        self.unique = {name for name, number in bare.items() if number == 1}
+        self.alone = self.unique - taken
         self.symbols = [s for s in symbols if not s.name.startswith("__")]
         self.words = {_dotted(s)[-1] for s in self.symbols}
 
@@ -197,10 +197,12 @@ class _NameMatcher:
             ((match["quoted"] or match["called"]).strip("."), bool(members or match["role"] or not match["quoted"]))
             for match in _NAMED.finditer(text)
         } | {(match["quoted"].strip("."), True) for match in _NAMED.finditer(text) if match["call"]}
-        if (titled := _OBJECT_TITLE.match(text)) and titled[1] in self.alone:
-            spelled.add((titled[1], True))
+        title = _OBJECT_TITLE.match(text)
+        titled = title[1] if title and title[1] in self.unique else None  # no built-in function stands behind a dot
         return frozenset(
-            s.symbol_id for s in self.symbols if any(self._is(s, name, certain) for name, certain in spelled)
+            s.symbol_id
+            for s in self.symbols
+            if _dotted(s)[-1] == titled or any(self._is(s, name, certain) for name, certain in spelled)
         )
 
     def _is(self, symbol: Symbol, spelled: str, certain: bool) -> bool:
@@ -274,8 +276,7 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
         if block and not rule:  # text above a rule is a title
             yield title, block
         if bare.startswith("#"):
-            named = _CODE_TITLE.fullmatch(bare)
-            title = (named["quoted"] or named["called"]) if named else ""
+            title = code_of_heading(bare)
         block = [line] if item else []
 
 

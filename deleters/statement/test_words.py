@@ -39,16 +39,19 @@ def words_of_tests(
     codebase: Codebase, tests: Iterable[str], visibility: Visibility, removed: Iterable[Symbol] = ()
 ) -> str:
     """The section with the first paragraphs of the docstrings of ``tests``, and with the names of others that have
-    several words beside those of what is ``removed``; empty if there are none."""
+    several words beside those of what is ``removed``, unless they are named after code that is not; empty if there are
+    none."""
     found: dict[str, None] = {}
     names: dict[str, None] = {}
-    own = {word for each in removed for word in _words_of(each.qualname)} | _PLAIN_WORDS
+    gone = list(removed)
+    own = {word for each in gone for word in _words_of(each.qualname)} | _PLAIN_WORDS
+    others = _names_in_words(codebase, gone)
     for symbol in _functions(codebase, tests if visibility in _WITH_WORDS else ()):
         text = " ".join(symbol.docstring.strip().partition("\n\n")[0].split())
         is_title = _TITLE.match(text) is not None
         if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS and not is_title:
             found[text] = None
-        elif len(_words_of(symbol.name) - own) >= MIN_NAME_WORDS:
+        elif len({*_words_of(symbol.name)} - own) >= MIN_NAME_WORDS and not _is_after(symbol.name, own, others):
             names[symbol.name] = None
     lines = [f"- {text}" for text in list(found)[:MAX_SENTENCES]]
     parts = ["Tests that are not in this checkout have these descriptions:\n\n" + "\n".join(lines)] if lines else []
@@ -60,8 +63,22 @@ def words_of_tests(
     return "\n\n".join(["## What the tests say", *parts]) if parts else ""
 
 
-def _words_of(name: str) -> set[str]:
-    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+def _words_of(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+
+
+def _names_in_words(codebase: Codebase, gone: Collection[Symbol]) -> set[tuple[str, ...]]:
+    """The names of the definitions that stay, in words, without tests."""
+    names = {each.name for each in codebase.symbols().values() if not codebase.is_test(each.path)}
+    return {tuple(_words_of(name)) for name in names - {each.name for each in gone}}
+
+
+def _is_after(name: str, own: Collection[str], others: Collection[tuple[str, ...]]) -> bool:
+    """Whether a test is named after one of ``others``, and has none of the words of its own code that are ``own``."""
+    words = _words_of(name)
+    bare = words[1:] if words[:1] in (["test"], ["tests"]) else words
+    is_about = any(word in own and word not in _PLAIN_WORDS for word in bare)
+    return not is_about and any(tuple(bare[:end]) in others for end in range(1, len(bare) + 1))
 
 
 def parts_of_tests(

@@ -215,6 +215,76 @@ def test_names_that_others_have_go_behind_those_of_their_owners() -> None:
     assert left["README.md"] == "# box\n\nText.\n\n### Box#end()\n\nEnds.\n\n### Box#close\n\nAn event.\n"
 
 
+@pytest.mark.parametrize("other", ["", "function Tin () {}\nTin.prototype.map = function () {}\n"])
+def test_a_heading_that_is_a_call_means_the_only_method_of_that_name(other: str) -> None:
+    files = {
+        "package.json": '{"name": "box", "main": "box.js"}',
+        "box.js": (
+            f"{other}function Box () {{}}\nBox.prototype.map = function (fn) {{ return [1].map(fn) }}\n"
+            "Box.prototype.all = function (fn) { return [2].map(fn) }\nmodule.exports = Box\n"
+        ),
+        "README.md": "# box\n\nText.\n\n## .map(fn)\n\nMakes all new.\n\n## .all(fn)\n\nLike `.map()` of lists.\n",
+    }
+    left = left_of("javascript", files, "box.js::Box.map").get("README.md", files["README.md"])
+    assert ("## .map(fn)\n\nMakes all new.\n\n" in left) is bool(other)
+    assert "Like `.map()` of lists." in left
+
+
+def test_headings_of_comments_go_with_all_that_is_below_them() -> None:
+    head = "/// Goes in.\n///\n/// It is fast.\n///\n"
+    panics = "/// # Panics\n///\n/// Never.\n"
+    example = "/// # Examples\n///\n/// ```\n/// # fn main() {\n/// tray::dedent();\n/// # }\n/// ```\n///\n"
+    files = {"src/lib.rs": (f"{head}{example}{panics}pub fn indent() {{}}\n\n/// Goes out.\npub fn dedent() {{}}\n")}
+    left = left_of("rust", files, "src/lib.rs::dedent")["src/lib.rs"]
+    assert left == f"{head}{panics}pub fn indent() {{}}\n"
+
+
+def test_links_and_paths_of_rust_name_functions_that_are_ordinary_words() -> None:
+    head = "//! Keeps text.\n//!\n//! It may [`indent`] it.\n//!\n"
+    example = (
+        '//! ```\n//! let before = "\n//!     One\n//! ";\n//! let after = "\n//! One\n//! ";\n'
+        "//! assert_eq!(tray::dedent(before), after);\n//! ```\n//!\n"
+    )
+    code = "/// Goes in. Not like `crate::dedent`. To dedent text is easy.\npub fn indent() {}\n"
+    files = {
+        "src/lib.rs": (
+            f"{head}//! Less is made with [`dedent`]:\n//!\n{example}//! It is small. See [`indent`] or [`dedent`].\n"
+            f"//! One may dedent. All is free.\n\n{code}\n/// Goes out.\npub fn dedent() {{}}\n"
+        ),
+        "README.md": "# tray\n\nIt is [`tray::dedent`]'s. The `dedent` of a line is small.\n",
+    }
+    left = left_of("rust", files, "src/lib.rs::dedent")
+    text = "//! It is small. See [`indent`]. One may\n//! dedent. All is free.\n\n"
+    assert left["src/lib.rs"] == f"{head}{text}{code.replace(' Not like `crate::dedent`.', '')}"
+    assert left["README.md"] == "# tray\n\nThe `dedent` of a line is small.\n"
+    files["src/lib.rs"] = files["src/lib.rs"].replace("Less is made with [`dedent`]:", "Less is made like this:")
+    assert "let before" not in left_of("rust", files, "src/lib.rs::dedent")["src/lib.rs"]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        ".paths()", ".paths(fn)", "`.paths()`", ".paths() → Array", "`paths()` => Array", "[paths()](#paths)",
+        "`paths(fn: (a) => b)`", "paths(opts = f())", "**.paths()**", "`.paths() → Array`", "`paths` → Array",
+    ],
+)  # fmt: skip
+def test_sections_go_whatever_their_headings_have_around_a_name(heading: str) -> None:
+    files = {
+        "package.json": '{"name": "box", "main": "box.js"}',
+        "box.js": (
+            "function Box () {}\nBox.prototype.paths = function () { return [] }\n"
+            "Box.prototype.clone = function () { return this }\nmodule.exports = Box\n"
+        ),
+        "README.md": (
+            f"# box\n\nText.\n\n## {heading}\n\nReturns an array of what is inside.\n\n## .clone()\n\n"
+            "Copies it, but for .paths(), which is slow. Copies are deep.\n\n## Paths\n\nThey are short.\n"
+        ),
+    }
+    assert left_of("javascript", files, "box.js::Box.paths")["README.md"] == (
+        "# box\n\nText.\n\n## .clone()\n\nCopies are deep.\n\n## Paths\n\nThey are short.\n"
+    )
+
+
 def test_links_and_lists_of_names_lose_one() -> None:
     files = {
         "box.go": (
@@ -227,6 +297,26 @@ def test_links_and_lists_of_names_lose_one() -> None:
         "package box\n\n// Load reads. See [Load] or [Keep]. The functions (Load, Keep) are fast. Boxes are small.\n"
         "func Load() {}\n\n// Keep keeps.\nfunc Keep() {}\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("reference", "left"),
+    [
+        ("See also: DumpAll.", ""),
+        ("See also: DumpAll", ""),
+        ("See also DumpAll.", ""),
+        ("See DumpAll, LoadAll.", "See LoadAll."),
+        ("See also: LoadAll, DumpAll and Keep.", "See also: LoadAll and Keep."),
+        ("See also: LoadAll, Keep, or box.DumpAll", "See also: LoadAll or Keep"),
+        ("See also: [DumpAll], [LoadAll].", "See also: [LoadAll]."),
+        ("Named: DumpAll.", "Named: DumpAll."),
+    ],
+)
+@pytest.mark.parametrize("between", ["", "//\n"])
+def test_references_lose_the_names_that_are_gone(between: str, reference: str, left: str) -> None:
+    box = "package box\n\n// Keep keeps.\n{}func Keep() {{}}\n\n// LoadAll loads.\nfunc LoadAll() {{}}\n"
+    files = {"box.go": box.format(f"{between}// {reference}\n") + "\n// DumpAll dumps.\nfunc DumpAll() {}\n"}
+    assert left_of("go", files, "box.go::DumpAll")["box.go"] == box.format(f"{between}// {left}\n" if left else "")
 
 
 def test_a_heading_with_nothing_but_a_line_break_below_goes() -> None:

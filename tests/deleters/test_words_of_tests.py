@@ -111,3 +111,18 @@ def test_names_of_tests_without_a_description_are_told() -> None:
     assert (
         "- Other ways to call gone() give the same.\n\nOthers are called `test_gone_keeps_control_flow_errors`." in text
     )
+
+
+def test_names_of_tests_that_are_named_after_other_code_are_not_told() -> None:
+    names = (
+        "test_prune_prefix", "test_prune_prefix_of_empty_trees", "test_walk_and_prune_prefix", "test_order_of_leaves",
+    )  # fmt: skip
+    source = "".join(f"def {name}():\n    assert walk(1)\n\n\n" for name in names)
+    files = {
+        "m.py": "def walk(x):\n    return x\n\n\ndef prune_prefix(x):\n    return x\n",
+        "test_m.py": f"from m import walk\n\n\n{source}",
+    }
+    codebase, ids = PythonCodebase.from_texts(files), tuple(f"test_m.py::{name}" for name in names)
+    deletion = delete_symbol(codebase, "m.py::walk", ids, "stub")
+    text = write_statement(codebase, deletion, REPO, ids).text
+    assert "are called `test_order_of_leaves`, `test_walk_and_prune_prefix`." in text

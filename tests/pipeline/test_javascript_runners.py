@@ -102,6 +102,18 @@ def test_a_test_of_tap_fails_by_its_own_assertions_alone(
 
 
 @pytest.mark.slow
+def test_a_configuration_of_vitest_may_be_a_module(excise: Callable[..., Any], cache: Path, tmp_path: Path) -> None:
+    """vite makes one file of it, which needs a place that is neither an installed package nor read-only."""
+    root = written("vitest", tmp_path)
+    (root / "vitest.config.mts").write_text(
+        "import { defineConfig } from 'vitest/config'\nexport default defineConfig({ test: { globals: true } })\n"
+    )
+    done = excise("env", root, "--cache", cache, "--config", tmp_path / "excise.toml", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["pass_rate"] == 1.0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(OWN))
 def test_each_test_runner_gives_tasks_that_no_attack_solves(
     kind: str, excise: Callable[..., Any], cache: Path, tmp_path: Path

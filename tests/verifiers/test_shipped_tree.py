@@ -159,6 +159,8 @@ def test_caches_and_leftovers_are_scrubbed(path: str, gone: bool) -> None:
         (["docs/.buildinfo", "docs/conf.py", "docs/html/i.html"], set()),
         (["d/doctrees/environment.pickle", "d/doctrees/i.doctree", "m/environment.pickle/x"],
          {"d/doctrees/environment.pickle", "d/doctrees/i.doctree"}),
+        (["debian/patches/series", "debian/patches/tests.patch", "debian/rules", "pkg/patches/__init__.py"],
+         {"debian/patches/series", "debian/patches/tests.patch"}),
         (["site/search/search_index.json", "site/api/m.html", "search/i.md"],
          {"site/search/search_index.json", "site/api/m.html"}),
         ([".buildinfo", "m.py"], set()),

@@ -20,6 +20,12 @@ module.exports = async (core, { setEnvironmentData }) => {
   const sealed = new Map(Object.entries(request.sealed))
   const bare = (id) => String(id).replace(/^file:\/\//, '').replace(/[?#].*$/, '')
 
+  // vite writes the bundled configuration beside the original only where this folder may not be made: here, there is none
+  const { mkdir } = fs.promises
+  fs.promises.mkdir = async function (path) {
+    if (!String(path).endsWith('.vite-temp')) return apply(mkdir, this, arguments)
+    throw Object.assign(new Error(`permission denied, mkdir '${path}'`), { code: 'EACCES', syscall: 'mkdir', path })
+  }
   if (sealed.size > 0) {
     const { readFile } = fs.promises
     fs.promises.readFile = async function (path, options) {
@@ -27,8 +33,8 @@ module.exports = async (core, { setEnvironmentData }) => {
       const text = sealed.get(bare(path))
       return (typeof options === 'string' ? options : options && options.encoding) ? text : Buffer.from(text)
     }
-    syncBuiltinESMExports()
   }
+  syncBuiltinESMExports()
 
   try {
     const { startVitest } = await import(pathToFileURL(load.resolve('vitest/node')))

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 from excise.verifiers.leaks import decoding
@@ -74,6 +75,7 @@ MAKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
     "xz": lzma.compress,
+    "brotli": lambda data: bytes(pyarrow.compress(data, "brotli", asbytes=True)),
     "sqlite": database,
     "pickle": lambda data: pickle.dumps({"x": [data.decode(), data]}),
     "base64": lambda data: b"x = '" + base64.b64encode(data) + b"'",
@@ -109,7 +111,7 @@ def test_damaged_byte_code_raises_nothing() -> None:
         read_content(data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :])
 
 
-@pytest.mark.parametrize("kind", ["zip", "tar.gz", "gz", "bz2", "xz"])
+@pytest.mark.parametrize("kind", ["zip", "tar.gz", "gz", "bz2", "xz", "brotli"])
 def test_bombs_are_not_unpacked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("archives", "compressed", "strings", "git_objects"):
         monkeypatch.setattr(f"excise.verifiers.leaks.decoders.{module}.MAX_PART", 1 << 20)

@@ -99,6 +99,12 @@ def zstd(source: bytes, folder: Path) -> None:
     (folder / "module.zst").write_bytes(bytes(pyarrow.compress(source, "zstd", asbytes=True)))
 
 
+def brotli(source: bytes, folder: Path) -> None:
+    import pyarrow
+
+    (folder / "module.js.br").write_bytes(bytes(pyarrow.compress(source, "brotli", asbytes=True)))
+
+
 def nested(source: bytes, folder: Path) -> None:
     (folder / "outer.tgz").write_bytes(_tar(gzip.compress(_zip(source)), "w:gz"))
 
@@ -183,6 +189,6 @@ def pickled(protocol: int):  # type: ignore[no-untyped-def]
 
 ARCHIVES = (
     wheel, zip_stored, zip_lzma, zip_torn, program_with_zip, tar_plain, tar_gz, tar_xz, tar_bz2, gz, bz, xz, lzma_alone,
-    zstd, nested, gz_torn, zlib_in_binary, strings_in_binary, object_file, sqlite_row, sqlite_blob, sqlite_pickle,
-    sqlite_deleted, sqlite_log, pickled(0), pickled(2), pickled(5),
+    zstd, brotli, nested, gz_torn, zlib_in_binary, strings_in_binary, object_file, sqlite_row, sqlite_blob,
+    sqlite_pickle, sqlite_deleted, sqlite_log, pickled(0), pickled(2), pickled(5),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from excise.verifiers.leaks.decoders.archives import Tar, Zip
 from excise.verifiers.leaks.decoders.base64_runs import Base64
-from excise.verifiers.leaks.decoders.compressed import Compressed
+from excise.verifiers.leaks.decoders.compressed import Brotli, Compressed
 from excise.verifiers.leaks.decoders.disassembly import AstDump, Disassembly
 from excise.verifiers.leaks.decoders.escapes import Escapes
 from excise.verifiers.leaks.decoders.git_objects import LooseObject, Pack
@@ -41,7 +41,7 @@ class Decoder(Protocol):
 
 CONTAINERS: tuple[Decoder, ...] = (
     Zip(), Compressed(), Tar(), ByteCode(), EmbeddedByteCode(), Sqlite(), LooseObject(), Pack(), Pickle(), VimSwap(),
-    GoObjects(), RustObjects(), JavaClasses(),
+    GoObjects(), RustObjects(), JavaClasses(), Brotli(),
 )  # fmt: skip
 """Decoders of binary files, and of files that may be binary."""
 WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump(), MinifiedJavaScript())

@@ -1,4 +1,4 @@
-"""Files that are one compressed stream: gzip, bzip2, xz and lzma, Zstandard, zlib."""
+"""Files that are one compressed stream: gzip, bzip2, xz and lzma, Zstandard, zlib, Brotli."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.decoders.strings import decompress_at
+from excise.verifiers.leaks.decoders.strings import decompress_at, is_text
 from excise.verifiers.leaks.fragments import MAX_PART, DecodingLimits
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -15,6 +15,10 @@ _ALONE = re.compile(rb"\x5d\0\0[\0-\xff]{2}(?:\xff{8}|[\0-\xff]{5}\0{3})")
 _MAGIC = re.compile(rb"\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\x28\xb5\x2f\xfd")
 _MAX_STREAMS = 1000
 _CHUNK = 1 << 12
+_HEAD = 256
+"""Number of bytes of which a stream of Brotli has some that are not ASCII."""
+MIN_TEXT = 32
+"""Number of bytes of a text from which on a damaged stream of Brotli is taken for one."""
 
 
 class Compressed:
@@ -30,7 +34,9 @@ class Compressed:
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
         """Yield the decompressed data; only its beginning if it is too large or damaged."""
         if data.startswith(_ZSTD):
-            yield _zstd(data, limits)
+            text, is_sound = _decompressed(data, "zstd", limits)
+            limits.partial |= not is_sound
+            yield text
             return
         out, place = bytearray(), 0
         for _ in range(_MAX_STREAMS):
@@ -43,16 +49,34 @@ class Compressed:
         yield bytes(out)
 
 
-def _zstd(data: bytes, limits: DecodingLimits) -> bytes:
+class Brotli:
+    """Decompresses a stream of Brotli, whose format has no mark: what can be decompressed is one."""
+
+    name = "brotli"
+    whole = False
+
+    def fits(self, data: bytes) -> bool:
+        """Whether it is no plain text; other data fails within its first bytes."""
+        return not data[:_HEAD].isascii()
+
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
+        """Yield the decompressed data; of a damaged stream its beginning, if that is text."""
+        out, is_sound = _decompressed(data, "brotli", limits)
+        if out and (is_sound or (len(out) >= MIN_TEXT and is_text(out))):
+            limits.partial |= not is_sound
+            yield out
+
+
+def _decompressed(data: bytes, codec: str, limits: DecodingLimits) -> tuple[bytes, bool]:
+    """What a codec of Arrow makes of a stream, up to the limits, and whether it is sound."""
     import pyarrow
 
     out = bytearray()
     room = min(MAX_PART, limits.bytes_left)
     with contextlib.suppress(OSError, pyarrow.ArrowException):
-        stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(io.BytesIO(data), mode="r"), "zstd")
+        stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(io.BytesIO(data), mode="r"), codec)
         while len(out) < room and (chunk := stream.read(min(_CHUNK, room - len(out)))):
             out += chunk
         limits.partial |= len(out) >= room
-        return bytes(out)
-    limits.partial = True
-    return bytes(out)
+        return bytes(out), True
+    return bytes(out), False
