@@ -11,6 +11,7 @@ from excise.types import Visibility
 from excise.verifiers.candidate import Candidate, PlannedDeletion
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.leaks.deletion_scan import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
+from excise.verifiers.leaks.file_copies import MIN_SHARE
 from excise.verifiers.leaks.fingerprints import FORMAT
 from excise.verifiers.leaks.scan import THRESHOLDS, Leak, Level
 from excise.verifiers.leaks.surface import surface_of
@@ -28,7 +29,8 @@ class NoLeaks:
         "history, environment, interpreter, system, processes), decoded, holds "
         f"{_LIMITS.outside_share:.0%} of the source text of it or of a large part of it ({_LIMITS.tree_share:.0%} in "
         f"the project's own sources), byte code with {_LIMITS.code_share:.0%} of a definition's names, or "
-        f"{_LIMITS.rare_share:.0%} of the names that nothing else holds; and no signature or docstring that the "
+        f"{_LIMITS.rare_share:.0%} of the names that nothing else holds; where it is shorter, none that holds it and "
+        f"{MIN_SHARE:.0%} of its file; and no signature or docstring that the "
         "statement does not give"
     )
 

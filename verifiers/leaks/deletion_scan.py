@@ -20,6 +20,7 @@ from excise.types import Symbol
 from excise.verifiers.candidate import PlannedDeletion
 from excise.verifiers.leaks.content_cache import Content
 from excise.verifiers.leaks.decoders.minified_js import kept_words
+from excise.verifiers.leaks.file_copies import copies_of_files
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, text_fingerprints, unique
 from excise.verifiers.leaks.fragments import FragmentKind
 from excise.verifiers.leaks.scan import (
@@ -45,6 +46,11 @@ class Subject:
     legitimate: Hashes
     """The targets' fingerprints that the remaining sources, or code compiled from them, also have: these prove
     nothing."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the deleted code is too short to be found by itself."""
+        return sum(len(target.body) for target in self.targets) < THRESHOLDS.partial_windows
 
 
 def subject_of(plan: PlannedDeletion) -> Subject:
@@ -113,7 +119,8 @@ def leaks_outside(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
     """Leaks of a deletion outside the tree: in the environment, the interpreter, the system and processes."""
     surface = surface_of(plan.bench)
     targets = keep_distinctive(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
-    return [leak for index in surface.indexes() for leak in leaks_in(index, targets, PlaceRules())]
+    copies = copies_of_files(_changed_files(plan), surface.indexes()) if subject.is_short else []
+    return [*copies, *(leak for index in surface.indexes() for leak in leaks_in(index, targets, PlaceRules()))]
 
 
 File = tuple[str, Content | None]
@@ -155,7 +162,15 @@ def leaks_in_files(plan: PlannedDeletion, subject: Subject, files: Sequence[File
     targets = keep_distinctive(subject.targets, surface_of(bench).library, subject.legitimate, keep_bodies=True)
     known = [(name, content) for name, content in files if content is not None]
     texts = _comments_of(plan, subject, [(name, content) for name, content in known if name in sources])
-    return leaks_in(ScannedFiles([*known, *texts]), targets, rules)
+    copies = copies_of_files(_changed_files(plan), [ScannedFiles(known)]) if subject.is_short else []
+    return [*copies, *leaks_in(ScannedFiles([*known, *texts]), targets, rules)]
+
+
+def _changed_files(plan: PlannedDeletion) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to the contents before and after a deletion of each source file that it changes."""
+    codebase, edits = plan.bench.codebase, plan.edits("shipped")
+    paths = (path for path in edits if path in codebase.modules and not codebase.is_test(path))
+    return {path: (codebase.modules[path].source, edits[path]) for path in paths}
 
 
 def _comments_of(
