@@ -35,10 +35,15 @@ _DEFINED = re.compile(
 
 _OF_TWO = re.compile(r"\b[Tt]he (?:former|latter)\b")
 _COUNT = re.compile(
-    r"\b(?:[Bb]oth|(?:[Tt]he|[Tt]hese|[Ff]ollowing|[Aa]re|[Hh]as|[Hh]ave|offers?|provides?|with) "
+    r"\b(?:[Bb]oth|(?:[Tt]he|[Tt]hese|[Ff]ollowing|[Aa]re|[Hh]as|[Hh]ave|[Cc]ontains?|[Ii]ncludes?|[Dd]efines?|"
+    r"offers?|provides?|with) "
     r"(?:two|three|four|five|six|seven|eight|nine|ten))\b"
 )
 """A number of what follows, or of what has been told."""
+
+
+_BESIDE = re.compile(r"\b(?:[Aa]lso|[Ll]ikewise|[Ss]imilarly|[Oo]therwise|as well)\b")
+"""What an item of a list says of the one before it."""
 
 
 def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
@@ -132,7 +137,8 @@ def _halves(before: Sequence[Section], after: Sequence[Section], names: GoneCode
 
 
 def _counted(before: Sequence[Section], after: Sequence[Section]) -> Iterator[str]:
-    """The lines that count what stands below them, or tell one of two things from the other, where text is gone."""
+    """The lines that count what stands below them, tell one of two things from the other, or are about the item above
+    them, where text is gone."""
     left = {tuple(section.heading): section for section in after}
     for section in before:
         now = left.get(tuple(section.heading))
@@ -140,7 +146,8 @@ def _counted(before: Sequence[Section], after: Sequence[Section]) -> Iterator[st
             continue
         has_fewer = _num_items(now.lines) < _num_items(section.lines)
         for line in now.lines:
-            if _OF_TWO.search(line) or (has_fewer and _COUNT.search(line) and not BULLET.match(line)):
+            is_told = (_BESIDE if BULLET.match(line) else _COUNT).search(line) is not None
+            if _OF_TWO.search(line) or (has_fewer and is_told):
                 yield line.strip()[:MAX_TEXT]
 
 

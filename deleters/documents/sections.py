@@ -228,9 +228,12 @@ def _heading_at(lines: list[str], number: int) -> tuple[str, int]:
     following = lines[number + 1 : number + 3]
     if _is_rule(line) and len(following) == 2 and following[0].strip() and following[1].rstrip() == line.rstrip():
         return line[0] * 2, 3
-    is_title = bool(line.strip()) and not line[0].isspace() and not _MARK.match(line) and not _is_rule(line)
-    if is_title and following and _is_rule(following[0]) and len(following[0].rstrip()) >= len(line.rstrip()):
-        return following[0][0], 2
+    indent = re.match(r" {0,3}", line)[0]  # type: ignore[index]  # it always matches
+    title = line.removeprefix(indent)
+    is_title = bool(title.strip()) and not title[0].isspace() and not _MARK.match(title) and not _is_rule(title)
+    rule = following[0].removeprefix(indent) if following and following[0].startswith(indent) else ""
+    if is_title and _is_rule(rule) and len(rule.rstrip()) >= len(title.rstrip()):
+        return rule[0], 2
     return "", 0
 
 

@@ -9,7 +9,7 @@ from excise.deleters.documents.loose_ends import loose_ends, mentions_left
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
 from .planned_deletions import delete_symbol
-from .test_remove_details import delete
+from .test_remove_details import after, delete
 
 SOURCE = "def gone_by(x):\n    return x\n\n\ndef other(x):\n    return x\n"
 
@@ -191,6 +191,7 @@ LIST = "Kinds\n=====\n\n{head}\n\n- ``gone_by``: one of them.\n- ``other``: anot
     ("head", "is_left"),
     [
         ("There are three kinds:", True),
+        ("It contains three kinds:", True),
         ("It has both kinds:", True),
         ("These kinds are there:", False),
         ("There may be forty of them:", False),
@@ -200,3 +201,19 @@ LIST = "Kinds\n=====\n\n{head}\n\n- ``gone_by``: one of them.\n- ``other``: anot
 def test_documents_do_not_count_what_is_gone(head: str, *, is_left: bool) -> None:
     found = told(LIST.format(head=head))
     assert any(head.rstrip(":") in what for what in found) is is_left, found
+
+
+def test_an_item_about_the_one_above_it_is_told() -> None:
+    text = LIST.format(head="These kinds are there:")
+    assert any("another" in what for what in told(text.replace("another one", "also another one")))
+    assert told(text.replace("another one", "one that is so")) == told(text)
+
+
+def test_sections_of_indented_headings_go() -> None:
+    box = "class Box:\n    pass\n\n\nclass BigBox:\n    pass\n"
+    head, rest = (
+        "Boxes\n=====\n\n.. note::\n\n   m.Box\n   ^^^^^\n\n   It is small.\n\n",
+        "   Others\n   ^^^^^^\n\n   None.\n",
+    )
+    files = {"m.py": box, "README.rst": f"{head}   m.BigBox\n   ^^^^^^^^\n\n   It is large.\n\n{rest}"}
+    assert after(files, delete(files, "m.py::BigBox"))["README.rst"] == f"{head}{rest}"
