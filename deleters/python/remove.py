@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -38,6 +39,7 @@ from excise.deleters.python.references.emptied_files import remove_emptied_files
 from excise.deleters.python.references.entry_points import (
     SETUP,
     LostNames,
+    emptied_groups,
     entry_lines,
     remove_from_setup,
     without_entry_points,
@@ -164,6 +166,12 @@ class Removal:
         texts = self._texts([*gone, *helpers])
         options = orphaned_options(self.remover, [text for _, text in (*texts, *uses)])
         self.leftovers += (Leftover(path, f"nothing would obey {option} any more", "") for path, option in options)
+        self.leftovers += [
+            Leftover(path, f"it would look for entry points of {group}, of which none is left", "")
+            for pair in written.values()
+            for group in sorted(emptied_groups(*pair))
+            for path in _paths_naming(self.codebase, changed, group)
+        ]
         loose = loose_documents(self.remover, gone, self.wanted, names, {**documents, **shortened})
         self.leftovers += [*leftovers(self.remover, self.wanted), *loose]
         return EditedFiles(
@@ -318,6 +326,14 @@ def _without_sense(codebase: PythonCodebase, changed: Changed) -> Iterator[Lefto
                 continue
             for name in constant_variables(text.decode(errors="replace"), now.decode(errors="replace")):
                 yield Leftover(path, f"{symbol.qualname} would give {name} no other value any more", "")
+
+
+def _paths_naming(codebase: PythonCodebase, changed: Changed, text: str) -> Iterator[str]:
+    """Paths of the sources that have a text in quotes after the change."""
+    for path, module in sorted(codebase.modules.items()):
+        left = (changed[path][1] or b"") if path in changed else module.source
+        if not codebase.is_test(path) and re.search(rb"[\"']" + re.escape(text.encode()) + rb"[\"']", left):
+            yield path
 
 
 def _is_replaced(plan: FilePlan, ref: Reference) -> bool:

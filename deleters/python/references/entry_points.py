@@ -22,6 +22,8 @@ _ENTRY_POINT = re.compile(
 """An entry point: ``name = module:object``."""
 _KEY = re.compile(r"^[\w.\-]+[ \t]*=[ \t]*$")
 """A key of ``setup.cfg`` whose values are the indented lines below it."""
+_GROUP = re.compile(r"""^\[(?:project\.entry-points|tool\.poetry\.plugins)\.["']?([\w.\-]+)["']?\][ \t]*$""")
+"""The head of a group of entry points in ``pyproject.toml``."""
 _HEADER = re.compile(r"^\[.*\][ \t]*$")
 _SCRIPTS = re.compile(r"^\[[^\]\n]*scripts[\"']?\][ \t]*$|\b(?:console|gui)_scripts\b")
 """The head of a list of scripts: commands that installing the project makes."""
@@ -62,6 +64,21 @@ def without_entry_points(manifests: Mapping[str, bytes], lost: LostNames) -> dic
             if _is_valid(path, after):
                 changed[path] = after.encode("utf-8", "surrogateescape")
     return changed
+
+
+def emptied_groups(before: bytes, after: bytes) -> set[str]:
+    """The names of the groups of entry points that a manifest has no more."""
+    return set(_groups(before)) - set(_groups(after))
+
+
+def _groups(manifest: bytes) -> Iterator[str]:
+    head = ""
+    for line in manifest.decode("utf-8", "replace").splitlines():
+        head = line.strip() if _HEADER.match(line) else head
+        if found := _GROUP.match(line):
+            yield found[1]
+        elif head == "[options.entry_points]" and _KEY.match(line):
+            yield line.partition("=")[0].strip()
 
 
 def scripts_in(manifest: bytes) -> Iterator[tuple[str, str]]:
