@@ -345,21 +345,6 @@ def test_fixtures_and_helpers_of_other_files_go_with_the_last_test_that_used_the
     assert "tests/data/g.json" in left
 
 
-def test_a_file_that_a_test_may_read_by_its_own_name_stays() -> None:
-    test = "from m import f\nfrom tests.tools import rows\n\n\ndef test_f():\n    assert f() in rows('red.json')\n"
-    files = {
-        "m.py": F,
-        "tests/__init__.py": "",
-        "tests/tools.py": "def rows(name):\n    return open(name)\n",
-        "tests/red.json": "[1]\n",
-        "tests/test_m.py": f"{test}\n\n@rows\ndef test_red():\n    assert 1\n",
-    }
-    left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
-    assert {"tests/red.json", "tests/test_m.py"} <= left.keys()
-    files["tests/test_m.py"] = files["tests/test_m.py"].replace("test_red", "test_reddish")
-    assert "tests/red.json" not in after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
-
-
 # --------------------------------------------------------------------------------------- new findings
 @pytest.mark.parametrize(
     ("before", "left", "expected"),

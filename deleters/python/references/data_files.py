@@ -1,8 +1,8 @@
 """Files that only removed code read: data and templates of the sources, and of hidden tests.
 
-A file is used by code that has its name in it, without folders, or in tests a name that ends with it without suffix:
-``test_colors`` may read ``colors.json`` by its own name. It goes if no code has it that stays, and no other
-file; one of the sources only if a statement can show what was in it, since nobody could guess that.
+A file is used by code that has its name in it, without folders. Tests may make it of a part: ``test_colors`` may read
+``colors.json`` by its own name, and another one ``"red" + suffix``. It goes if no code that stays has the name or such
+a part, and no other file; one of the sources only if a statement can show what was in it: nobody could guess that.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ MAX_SHOWN = 2000
 """Number of characters of a source file above which it stays: a statement does not show it."""
 MAX_OF_TESTS = 200_000
 """Number of bytes of a test's file above which it stays: it would be in the task's patch."""
+MIN_STEM = 3
+"""Number of characters of a file's name without suffix below which texts mean something else."""
+_WORD = re.compile(rb"[\"']([\w\-]+)[\"']")
+_TEST_NAME = re.compile(rb"\btest_\w+")
+_LISTING = re.compile(rb"\b(?:i?glob|rglob|listdir|iterdir|scandir|walk)\(")
+"""How code finds the files of a folder."""
 _LISTS = frozenset({"SOURCES.txt", "RECORD", "MANIFEST", "MANIFEST.in"})
 """Files that list all files: they use none."""
 
@@ -43,18 +49,38 @@ def remove_unused_files(remover: DependentRemover, *, of_tests: bool) -> None:
 
 
 def _names_lost(remover: DependentRemover, *, of_tests: bool) -> set[bytes]:
-    """Names of files that stand, in quotes, in the removed code of some file, and no longer in what is left of it."""
+    """Names of files that stand, in quotes, in the removed code of some file, and no longer in what is left of it.
+
+    Those of tests may stand there without their suffixes, unless a test lists folders.
+    """
     known = remover.codebase.others.by_name.keys()
     found: set[bytes] = set()
     for path, plan in remover.plans.items():
         if remover.codebase.is_test(path) is of_tests and plan.is_changed:
-            lost = (set(FILE_NAME.findall(plan.source)) - _names_left(remover, path)) & known
-            found |= {name for name in lost if re.search(rb"[\"'/\\\\]" + re.escape(name) + rb"[\"']", plan.source)}
+            left = _text_left(remover, path)
+            lost = (set(FILE_NAME.findall(plan.source)) - set(FILE_NAME.findall(left))) & known
+            found |= {name for name in lost if re.search(rb"[\"'/\\]" + re.escape(name) + rb"[\"']", plan.source)}
+            if of_tests and (stems := _stems(plan.source) - _stems(left)):
+                found |= {name for name in known if name.partition(b".")[0] in stems and _is_read_by_name(remover)}
     return found
 
 
-def _names_left(remover: DependentRemover, path: str) -> set[bytes]:
-    return set(FILE_NAME.findall(_text_left(remover, path)))
+def _is_read_by_name(remover: DependentRemover) -> bool:
+    """Whether no test code that stays lists the files of a folder."""
+    return not any(_LISTING.search(_text_left(remover, path)) for path in _test_modules(remover))
+
+
+def _test_modules(remover: DependentRemover) -> Iterator[str]:
+    return (path for path in remover.codebase.modules if remover.codebase.is_test(path))
+
+
+def _stems(source: bytes) -> set[bytes]:
+    """What test code may make names of files of: texts that are a word, and names of tests and parts of them."""
+    texts = set(_WORD.findall(source))
+    for name in _TEST_NAME.findall(source):
+        parts = name.split(b"_")
+        texts |= {b"_".join(parts[first:]) for first in range(1, len(parts))}
+    return {text for text in texts if len(text) >= MIN_STEM}
 
 
 def _text_left(remover: DependentRemover, path: str) -> bytes:
@@ -69,12 +95,11 @@ def _is_named(remover: DependentRemover, name: bytes, own: str) -> bool:
     naming = remover.codebase.others.naming.get(name, frozenset())
     if any(path != own and path.rpartition("/")[2] not in _LISTS for path in naming - remover.other_files.keys()):
         return True
-    stem = re.compile(rb"(?:_|[\"'])" + re.escape(name.partition(b".")[0]) + rb"(?:[\"']|\b)")
-    return any(
-        name in _names_left(remover, path)
-        or (remover.codebase.is_test(path) and stem.search(_text_left(remover, path)) is not None)
-        for path in _modules_naming(remover.codebase, name)
-    )
+    if any(name in FILE_NAME.findall(_text_left(remover, path)) for path in _modules_naming(remover.codebase, name)):
+        return True
+    stem = name.partition(b".")[0]
+    is_of_tests = remover.codebase.is_test(own)
+    return is_of_tests and any(stem in _stems(_text_left(remover, path)) for path in _test_modules(remover))
 
 
 _INDICES: WeakKeyDictionary[PythonCodebase, dict[bytes, set[str]]] = WeakKeyDictionary()

@@ -1,0 +1,38 @@
+"""Data of hidden tests goes with them, and no data that others read."""
+
+from __future__ import annotations
+
+from .test_remove_details import F, after, delete
+
+
+def test_a_file_that_a_test_may_read_by_its_own_name_stays() -> None:
+    test = "from m import f\nfrom tests.tools import rows\n\n\ndef test_f():\n    assert f() in rows('red.json')\n"
+    files = {
+        "m.py": F,
+        "tests/__init__.py": "",
+        "tests/tools.py": "def rows(name):\n    return open(name)\n",
+        "tests/red.json": "[1]\n",
+        "tests/test_m.py": f"{test}\n\n@rows\ndef test_red():\n    assert 1\n",
+    }
+    left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
+    assert {"tests/red.json", "tests/test_m.py"} <= left.keys()
+    files["tests/test_m.py"] = files["tests/test_m.py"].replace("test_red", "test_reddish")
+    assert "tests/red.json" not in after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
+
+
+def test_a_file_whose_name_a_hidden_test_makes_goes() -> None:
+    test = "import pytest\nfrom m import f\n\n\n@pytest.mark.parametrize('name', ['red', 'blue'])\ndef test_f(name):\n"
+    test += "    assert f() in open(name + '.json')\n"
+    files = {
+        "m.py": F,
+        "tests/red.json": "[1]\n",
+        "tests/blue.json": "[2]\n",
+        "tests/test_m.py": test,
+        "tests/test_n.py": "def test_blue():\n    assert open('blue' + '.json')\n",
+    }
+    hide = ("tests/test_m.py::test_f[red]", "tests/test_m.py::test_f[blue]")
+    left = after(files, delete(files, "m.py::f", hide=hide))
+    assert "tests/blue.json" in left
+    assert "tests/red.json" not in left
+    files["tests/test_n.py"] += "    assert list(Path('tests').glob('*.json'))\n"
+    assert "tests/red.json" in after(files, delete(files, "m.py::f", hide=hide))
