@@ -16,8 +16,6 @@ from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
 _UNITTEST = frozenset({"TestCase", "IsolatedAsyncioTestCase", "object"})
-_TEST_FILE = re.compile(r"test_\w+\.py|\w+_tests?\.py")
-"""The name of a file that holds tests, and nothing for others."""
 _AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|__")
 """Names that a test runner looks for."""
 
@@ -67,7 +65,8 @@ def _unused(
         is_found_by_name = _is_found_by_name(remover, symbol)
         if not _was_used(remover, plan.path, symbol.name, own, is_found_by_name):
             continue
-        if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname):
+        inside = len(re.findall(rb"\b%s\b" % re.escape(symbol.name.encode()), plan.source[symbol.start : symbol.end]))
+        if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname, inside):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
     for binding in plan.module.bindings:
@@ -97,10 +96,19 @@ def _was_used(remover: DependentRemover, path: str, name: str, own: Collection[s
 
 
 def _is_unused(
-    remover: DependentRemover, plan: FilePlan, words: RemainingWords, name: str, is_found_by_name: bool, inside: str
+    remover: DependentRemover,
+    plan: FilePlan,
+    words: RemainingWords,
+    name: str,
+    is_found_by_name: bool,
+    inside: str,
+    own: int = 1,
 ) -> bool:
-    """Whether nothing uses a definition any more; ``inside``: its qualified name, or that of the class it is in."""
-    if words.count_in(name, plan.path) > 1:
+    """Whether nothing uses a definition any more; ``inside``: its qualified name, or that of the class it is in.
+
+    ``own`` is how often its name stands in itself.
+    """
+    if words.count_in(name, plan.path) > max(1, own):
         return False
     klass = inside.partition(".")[0]
     is_member = klass not in {"", name} and _has_bases_here(remover, plan.path, klass)
@@ -149,15 +157,16 @@ def _is_test_case(remover: DependentRemover, symbol: Symbol) -> bool:
 
 
 def _is_found_by_name(remover: DependentRemover, symbol: Symbol) -> bool:
-    """Whether others use a definition without an import: a method, or a fixture; not one of a file of tests which only
-    these can see, as no shared fixture has its name, and nothing looks for fixtures by texts."""
+    """Whether others use a definition without an import: a method, or a fixture; not one that only tests of its file
+    can see, as nothing imports or loads that, no shared fixture has the name, and nothing looks for it by a text."""
     if symbol.kind is SymbolKind.METHOD:
         return True
     if not is_fixture(symbol):
         return False
-    is_own = _TEST_FILE.fullmatch(symbol.path.rpartition("/")[2]) is not None
+    stem = symbol.path.rpartition("/")[2].removesuffix(".py")
+    is_own = stem != "conftest" and symbol.path not in remover.uses.imported
     modules = remover.codebase.modules
-    word = re.compile(rb"\b%s\b" % re.escape(symbol.name.encode()))
+    word = re.compile(rb"\b(?:%s|%s)\b" % (re.escape(symbol.name.encode()), re.escape(stem.encode())))
     shared = (module.source for path, module in modules.items() if path.rpartition("/")[2] == "conftest.py")
     is_taken = any(map(word.search, shared)) or any(True for _ in remover.uses.star_importers(symbol.path))
     return not is_own or is_taken or b"getfixturevalue" in modules[symbol.path].source

@@ -1,0 +1,62 @@
+"""Helpers and fixtures of tests that only hidden tests used go with these."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_remove_details import after, delete
+
+CODE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
+HELPERS = """import pytest
+
+from m import f, g
+
+
+class Checked(dict):
+    def get(self, name):
+        return super(Checked, self).get(name)
+
+
+def count(number):
+    return count(number - 1) if number else 0
+
+
+@pytest.fixture
+def box():
+    box = Checked()
+    box[1] = 2
+    return box
+
+
+def test_f(box):
+    assert f() == count(3)
+
+
+def test_g():
+    assert g()
+"""
+
+
+def left_of(files: dict[str, str], path: str) -> str:
+    files = {"m.py": CODE, **files}
+    return after(files, delete(files, "m.py::f", hide=(f"{path}::test_f",)))[path]
+
+
+def test_what_only_names_itself_goes() -> None:
+    assert left_of({"tests/test_m.py": HELPERS}, "tests/test_m.py") == (
+        "from m import g\n\n\ndef test_g():\n    assert g()\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "is_gone"),
+    [
+        ({}, True),
+        ({"tests/conftest.py": "pytest_plugins = ['tests.timeline']\n"}, False),
+        ({"tests/test_other.py": "from tests.timeline import *\n\n\ndef test_other(box):\n    assert box\n"}, False),
+    ],
+)
+def test_fixtures_are_those_of_their_file_whatever_it_is_called(more: dict[str, str], *, is_gone: bool) -> None:
+    other = {"tests/test_boxes.py": "def test_boxes():\n    box = 3\n    assert box\n"}
+    left = left_of({"tests/timeline.py": HELPERS, **other, **more}, "tests/timeline.py")
+    assert ("def box" not in left) is is_gone
