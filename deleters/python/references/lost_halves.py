@@ -19,6 +19,12 @@ _PAIRS = (
     ("prev", "next"), ("startswith", "endswith"), ("prefix", "suffix"), ("connect", "disconnect"), ("min", "max"),
     ("enable", "disable"), ("show", "hide"), ("attach", "detach"), ("register", "unregister"), ("rows", "columns"),
     ("row", "column"), ("subscribe", "unsubscribe"), ("before", "after"), ("even", "odd"), ("any", "all"),
+    ("split", "merge"), ("split", "join"), ("add", "remove"), ("insert", "delete"), ("create", "destroy"),
+    ("import", "export"), ("get", "set"), ("parse", "format"), ("increment", "decrement"), ("wrap", "unwrap"),
+    ("bind", "unbind"), ("mount", "unmount"), ("install", "uninstall"), ("activate", "deactivate"),
+    ("minimum", "maximum"), ("upload", "download"), ("send", "receive"), ("input", "output"), ("width", "height"),
+    ("horizontal", "vertical"), ("top", "bottom"), ("up", "down"), ("earliest", "latest"), ("oldest", "newest"),
+    ("success", "failure"), ("to", "from"),
 )  # fmt: skip
 """Words for two halves of something: without one of them, the other one is half of it."""
 MIN_FIRST_PART = 4
@@ -38,9 +44,10 @@ def lost_halves(
 
 
 def _halves(remover: DependentRemover, removed: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
-    """Removed functions and methods whose other half stays beside them, in the same class or file."""
+    """Removed definitions whose other half stays beside them, in the same class or file."""
     for symbol in removed:
-        if not symbol.is_callable or remover.codebase.is_test(symbol.path):
+        is_named = symbol.is_callable or symbol.kind is SymbolKind.CLASS
+        if not is_named or remover.codebase.is_test(symbol.path):
             continue
         beside = {other for name in _other_halves(without_numbers(symbol.name)) for other in (name, name.lower())}
         for left in remover.codebase.modules[symbol.path].symbols if beside else ():
@@ -57,6 +64,8 @@ def _other_halves(name: str) -> Iterator[str]:
                 yield two + name.removeprefix(one)
             elif re.search(rf"(?<![a-z]){one}(?![a-z])", name):
                 yield re.sub(rf"(?<![a-z]){one}(?![a-z])", two, name)
+            elif re.search(rf"{one.capitalize()}(?![a-z])", name):
+                yield re.sub(rf"{one.capitalize()}(?![a-z])", two.capitalize(), name)
 
 
 def _of_family(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
