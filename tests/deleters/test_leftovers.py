@@ -489,17 +489,3 @@ def test_a_method_for_which_getattr_would_answer_stays(fallback: str, *, is_left
     files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
     deletion = delete_symbol(PythonCodebase.from_texts(files), "pkg/m.py::Proxy.gone", ("test_m.py::test_m",))
     assert bool(deletion.uses_left) is is_left
-
-
-@pytest.mark.parametrize("code", ["entry_points(group='box.styles')", "GROUPS = {'box.styles': 'plain'}"])
-def test_a_group_of_entry_points_that_code_looks_for_keeps_one(code: str) -> None:
-    manifest = '[project]\nname = "m"\n\n[project.entry-points."box.styles"]\nplain = "m:gone"\n'
-
-    def refused(manifest: str, code: str) -> bool:
-        files = {"m.py": f"def gone(x):\n    return x + 1\n\n\n{code}\n", "test_m.py": TEST, "pyproject.toml": manifest}
-        deletion = delete_symbol(PythonCodebase.from_texts(files), "m.py::gone", ("test_m.py::test_m",))
-        return any("look for entry points of box.styles" in text for _, text in deletion.uses_left)
-
-    assert refused(manifest, code)
-    assert not refused(f'{manifest}other = "m:other"\n', code)
-    assert not refused(manifest, code.replace("box.styles", "box.other"))
