@@ -12,6 +12,7 @@ from pathlib import Path
 from excise.datasets.rows import RepoRows
 from excise.deleters.statement.styles import deterministic
 from excise.extractors.features.find_features import FoundFeatures
+from excise.pipeline.run.repeated_tasks import RepeatedTasks
 from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
 from excise.pipeline.stages.fetch_stage import FetchedSources
 from excise.pipeline.stages.propose_stage import ProposedFeatures
@@ -195,23 +196,22 @@ class SourceState:
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
         self.model_statements = []
         self.rejections = list(self.refused_proposals)
-        patches: set[str] = set()
+        known = RepeatedTasks()
         for number in sorted(self.proofs):
             if self.limit is not None and len(self.tasks) >= self.limit:
                 return
-            self._count(self.proofs[number], patches)
+            self._count(self.proofs[number], known)
 
-    def _count(self, proof: Proof, patches: set[str]) -> None:
-        """Count a proof; ``patches`` are those of the tasks that were counted."""
+    def _count(self, proof: Proof, known: RepeatedTasks) -> None:
+        """Count a proof; ``known`` are the tasks that were counted."""
         self.tried += 1
         task, certificate = proof.task, proof.certificate
         if task is None or certificate is None:
             self.verdicts += proof.verdicts
             self.rejections += [proof.rejection] if proof.rejection else []
-        elif task.patch in patches or self._is_known(task.instance_id):
-            self.rejections.append(_duplicate(task))
+        elif (refusal := known.refusal(task, is_published=self._is_known(task.instance_id))) is not None:
+            self.rejections.append(refusal)
         else:
-            patches.add(task.patch)
             self.tasks[task.instance_id] = task
             self.certificates[task.instance_id] = certificate
             self.model_statements += proof.statements
@@ -307,15 +307,3 @@ class SourceState:
             wall_s += coverage.cpu_s if coverage else 0.0
         counted = self._counted()
         return cpu_s + sum(p.cpu_s for p in counted), wall_s + sum(p.wall_s for p in counted)
-
-
-def _duplicate(task: Task) -> Rejection:
-    return Rejection(
-        repo=task.repo,
-        stage="gate",
-        subject=task.instance_id,
-        reason="duplicate",
-        detail="Another task of this repository has the same gold patch.",
-        kind=task.difficulty.kind,
-        symbols=task.removed,
-    )
