@@ -91,6 +91,15 @@ def test_both_orders_are_two_passes_without_traces_of_each_other(vary) -> None:
         assert made.coverage.cpu_s > 0
 
 
+def test_code_of_folders_that_are_not_named_plainly_is_mapped(vary) -> None:
+    test = (
+        "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir, 'src'))\n"
+        "from shapes import spiral\n\ndef test_it():\n    assert list(spiral(2))\n"
+    )
+    coverage, _ = map_tests(vary({"tests/test_path.py": test}), ids=["tests/test_path.py::test_it"])
+    assert executing_tests(coverage, "src/shapes/walk.py::spiral") == {"tests/test_path.py::test_it"}
+
+
 def test_older_interpreters_give_the_same_map(shapes_run, bench: Workbench) -> None:
     """``bench`` is measured by ``sys.monitoring`` where Python 3.12 or later is there, 3.11 by coverage.py."""
     settings, python = shapes_run.settings, ".".join(map(str, sys.version_info[:2]))

@@ -185,7 +185,7 @@ def main():
         os.dup2(null, fd)
     if request["later_s"]:
         clock.move(request["later_s"])
-    sys.path[:0] = request["path"]
+    sys.path[:0] = [os.path.abspath(folder) for folder in request["path"]]  # as excise_run finds their modules
     sys.path += [folder for folder in request["folders"] if folder not in sys.path]
     for module in request["modules"]:
         try:
