@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +46,8 @@ def from_wire(completion: Any, request: Request, redact: Callable[[str], str]) -
     """
 
     def text_of(value: object) -> str:
-        return redact(str(value or "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+        text = value if isinstance(value, str) else json.dumps(value) if value else ""
+        return redact(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
     choices = getattr(completion, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:

@@ -30,8 +30,8 @@ MARKS_OF_BUILT_DOCUMENTS = (".buildinfo", "environment.pickle", "search/search_i
 hold the code of the modules that they describe."""
 _SOURCES = (".py", ".rst", ".md", ".adoc", ".java", ".go", ".rs", ".ts", ".ipynb")
 """Suffixes of files that no tool for documents writes: a folder with one is not its output alone."""
-MARKED_FOLDERS = (("patches", "series"),)
-"""(name, file in it) of folders in every language: quilt's, in which distributions keep what they change, tests too."""
+PATCHES_OF_DISTRIBUTIONS = "debian/patches"
+"""The folder in which Debian keeps what it changes, tests too."""
 SCRUBBED_NAMES = frozenset({"coverage.xml", "tags", "TAGS", "lcov.info"})
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
 """The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold
@@ -91,7 +91,9 @@ def _is_artefact(path: str, present: frozenset[str], rules: ScrubRules) -> bool:
 def _is_made(folder: str, present: frozenset[str], rules: ScrubRules) -> bool:
     """Whether a tool made the folder, judged by its name and by marker files in it."""
     name = folder.rpartition("/")[2]
-    if marks := [mark for marked, mark in (*MARKED_FOLDERS, *rules.marked_folders) if marked == name]:
+    if f"/{folder}".endswith(f"/{PATCHES_OF_DISTRIBUTIONS}"):
+        return True
+    if marks := [mark for marked, mark in rules.marked_folders if marked == name]:
         return any(f"{folder}/{mark}" in present for mark in marks)
     if name in rules.caches or _is_built_document(folder, present):
         return True

@@ -84,7 +84,7 @@ def query(store: Path | str, sql: str, format: str = "table", width: int | None 
                 snapshot.check_files(check_hashes=True)
             raise StoreError(str(error), reason="bad_query") from error
     if format == "table":
-        return _as_table(names, rows, width)
+        return _as_table(list(map(visible, names)), rows, width)
     return _FORMATS[format](names, rows)
 
 

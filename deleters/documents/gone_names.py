@@ -66,7 +66,7 @@ class GoneNames:
             parts.append(rf"`(?:{any_of(self.bare)})\([^()`\n]{{0,100}}\)`")
         if self.called:
             called = any_of(self.called)
-            parts += [rf"\[`(?:\w{{1,80}}::){{0,5}}(?:{called})(?:\(\))?`\]", rf"\bcrate::(?:{called})(?![\w$/-])"]
+            parts += [rf"\[`(?:(?:crate|self|super)::)?(?:{called})(?:\(\))?`\]", rf"\bcrate::(?:{called})(?![\w$/-])"]
         if self.methods:
             called = any_of(self.methods)
             parts += [rf"`\.(?:{called}){_CALL}`", rf"(?<![\w$.)\]}}'\"/-])\.(?:{called})\("]

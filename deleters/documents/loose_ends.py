@@ -146,9 +146,12 @@ def _counted(before: Sequence[Section], after: Sequence[Section]) -> Iterator[st
             continue
         has_fewer = _num_items(now.lines) < _num_items(section.lines)
         for line in now.lines:
-            is_told = (_BESIDE if BULLET.match(line) else _COUNT).search(line) is not None
-            if _OF_TWO.search(line) or (has_fewer and is_told):
+            if _OF_TWO.search(line) or (has_fewer and _COUNT.search(line) and not BULLET.match(line)):
                 yield line.strip()[:MAX_TEXT]
+        left_items = set(filter(BULLET.match, now.lines))
+        for item, below in pairwise(filter(BULLET.match, section.lines)):
+            if item not in left_items and below in left_items and _BESIDE.search(below):
+                yield below.strip()[:MAX_TEXT]
 
 
 def _num_items(lines: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -48,6 +49,8 @@ _HISTORY = re.compile(
     re.IGNORECASE,
 )
 """A heading above what was new in each version."""
+MAX_INDENT = 3
+"""Number of spaces by which a heading may be indented."""
 _RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
 _MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
 """The beginning of what is no running text."""
@@ -204,9 +207,13 @@ def _headings(text: str) -> tuple[tuple[str, int, int], ...]:
     """(mark, number of the first line, number of lines) of each heading of a document; the same ones are asked for
     again and again."""
     lines, number = text.split("\n"), 0
+    indented = Counter(_indented_mark(*pair) for pair in pairwise(lines))
     found: list[tuple[str, int, int]] = []
     while number < len(lines):
         level, length = _heading_at(lines, number)
+        if not level and number + 1 < len(lines):  # one that is indented alone may be a part of something else
+            mark = _indented_mark(lines[number], lines[number + 1])
+            level, length = (mark, 2) if mark and indented[mark] > 1 else ("", 0)
         stop = number if level else end_of_fence(lines, number)
         found += [(level, number, length)] if level else []
         number = stop + 1 if stop > number else number + max(length, 1)
@@ -228,13 +235,24 @@ def _heading_at(lines: list[str], number: int) -> tuple[str, int]:
     following = lines[number + 1 : number + 3]
     if _is_rule(line) and len(following) == 2 and following[0].strip() and following[1].rstrip() == line.rstrip():
         return line[0] * 2, 3
-    indent = re.match(r" {0,3}", line)[0]  # type: ignore[index]  # it always matches
-    title = line.removeprefix(indent)
-    is_title = bool(title.strip()) and not title[0].isspace() and not _MARK.match(title) and not _is_rule(title)
-    rule = following[0].removeprefix(indent) if following and following[0].startswith(indent) else ""
-    if is_title and _is_rule(rule) and len(rule.rstrip()) >= len(title.rstrip()):
-        return rule[0], 2
+    if following and _is_underlined(line, following[0]):
+        return following[0][0], 2
     return "", 0
+
+
+def _is_underlined(title: str, rule: str) -> bool:
+    """Whether a line is the title of a section, and the next one the rule below it."""
+    is_title = bool(title.strip()) and not title[0].isspace() and not _MARK.match(title) and not _is_rule(title)
+    return is_title and _is_rule(rule) and len(rule.rstrip()) >= len(title.rstrip())
+
+
+def _indented_mark(title: str, rule: str) -> str:
+    """The mark of a heading that is indented by one to three spaces, behind these; empty if it is none."""
+    indent = " " * (len(title) - len(title.lstrip(" ")))
+    is_indented = 0 < len(indent) <= MAX_INDENT and rule.startswith(indent)
+    if not is_indented or not _is_underlined(title.removeprefix(indent), rule.removeprefix(indent)):
+        return ""
+    return f"{indent}{rule.removeprefix(indent)[0]}"
 
 
 def _is_rule(line: str) -> bool:
@@ -326,8 +344,9 @@ def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
 
 
 def _depths(sections: Iterable[Section]) -> dict[str, int]:
-    """How deep the sections of each level are nested."""
-    marks = {level: number for number, level in enumerate(dict.fromkeys(section.level for section in sections))}
+    """How deep the sections of each level are nested: those with indented headings below all others."""
+    levels = sorted(dict.fromkeys(section.level for section in sections), key=lambda level: level.startswith(" "))
+    marks = {level: number for number, level in enumerate(levels)}
     return {level: len(level) if level.startswith("#") else number for level, number in marks.items()}
 
 

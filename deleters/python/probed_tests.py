@@ -44,7 +44,6 @@ _NO_MESSAGES = "PYTEST_DONT_REWRITE"
 _MESSAGE = re.compile(r"excise:([0-9a-f]+):")
 _EXPECTING = re.compile(r"raise|warn|throw|suppress|deprecat|error|fail|exit|logs?\b", re.IGNORECASE)
 """A context manager of this name needs what its block raises."""
-_NAMES = (ast.Name, ast.Attribute)
 _UNCHANGED = (ast.Global, ast.Nonlocal, ast.Pass)
 """Statements of test functions that are not watched."""
 
@@ -134,7 +133,7 @@ def _variant(codebase: PythonCodebase, path: str, tests: Collection[Symbol]) -> 
     docstring = ast.get_docstring(tree, clean=False)
     kept = 0 if docstring is None else 1
     tree.body[kept:] = [each for statement in tree.body[kept:] for each in _attempted(statement)]
-    if b"__doc__" not in codebase.modules[path].source:
+    if re.search(rb"__doc__|AssertionError|\bfailureException\b", codebase.modules[path].source) is None:
         told = _NO_MESSAGES if docstring is None else f"{docstring}\n\n{_NO_MESSAGES}"
         tree.body[:kept] = [ast.Expr(ast.Constant(told))]
     try:
@@ -145,16 +144,28 @@ def _variant(codebase: PythonCodebase, path: str, tests: Collection[Symbol]) -> 
 
 def _leave_out_tests(tree: ast.Module, names: Collection[tuple[str, ...]]) -> None:
     """Take the test functions out of a file that are not among ``names`` and that nothing in it names."""
-    named = {each.id if isinstance(each, ast.Name) else each.attr for each in walk(tree) if isinstance(each, _NAMES)}
+    named = {word for each in walk(tree) for word in _words(each)}
     left_out = {
         id(function)
         for holder, function in _functions(tree, ())
-        if function.name.startswith("test") and (*holder, function.name) not in names and function.name not in named
+        if function.name.startswith("test")
+        and (*holder, function.name) not in names
+        and function.name not in named
+        and not any("fixture" in ast.unparse(each) for each in function.decorator_list)
     }
     classes = [each for each in statements_below(tree) if isinstance(each, ast.ClassDef)]
     holders: list[ast.Module | ast.ClassDef] = [tree, *classes]
     for node in holders:
         node.body = [each for each in node.body if id(each) not in left_out] or [ast.Pass()]
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    """The names that a node may mean: those of parameters are fixtures', and texts may name these, too."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+            yield name
+        case ast.Constant(value=str(text)):
+            yield from re.findall(r"\w+", text)
 
 
 def _functions(node: ast.Module | ast.ClassDef, holder: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Function]]:

@@ -71,11 +71,14 @@ def _require_no_import_time_call(codebase: PythonCodebase, functions: Iterable[S
     """Raise :class:`DeletionRefused` if a module of the sources calls one of the functions while it is imported."""
     uses = use_index(codebase)
     for function in functions:
+        if codebase.modules[function.path].source[function.start : function.end].lstrip().startswith(b"async "):
+            continue  # a call makes a coroutine, which does nothing yet
         holder, _, name = without_numbers(function.qualname).rpartition(".")
         called = holder if name in _MAKING_OBJECTS else without_numbers(function.qualname)
         for path, ref in uses.references_to(LostBinding(function.path, called)):
             source = codebase.modules[path].source
-            is_called = source[ref.end : ref.end + 1] == b"(" or source[: ref.start].rstrip(b" ").endswith(b"@")
+            before, after = source[: ref.start].rstrip(b" "), source[ref.end : ref.end + 9].lstrip(b" ")
+            is_called = after.startswith(b"(") or before.endswith(b"@")
             is_at_import = ref.phase is Phase.IMPORT and not (codebase.is_test(path) or uses.is_script(path))
             if is_called and is_at_import and ref.chain.rpartition(".")[2] == called.rpartition(".")[2]:
                 line = source.count(b"\n", 0, ref.start) + 1

@@ -62,9 +62,9 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "def test_it(box):\n    box.load(1)\n    assert box.all == [1]\n    assert load(1)\n"
             "    parse(box)\n    assert box.size == 1\n    assert load(2)\n    box.load(3)\n"
             "    assert box.all == [1, 3]\n    assert load(4)\n    # the end\n    box.load(5)\n    size = 3\n"
-            "    assert parse(box) == size\n\n    box.close()\n",
+            "    assert parse(box) == size\n\n    load(8)\n",
             "(box):\n    box.load(1)\n    assert box.all == [1]\n    assert load(1)\n    assert load(2)\n"
-            "    box.load(3)\n    assert box.all == [1, 3]\n    assert load(4)\n\n    box.close()\n",
+            "    box.load(3)\n    assert box.all == [1, 3]\n    assert load(4)\n\n    load(8)\n",
         ),
         # loops and comprehensions have names of their own
         (

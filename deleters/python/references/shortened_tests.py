@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from excise.deleters.python.test_excerpt import checks
 from excise.extractors.python.analysis.ast_walk import child_nodes, walk
@@ -155,6 +155,7 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
         more += _reading_lost(body, found)
         more += _without_effect(body, found)
         more += [each for block in _blocks_of(body) for each in _checking_nothing(block, found, local)]
+        more += [each for each in _emptied(body, found) if each not in found]
         if not more:
             break
         found |= dict.fromkeys(more)
@@ -170,33 +171,57 @@ def _blocks_of(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
             yield from _blocks_of(statement.body)
 
 
+def _emptied(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:
+    """The blocks in a body of which nothing stays."""
+    for statement in body:
+        if isinstance(statement, BLOCKS) and statement not in gone:
+            if all(each in gone for each in statement.body) and not getattr(statement, "orelse", []):
+                yield statement
+            yield from _emptied(statement.body, gone)
+
+
 def _checking_nothing(block: list[ast.stmt], gone: Collection[ast.stmt], local: frozenset[str]) -> Iterator[ast.stmt]:
-    """The checks that stay of what a lost call has done to an object of the test, right after it."""
-    has_lost_effect = False
+    """The checks that stay of what a lost call has done to an object of the test, or to what that was made of, right
+    after it."""
+    changed: set[str] = set()
     for statement in block:
+        names = _names_of(statement, ())
         if statement in gone:
-            has_lost_effect |= _is_effect(statement)
-        elif has_lost_effect and is_check(statement):
-            if _reads_one(statement, local):
+            changed |= names.read & local if _is_effect(statement) else set()
+            made = (_names_of(each, ()) for each in block if isinstance(each, ast.Assign) and changed)
+            changed.update(*(each.read & local for each in made if each.bound & changed))
+        elif changed and is_check(statement):
+            if _reads_one(statement, changed):
                 yield statement
         else:
-            has_lost_effect = False
+            changed = set()
 
 
 def _preparing_nothing(body: list[ast.stmt], gone: Collection[ast.stmt]) -> list[ast.stmt]:
-    """The statements that stay between the last check that does and a later one that is lost, unless others read what
-    they bind."""
+    """The statements that stay between the last check that does and a later one that is lost, unless later ones need
+    them."""
     checking = [number for number, each in enumerate(body) if any(True for _ in checks(each))]
     last_staying = max((number for number in checking if body[number] not in gone), default=len(body))
     last_lost = max((number for number in checking if body[number] in gone), default=0)
-    found = [each for each in body[last_staying:last_lost] if each not in gone and isinstance(each, _PREPARING)]
+    between = [each for each in body[last_staying:last_lost] if each not in gone]
+    found: list[ast.stmt] = [each for each in between if isinstance(each, _PREPARING)]
     found = [each for each in found if not any(True for _ in checks(each))]
-    staying = (each for each in body if each not in gone and each not in found)
-    read = frozenset[str]().union(*(_names_of(each, gone).read for each in staying))
-    return [each for each in found if _names_of(each, ()).bound.isdisjoint(read)]
+    while True:
+        staying = (each for each in body[last_staying + 1 :] if each not in gone and each not in found)
+        read = frozenset[str]().union(*(_names_of(each, gone).read for each in staying))
+        left = [each for each in found if read.isdisjoint(_touched(each))]
+        if len(left) == len(found):
+            return found
+        found = left
 
 
-def _reads_one(check: ast.stmt, local: frozenset[str]) -> bool:
+def _touched(statement: ast.stmt) -> frozenset[str]:
+    """The names that a statement binds; of one that binds none, those of the objects that it may change."""
+    names = _names_of(statement, ())
+    return names.bound or names.read
+
+
+def _reads_one(check: ast.stmt, local: Collection[str]) -> bool:
     """Whether a check reads one of the names, other than the object whose method it is."""
     calls = (each.func for each in checks(check) if isinstance(each, ast.Call))
     objects = {id(function.value) for function in calls if isinstance(function, ast.Attribute)}
@@ -265,8 +290,10 @@ def _bound_first(statement: ast.stmt) -> frozenset[str]:
     """The names that a loop gives values to before its body reads them."""
     if not isinstance(statement, ast.For | ast.AsyncFor):
         return frozenset()
-    targets = {each.id for each in walk(statement.target) if isinstance(each, ast.Name)}
-    return frozenset(targets - {each.id for each in walk(statement.iter) if isinstance(each, ast.Name)})
+    targets = {each.id for each in walk(statement.target) if _is_bound(each)}
+    outside = (statement.target, statement.iter, *statement.orelse)
+    names = (each for part in outside for each in walk(part) if isinstance(each, ast.Name) and not _is_bound(each))
+    return frozenset(targets - {each.id for each in names})
 
 
 def _collectors(statement: ast.stmt) -> Iterator[str]:
@@ -353,10 +380,19 @@ def _names_in(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
 
 
 def _own_names(comprehension: ast.expr) -> Iterator[ast.Name]:
-    """The names in a comprehension that it binds itself, where they are bound and where they are read."""
-    names = [each for each in walk(comprehension) if isinstance(each, ast.Name)]
-    bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-    yield from (each for each in names if each.id in bound)
+    """The names in a comprehension that it binds itself, where they are bound and where they are read.
+
+    What it iterates over first is outside of it, and so is what ``:=`` binds.
+    """
+    loops: list[ast.comprehension] = getattr(comprehension, "generators", [])
+    outside = {id(each) for each in walk(loops[0].iter)} if loops else set()
+    bound = {each.id for loop in loops for each in walk(loop.target) if _is_bound(each)}
+    named = (each for each in walk(comprehension) if isinstance(each, ast.Name) and id(each) not in outside)
+    yield from (each for each in named if each.id in bound)
+
+
+def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _nodes(statement: ast.stmt, without: Collection[ast.stmt]) -> Iterator[ast.AST]:

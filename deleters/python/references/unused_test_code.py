@@ -9,12 +9,17 @@ from tree_sitter import Node
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.remaining_words import RemainingWords
+from excise.deleters.python.references.remaining_words import RemainingWords, count_words
 from excise.deleters.python.references.unused_code import is_reached_from_elsewhere
 from excise.deleters.python.references.uses_by_name import is_fixture
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
+_TEST_FILE = re.compile(r"test_\w+\.py|\w+_tests?\.py")
+"""The name of a file that holds tests, and nothing for others."""
+_SETTINGS = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
+"""Files that may name plug-ins of pytest."""
 _UNITTEST = frozenset({"TestCase", "IsolatedAsyncioTestCase", "object"})
 _AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|runTest$|__")
 """Names that a test runner looks for."""
@@ -65,7 +70,8 @@ def _unused(
         is_found_by_name = _is_found_by_name(remover, symbol)
         if not _was_used(remover, plan.path, symbol.name, own, is_found_by_name):
             continue
-        inside = len(re.findall(rb"\b%s\b" % re.escape(symbol.name.encode()), plan.source[symbol.start : symbol.end]))
+        is_whole = not any(symbol.start <= edit.start < symbol.end for edit in plan.edits())
+        inside = count_words(plan.source[symbol.start : symbol.end]).get(symbol.name, 1) if is_whole else 1
         if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname, inside):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
@@ -166,10 +172,22 @@ def _is_found_by_name(remover: DependentRemover, symbol: Symbol) -> bool:
     stem = symbol.path.rpartition("/")[2].removesuffix(".py")
     is_own = stem != "conftest" and symbol.path not in remover.uses.imported
     modules = remover.codebase.modules
-    word = re.compile(rb"\b(?:%s|%s)\b" % (re.escape(symbol.name.encode()), re.escape(stem.encode())))
     shared = (module.source for path, module in modules.items() if path.rpartition("/")[2] == "conftest.py")
-    is_taken = any(map(word.search, shared)) or any(True for _ in remover.uses.star_importers(symbol.path))
-    return not is_own or is_taken or b"getfixturevalue" in modules[symbol.path].source
+    is_shared = any(re.search(rb"\b%s\b" % re.escape(symbol.name.encode()), source) for source in shared)
+    is_taken = is_shared or any(True for _ in remover.uses.star_importers(symbol.path))
+    is_found = b"getfixturevalue" in modules[symbol.path].source
+    return not is_own or is_taken or is_found or _is_loaded(remover.codebase, symbol.path)
+
+
+def _is_loaded(codebase: PythonCodebase, path: str) -> bool:
+    """Whether another test file, or a file of settings, has a file's name as a module: it may be a plug-in."""
+    name = path.rpartition("/")[2].removesuffix(".py").encode()
+    if _TEST_FILE.fullmatch(path.rpartition("/")[2]):
+        return False
+    others = (module.source for other, module in codebase.modules.items() if other != path and codebase.is_test(other))
+    settings = map(codebase.others.read, _SETTINGS)
+    texts = (*others, *codebase.manifests.values(), *settings)
+    return any(re.search(rb"\b%s\b" % re.escape(name), text) for text in texts)
 
 
 def _is_in_body(assignment: Node) -> bool:

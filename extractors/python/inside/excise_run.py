@@ -37,8 +37,8 @@ _finder_of = importlib.machinery.FileFinder.path_hook(
 
 
 def find_in_plain_folder(path):
-    """Path hook: modules of a folder such as ``tests/..``, which tests put on ``sys.path``, have the names of files that
-    others have. Else nobody would know whose code they run."""
+    """Path hook: modules of a folder such as ``tests/..``, which tests put on ``sys.path``, have the names of files
+    that others have. Else nobody would know whose code they run."""
     plain = os.path.abspath(path)
     if plain == path:
         raise ImportError("a plain name")
