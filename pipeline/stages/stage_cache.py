@@ -33,9 +33,14 @@ HOST_DEPENDENT_REASONS = frozenset(
 """Reasons of failures that may not occur again after something was installed on the host."""
 
 
+_MEASUREMENTS = ("executed", "baseline", "coverage", "find", "candidate")
+"""Stages each of which uses what those before it have measured, though their keys do not name it."""
+
+
 def stage_key(stage: str, *inputs: object) -> str:
     """Return the cache key of a stage's result for these inputs."""
-    return content_id(stage, VERSIONS[stage], *inputs)
+    used = _MEASUREMENTS[: _MEASUREMENTS.index(stage)] if stage in _MEASUREMENTS else ()
+    return content_id(stage, VERSIONS[stage], [VERSIONS[each] for each in used], *inputs)
 
 
 def verdict_fingerprint(settings: Settings) -> dict[str, object]:

@@ -214,3 +214,10 @@ def test_errors_of_a_stage_become_rows() -> None:
     assert "pipeline/stages/error_boundary.py:" in unforeseen.detail
     with pytest.raises(KeyboardInterrupt):
         broken(load(environ={}), "pypi:x", KeyboardInterrupt())
+
+
+def test_keys_change_with_what_a_stage_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("fetch", "executed", "baseline", "coverage", "find", "candidate")
+    before = {name: stage_key(name, "x") for name in names}
+    monkeypatch.setitem(VERSIONS, "coverage", 10_000)
+    assert [name for name in names if stage_key(name, "x") != before[name]] == ["coverage", "find", "candidate"]
