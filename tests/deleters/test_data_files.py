@@ -36,3 +36,12 @@ def test_a_file_whose_name_a_hidden_test_makes_goes() -> None:
     assert "tests/red.json" not in left
     files["tests/test_n.py"] += "    assert list(Path('tests').glob('*.json'))\n"
     assert "tests/red.json" in after(files, delete(files, "m.py::f", hide=hide))
+    files["tests/test_n.py"] = "def test_n():\n    assert open(f're{1}.json')\n"
+    assert "tests/red.json" in after(files, delete(files, "m.py::f", hide=hide))
+
+
+def test_files_of_every_project_are_not_meant_by_words() -> None:
+    test = "from m import f\n\n\ndef test_f():\n    assert f() in ('README', 'setup')\n"
+    files = {"m.py": F, "tests/README.md": "Tests.\n", "tests/setup.cfg": "[a]\n", "tests/test_m.py": test}
+    left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
+    assert {"tests/README.md", "tests/setup.cfg"} <= left.keys()

@@ -94,6 +94,7 @@ def test_both_orders_are_two_passes_without_traces_of_each_other(vary) -> None:
 def test_code_of_folders_that_are_not_named_plainly_is_mapped(vary) -> None:
     test = (
         "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir, 'src'))\n"
+        "for name in [each for each in sys.modules if each.startswith('shapes')]:\n    del sys.modules[name]\n"
         "from shapes import spiral\n\ndef test_it():\n    assert list(spiral(2))\n"
     )
     coverage, _ = map_tests(vary({"tests/test_path.py": test}), ids=["tests/test_path.py::test_it"])

@@ -8,11 +8,11 @@ a part, and no other file; one of the sources only if a statement can show what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from weakref import WeakKeyDictionary
 
-from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.python.references.dependent_removal import DependentRemover
+from excise.deleters.python.references.remaining_words import source_left
 from excise.extractors.other_files import FILE_NAME
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
@@ -22,9 +22,16 @@ MAX_OF_TESTS = 200_000
 """Number of bytes of a test's file above which it stays: it would be in the task's patch."""
 MIN_STEM = 3
 """Number of characters of a file's name without suffix below which texts mean something else."""
+_GENERAL = frozenset({
+    b"README", b"LICENSE", b"COPYING", b"NOTICE", b"AUTHORS", b"CHANGELOG", b"Makefile", b"Dockerfile", b"requirements",
+    b"setup", b"pyproject", b"pytest", b"tox", b"noxfile", b"conftest", b"index", b"config", b"data",
+})  # fmt: skip
+"""Names of files, without suffixes, that words of tests hardly mean."""
 _WORD = re.compile(rb"[\"']([\w\-]+)[\"']")
+_BEGINNING = re.compile(rb"[\"'/]([\w\-]{2,60})[{%]|[\"'/]([\w\-]{2,60})[\"'] *[+%]")
+"""How names of files begin that are made of a part: in a text with a place for the rest, or one that is added to."""
 _TEST_NAME = re.compile(rb"\btest_\w+")
-_LISTING = re.compile(rb"\b(?:i?glob|rglob|listdir|iterdir|scandir|walk)\(")
+_LISTING = re.compile(rb"\b(?:i?glob|rglob|listdir|iterdir|scandir|walk|copytree|datafiles)\b")
 """How code finds the files of a folder."""
 _LISTS = frozenset({"SOURCES.txt", "RECORD", "MANIFEST", "MANIFEST.in"})
 """Files that list all files: they use none."""
@@ -32,46 +39,57 @@ _LISTS = frozenset({"SOURCES.txt", "RECORD", "MANIFEST", "MANIFEST.in"})
 
 def remove_unused_files(remover: DependentRemover, *, of_tests: bool) -> None:
     """Plan the removal of the files that only removed code of the sources, or of the tests, read."""
-    codebase = remover.codebase
-    for name in sorted(_names_lost(remover, of_tests=of_tests)):
-        paths = [path for path in codebase.others.by_name.get(name, ()) if path not in remover.other_files]
+    codebase, others = remover.codebase, remover.codebase.others
+    by_parts = _made_of_parts(remover) if of_tests else set()
+    for name in sorted(_names_lost(remover, of_tests=of_tests) | by_parts):
+        paths = [path for path in others.by_name.get(name, ()) if path not in remover.other_files]
         if len(paths) != 1 or codebase.is_test(paths[0]) is not of_tests or _is_named(remover, name, paths[0]):
             continue
-        data = codebase.others.read(paths[0])
+        data = others.read(paths[0])
         is_shown = b"```" not in data and _is_packaged(codebase, paths[0])
         if _is_text(data, MAX_OF_TESTS if of_tests else MAX_SHOWN) and (of_tests or is_shown):
             remover.other_files[paths[0]] = data
     if not of_tests:
         for path, plan in sorted(remover.plans.items()):
             signatures = f"{path}i"  # for type checkers
-            if plan.deleted and path.endswith(".py") and _is_text(codebase.others.read(signatures), MAX_OF_TESTS):
-                remover.other_files[signatures] = codebase.others.read(signatures)
+            if plan.deleted and path.endswith(".py") and _is_text(others.read(signatures), MAX_OF_TESTS):
+                remover.other_files[signatures] = others.read(signatures)
 
 
 def _names_lost(remover: DependentRemover, *, of_tests: bool) -> set[bytes]:
-    """Names of files that stand, in quotes, in the removed code of some file, and no longer in what is left of it.
-
-    Those of tests may stand there without their suffixes, unless a test lists folders.
-    """
+    """Names of files that stand, in quotes, in the removed code of some file, and no longer in what is left of it; of
+    tests those alone that no test that stays may make of a part."""
     known = remover.codebase.others.by_name.keys()
     found: set[bytes] = set()
     for path, plan in remover.plans.items():
         if remover.codebase.is_test(path) is of_tests and plan.is_changed:
-            left = _text_left(remover, path)
-            lost = (set(FILE_NAME.findall(plan.source)) - set(FILE_NAME.findall(left))) & known
+            lost = (set(FILE_NAME.findall(plan.source)) - _names_left(remover, path)) & known
             found |= {name for name in lost if re.search(rb"[\"'/\\]" + re.escape(name) + rb"[\"']", plan.source)}
-            if of_tests and (stems := _stems(plan.source) - _stems(left)):
-                found |= {name for name in known if name.partition(b".")[0] in stems and _is_read_by_name(remover)}
-    return found
+    return found - _made_by_others(remover, found) if of_tests and found else found
 
 
-def _is_read_by_name(remover: DependentRemover) -> bool:
-    """Whether no test code that stays lists the files of a folder."""
-    return not any(_LISTING.search(_text_left(remover, path)) for path in _test_modules(remover))
+def _made_of_parts(remover: DependentRemover) -> set[bytes]:
+    """Names of files that hidden tests make of a part, and no test that stays, if none lists the files of a folder."""
+    codebase = remover.codebase
+    changed = [path for path, plan in remover.plans.items() if codebase.is_test(path) and plan.is_changed]
+    stems = {stem for path in changed for stem in _stems(codebase.modules[path].source)}
+    known = {name for name in codebase.others.by_name if _stem(name) in stems - _GENERAL}
+    if not known or any(_LISTING.search(_left(remover, path)) for path in _test_modules(remover)):
+        return set()
+    return known - _made_by_others(remover, known)
 
 
-def _test_modules(remover: DependentRemover) -> Iterator[str]:
-    return (path for path in remover.codebase.modules if remover.codebase.is_test(path))
+def _made_by_others(remover: DependentRemover, names: Collection[bytes]) -> set[bytes]:
+    """Those of the names of files that a test which stays may make of a part: the name without suffix, or how it
+    begins."""
+    texts = [_left(remover, path) for path in _test_modules(remover)]
+    stems = {stem for text in texts for stem in _stems(text)}
+    beginnings = tuple({begin for text in texts for pair in _BEGINNING.findall(text) for begin in pair if begin})
+    return {name for name in names if _stem(name) in stems or name.startswith(beginnings)}
+
+
+def _stem(name: bytes) -> bytes:
+    return name.partition(b".")[0]
 
 
 def _stems(source: bytes) -> set[bytes]:
@@ -83,11 +101,16 @@ def _stems(source: bytes) -> set[bytes]:
     return {text for text in texts if len(text) >= MIN_STEM}
 
 
-def _text_left(remover: DependentRemover, path: str) -> bytes:
-    plan = remover.plans.get(path)
-    if plan is None:
-        return remover.codebase.modules[path].source
-    return b"" if plan.deleted else apply_edits(plan.source, plan.edits())
+def _test_modules(remover: DependentRemover) -> Iterator[str]:
+    return (path for path in remover.codebase.modules if remover.codebase.is_test(path))
+
+
+def _left(remover: DependentRemover, path: str) -> bytes:
+    return source_left(remover.codebase, remover.plans, path)
+
+
+def _names_left(remover: DependentRemover, path: str) -> set[bytes]:
+    return set(FILE_NAME.findall(_left(remover, path)))
 
 
 def _is_named(remover: DependentRemover, name: bytes, own: str) -> bool:
@@ -95,11 +118,7 @@ def _is_named(remover: DependentRemover, name: bytes, own: str) -> bool:
     naming = remover.codebase.others.naming.get(name, frozenset())
     if any(path != own and path.rpartition("/")[2] not in _LISTS for path in naming - remover.other_files.keys()):
         return True
-    if any(name in FILE_NAME.findall(_text_left(remover, path)) for path in _modules_naming(remover.codebase, name)):
-        return True
-    stem = name.partition(b".")[0]
-    is_of_tests = remover.codebase.is_test(own)
-    return is_of_tests and any(stem in _stems(_text_left(remover, path)) for path in _test_modules(remover))
+    return any(name in _names_left(remover, path) for path in _modules_naming(remover.codebase, name))
 
 
 _INDICES: WeakKeyDictionary[PythonCodebase, dict[bytes, set[str]]] = WeakKeyDictionary()
