@@ -6,11 +6,13 @@ the project is a copy from before the deletion: a bundle, an archive, a vendored
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from excise.envs.sandbox.mount_points import REPO
+from excise.extractors.languages import scan_rules_of
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, unique, windows, words_of
 from excise.verifiers.leaks.scan import THRESHOLDS, WHOLE_DELETION, Leak, Level, SearchableFiles, is_in
 
@@ -28,29 +30,35 @@ def copies_of_files(
 
     ``changed`` maps paths in the repository to contents before and after the deletion (``None`` if there is no file).
     """
-    files = [(path, *_whole_and_lost(before, after)) for path, (before, after) in sorted(changed.items())]
+    files = [(path, *_whole_and_lost(path, before, after)) for path, (before, after) in sorted(changed.items())]
     wanted = [row for row in files if len(row[1]) >= MIN_WINDOWS and len(row[2]) >= THRESHOLDS.min_windows]
     return [leak for each in searched for row in wanted for leak in _copies(each, *row)]
 
 
-def _whole_and_lost(before: bytes, after: bytes | None) -> tuple[Hashes, Hashes]:
-    """The windows of a file, and those among them that it has no more."""
-    whole = _windows(before)
-    return whole, whole[~is_in(whole, _windows(after) if after is not None else EMPTY)]
+def _whole_and_lost(path: str, before: bytes, after: bytes | None) -> tuple[Hashes, Hashes]:
+    """The windows of a file, and those among them that it has no more; without comments, which say the same in many."""
+    rules = scan_rules_of(path)
+    literals = re.compile(rules.literals)
 
+    def windows_of(data: bytes) -> Hashes:
+        code = literals.sub(lambda match: b" " if match[0].startswith(rules.comments) else match[0], data)
+        return unique(windows(hashes_of(words_of(code))))
 
-def _windows(data: bytes) -> Hashes:
-    return unique(windows(hashes_of(words_of(data))))
+    whole = windows_of(before)
+    return whole, whole[~is_in(whole, windows_of(after) if after is not None else EMPTY)]
 
 
 def _copies(files: SearchableFiles, path: str, whole: Hashes, lost: Hashes) -> Iterator[Leak]:
-    hits = files.lookup(whole)
-    owners, counts = np.unique(hits.owners, return_counts=True)
-    is_lost = is_in(whole, lost)
-    for owner, count in zip(owners.tolist(), counts.tolist(), strict=True):
+    holding = _counts(files, lost)
+    holding = {owner: count for owner, count in holding.items() if count >= THRESHOLDS.tree_share * len(lost)}
+    counts = _counts(files, whole) if holding else {}
+    for owner, count in holding.items():
         name = files.name_of(owner)
-        if count < MIN_SHARE * len(whole) or name == f"{REPO}/{path}":
-            continue
-        share = float(is_lost[hits.fingerprints[hits.owners == owner]].sum()) / len(lost)
-        if share >= THRESHOLDS.tree_share:
-            yield Leak(Level.L4, WHOLE_DELETION, name, share, f"copy of {path}")
+        if counts[owner] >= MIN_SHARE * len(whole) and name != f"{REPO}/{path}":
+            yield Leak(Level.L4, WHOLE_DELETION, name, count / len(lost), f"copy of {path}")
+
+
+def _counts(files: SearchableFiles, wanted: Hashes) -> dict[int, int]:
+    """Number of a fragment to how many of the fingerprints it has."""
+    owners, counts = np.unique(files.lookup(wanted).owners, return_counts=True)
+    return dict(zip(owners.tolist(), counts.tolist(), strict=True))

@@ -39,3 +39,13 @@ def test_what_lacks_the_code_or_what_is_around_it_is_none() -> None:
     short = b"def text_of(parts):\n" + BODY.encode()
     assert copies(short, before=short, after=b"def text_of(parts):\n    raise NotImplementedError\n") == []
     assert MIN_WINDOWS > 6
+
+
+def test_a_licence_is_no_part_of_a_file() -> None:
+    words = " ".join(f"word{number}" for number in range(90))
+    licence = f"# Permission is granted: {words}\n".encode()
+    before = licence + b"def text_of(parts):\n" + BODY.encode() + FILE.encode()
+    after = before.replace(BODY.encode(), b"    raise NotImplementedError\n")
+    other = licence + b"def text_of(parts):\n" + BODY.encode() + b"\n\nclass Other:\n    pass\n"
+    assert copies(other, before=before, after=after) == []
+    assert copies(before[len(licence) :], before=before, after=after) == ["/opt/old.dat: copy of m.py"]
