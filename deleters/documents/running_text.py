@@ -22,7 +22,8 @@ _SPECIAL = re.compile(
 )
 """Lines that belong to no running text."""
 _NAMED_VALUE = re.compile(
-    r"\s*(?!(?:NB|Note|NOTE|Warning|WARNING|Important|(?i:see)(?: also)?)\b)[\w*`,]{1,40}(?: [\w*`,]{1,40}){0,3} ?:\s"
+    r"\s*(?!(?:NB|Note|NOTE|Warning|WARNING|Important|(?i:see)(?: also)?|(?i:related))\b)"
+    r"[\w*`,]{1,40}(?: [\w*`,]{1,40}){0,3} ?:\s"
 )
 """The beginning of a line that is a named value."""
 _STRUCTURED = re.compile(

@@ -36,16 +36,18 @@ def copies_of_files(
 
 
 def _whole_and_lost(path: str, before: bytes, after: bytes | None) -> tuple[Hashes, Hashes]:
-    """The windows of a file, and those among them that it has no more; without comments, which say the same in many."""
+    """The windows of a file's code, and all those that it has no more.
+
+    Comments are no part of the former: many files begin with the same licence.
+    """
     rules = scan_rules_of(path)
-    literals = re.compile(rules.literals)
+    code = re.sub(rules.literals, lambda found: b" " if found[0].startswith(rules.comments) else found[0], before)
+    every, left = _windows(before), _windows(after) if after is not None else EMPTY
+    return every[is_in(every, _windows(code))], every[~is_in(every, left)]
 
-    def windows_of(data: bytes) -> Hashes:
-        code = literals.sub(lambda match: b" " if match[0].startswith(rules.comments) else match[0], data)
-        return unique(windows(hashes_of(words_of(code))))
 
-    whole = windows_of(before)
-    return whole, whole[~is_in(whole, windows_of(after) if after is not None else EMPTY)]
+def _windows(data: bytes) -> Hashes:
+    return unique(windows(hashes_of(words_of(data))))
 
 
 def _copies(files: SearchableFiles, path: str, whole: Hashes, lost: Hashes) -> Iterator[Leak]:
@@ -54,7 +56,7 @@ def _copies(files: SearchableFiles, path: str, whole: Hashes, lost: Hashes) -> I
     counts = _counts(files, whole) if holding else {}
     for owner, count in holding.items():
         name = files.name_of(owner)
-        if counts[owner] >= MIN_SHARE * len(whole) and name != f"{REPO}/{path}":
+        if counts.get(owner, 0) >= MIN_SHARE * len(whole) and name != f"{REPO}/{path}":
             yield Leak(Level.L4, WHOLE_DELETION, name, count / len(lost), f"copy of {path}")
 
 
