@@ -11,7 +11,6 @@ import contextlib
 import errno
 import gc
 import importlib
-import importlib.machinery
 import json
 import os
 import random
@@ -29,12 +28,6 @@ sys.path[0] = os.getcwd()
 
 import pytest  # noqa: E402  (from the project's environment, with the checkout first on the path)
 
-_finder_of = importlib.machinery.FileFinder.path_hook(
-    (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
-    (importlib.machinery.SourceFileLoader, importlib.machinery.SOURCE_SUFFIXES),
-    (importlib.machinery.SourcelessFileLoader, importlib.machinery.BYTECODE_SUFFIXES),
-)
-
 
 def find_in_plain_folder(path):
     """Path hook: modules of a folder such as ``tests/..``, which tests put on ``sys.path``, have the names of files
@@ -42,9 +35,10 @@ def find_in_plain_folder(path):
     plain = os.path.abspath(path)
     if plain == path:
         raise ImportError("a plain name")
-    return _finder_of(plain)
+    return folder_hook(plain)
 
 
+folder_hook = sys.path_hooks[-1]
 sys.path_hooks.insert(0, find_in_plain_folder)
 
 MESSAGE_LENGTH = PATH_LENGTH = 300
