@@ -76,7 +76,7 @@ _TITLES = {
     NeedKind.NUMBER: "Numbers",
     NeedKind.FORMAT: "Writes values as texts with",
     NeedKind.ORDER: "Sorts what it returns or goes through",
-    NeedKind.HANDLED: "Returns when an exception is raised inside it (exception: result)",
+    NeedKind.HANDLED: "Exceptions inside it, and what it returns then",
     NeedKind.USED: "Names in this file that only the missing code used",
     NeedKind.REPLACED: "Names that tests replace, so that it must use them",
 }

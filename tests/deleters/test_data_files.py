@@ -26,6 +26,7 @@ def test_a_file_whose_name_a_hidden_test_makes_goes() -> None:
     files = {
         "m.py": F,
         "tests/red.json": "[1]\n",
+        "tests/README.md": "The files are `red.json` and `blue.json`.\n",
         "tests/blue.json": "[2]\n",
         "tests/test_m.py": test,
         "tests/test_n.py": "def test_blue():\n    assert open('blue' + '.json')\n",

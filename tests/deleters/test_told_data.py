@@ -195,7 +195,7 @@ def test_how_code_sorts_is_told_where_nothing_speaks_of_order(text: str, *, is_t
             NeedKind.HANDLED,
             "OSError: []",
             "Names.",
-            "- Returns when an exception is raised inside it (exception: result): `OSError: []`.",
+            "- Exceptions inside it, and what it returns then: `OSError: []`.",
         ),
         (NeedKind.HANDLED, "OSError: []", "Names; none after an OSError.", ""),
         (NeedKind.RESULT, "f bool", "Waits.", "- Returns `True` or `False`."),

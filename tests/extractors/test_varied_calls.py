@@ -163,6 +163,15 @@ def test_an_object_whose_history_raised_is_no_example() -> None:
     assert example(made, json.dumps({"result": ["c", True], "uneven": True})) == ""
 
 
+def test_an_example_of_a_property_reads_it() -> None:
+    box = ["made", "m:Box", [["i", "2"]], [], []]
+    assert example(call("Box.size", box, kind="property"), json.dumps({"result": ["i", "4"]})) == "Box(2).size  # 4"
+    assert example(call("Box.size", box, kind="property"), json.dumps({"result": ["c", None]})) == "Box(2).size  # None"
+    filled = ["made", "m:Box", [], [], [["put", [["i", "1"]], []]]]
+    line = "x = Box(); x.put(1); x.size  # raises ValueError"
+    assert example(call("Box.size", filled, kind="property"), json.dumps({"raised": ["builtins:ValueError"]})) == line
+
+
 def test_an_example_shows_the_exception() -> None:
     assert (
         example(call("f"), json.dumps({"raised": ["m:Odd.Error", "builtins:ValueError"]})) == "f()  # raises Odd.Error"

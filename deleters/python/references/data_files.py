@@ -33,6 +33,7 @@ _BEGINNING = re.compile(rb"[\"'/]([\w\-]{2,60})[{%]|[\"'/]([\w\-]{2,60})[\"'] *[
 _TEST_NAME = re.compile(rb"\btest_\w+")
 _LISTING = re.compile(rb"\b(?:i?glob|rglob|listdir|iterdir|scandir|walk|copytree|datafiles)\b")
 """How code finds the files of a folder."""
+_DOCUMENTS = (".md", ".rst", ".txt", ".adoc")
 _LISTS = frozenset({"SOURCES.txt", "RECORD", "MANIFEST", "MANIFEST.in"})
 """Files that list all files: they use none."""
 
@@ -115,10 +116,16 @@ def _names_left(remover: DependentRemover, path: str) -> set[bytes]:
 
 def _is_named(remover: DependentRemover, name: bytes, own: str) -> bool:
     """Whether code that stays, or another file, has the name of the file ``own`` in it."""
-    naming = remover.codebase.others.naming.get(name, frozenset())
-    if any(path != own and path.rpartition("/")[2] not in _LISTS for path in naming - remover.other_files.keys()):
+    naming = remover.codebase.others.naming.get(name, frozenset()) - remover.other_files.keys()
+    is_of_tests = remover.codebase.is_test(own)  # documents tell of those, and read none
+    if any(path != own and not _uses_none(path, is_of_tests=is_of_tests) for path in naming):
         return True
     return any(name in _names_left(remover, path) for path in _modules_naming(remover.codebase, name))
+
+
+def _uses_none(path: str, *, is_of_tests: bool) -> bool:
+    """Whether a file that has the name of another one does not read it."""
+    return path.rpartition("/")[2] in _LISTS or (is_of_tests and path.endswith(_DOCUMENTS))
 
 
 _INDICES: WeakKeyDictionary[PythonCodebase, dict[bytes, set[str]]] = WeakKeyDictionary()

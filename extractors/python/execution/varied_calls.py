@@ -194,7 +194,7 @@ def example(call: str, outcome: str) -> str:
     Of a long list, only its length and the first and last items are shown, or the first ones.
     """
     made, found = json.loads(call), json.loads(outcome)
-    if made["kind"] == "property" or found.get("uneven"):
+    if found.get("uneven"):
         return ""  # what made the object raised exceptions, which a line of code does not show
     try:
         return _example(*_steps(made), made, found)
@@ -211,7 +211,7 @@ def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], foun
         items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")
         whole = _items_of_call("; ".join([*steps, items]), *content)
         return _shortened(whole, steps, items, content[0]) if content[1] == "end" else whole
-    if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
+    if found["result"] == ["c", None] and asked["kind"] not in {"class", "property"} and asked["args"]:
         after = found.get("after") or []
         return _changed_object(made, asked, steps, after) or ("" if steps else _change_text(asked, after))
     text = _call_text(asked)
@@ -251,7 +251,7 @@ def _shortened(whole: str, steps: Sequence[str], call: str, nodes: Sequence[Node
 
 def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """The statements that make the object of a method with a history, and the call with a name in its place."""
-    made = call["args"][0] if call["kind"] == "method" and call["args"] else []
+    made = call["args"][0] if call["kind"] in {"method", "property"} and call["args"] else []
     if made[:1] != ["made"] or not made[4]:
         return [], call
     calls = [f"{name}({', '.join([*map(literal, args), *_keywords(named)])})" for name, args, named in made[4]]
@@ -298,6 +298,8 @@ def _changed_object(made: dict[str, Any], asked: dict[str, Any], steps: Sequence
 def _call_text(call: dict[str, Any]) -> str:
     name = call["name"].partition(":")[2]
     args = [literal(node) for node in call["args"]]
+    if call["kind"] == "property":
+        return f"{args[0]}.{name.rpartition('.')[2]}"
     if call["kind"] == "method":
         method = name.rpartition(".")[2]
         if method in _OPERATORS and len(args) == 2 and not call["kwargs"]:
