@@ -162,3 +162,16 @@ def test_a_method_that_a_list_names_is_not_gone_from_documents(more: str, *, is_
     readme = "# Box\n\nSafe.\n\n- `shift`\n- `rest`\n"
     left = left_of(readme, f"{more}{source}\n\n", "README.md", "Box.shift")
     assert (left or readme) == (readme.replace("- `shift`\n", "") if is_gone else readme)
+
+
+def test_names_that_a_decorator_makes_are_gone_too() -> None:
+    code = (
+        '"""Rows.\n\n>>> Rows().outerHtml()\n1\n>>> Rows().size()\n2\n"""\n\n\n'
+        "class Rows:\n    @with_camel_case\n    def outer_html(self):\n        return 1\n\n"
+        "    def size(self):\n        return 2\n"
+    )
+    left = after({"m.py": code}, delete({"m.py": code}, "m.py::Rows.outer_html"))["m.py"]
+    assert "outerHtml" not in left
+    assert ">>> Rows().size()" in left
+    kept = code.replace("return 2", "return self.outerHtml")
+    assert "outerHtml()" in after({"m.py": kept}, delete({"m.py": kept}, "m.py::Rows.outer_html"))["m.py"]

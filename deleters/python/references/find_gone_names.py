@@ -43,9 +43,22 @@ def gone_names(remover: DependentRemover, gone: Iterable[Symbol]) -> GoneNames:
     behind = {with_owner(dotted) for name, own in names.items() if name not in found for dotted in own}
     qualified = behind - _owned_names(remover) if behind else behind
     texts = frozenset(name for name in found if _is_text(remover, name))
+    joined = {_in_camel_case(name): name for name in found if "_" in name.strip("_")}
+    joined = {alias: name for alias, name in joined.items() if not _is_left(remover, alias)}
+    aliases = {alias for alias, name in joined.items() if name in methods}
     return GoneNames(
-        tuple(sorted(found)), dotted_names, frozenset(methods & found.keys()), tuple(sorted(qualified)), texts=texts
+        tuple(sorted(found.keys() | joined.keys())),
+        dotted_names,
+        frozenset(methods & found.keys() | aliases),
+        tuple(sorted(qualified)),
+        texts=texts,
     )
+
+
+def _in_camel_case(name: str) -> str:
+    """``outerHtml`` for ``outer_html``: a decorator may give a function a second name."""
+    first, *others = name.strip("_").split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _module_names(remover: DependentRemover) -> set[str]:
