@@ -18,13 +18,13 @@ Check = Callable[[PlannedDeletion], object]
 def run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str]]:
     """Run the shipped tree; return the run and the trusted visible tests that do not pass.
 
-    The tests nearest to the deletion are run first if that is cheap, and the others only if these pass and ``check``
-    does not raise.
+    The tests nearest to the deletion are run first if that is cheap and the suite is not quick, and the others only if
+    these pass and ``check`` does not raise.
     """
     bench, expected_failures = plan.bench, (plan.hidden - plan.shortened) | plan.exposed
     if bench.has_cheap_short_runs:
-        near = sorted({*bench.nearest_tests(plan.hidden, list(plan.edits("shipped"))), *plan.shortened})
-        if near:
+        nearest = [] if bench.is_quick else bench.nearest_tests(plan.hidden, list(plan.edits("shipped")))
+        if near := sorted({*nearest, *plan.shortened} if nearest else ()):
             run = require_ended(plan.run("shipped", ids=near))
             failing = _failing_again(plan, [t for t in not_passing(run, near) if t not in expected_failures])
             if failing:

@@ -35,7 +35,8 @@ QUICK_SUITE_S = 5.0
 """Duration of a suite in seconds above which the tests nearest to a deletion are run before the others even if their
 run needs a process of its own."""
 QUICK_SUITE_CPU_S = 2.0
-"""The same in CPU seconds where their run is forked: it saves a run of the suite once in five times or so."""
+"""The same in CPU seconds where their run is forked: it saves a run of the suite once in five times or so, and costs
+half a CPU second."""
 NEAR_SHARE = 0.05
 """Maximum share of the suite's duration that these nearest tests take."""
 MIN_NEAR_S, MAX_NEAR_S = 0.05, 10.0
@@ -172,9 +173,14 @@ class Workbench:
 
     @cached_property
     def has_cheap_short_runs(self) -> bool:
-        """Whether a run of a few tests costs little, compared with the whole suite."""
+        """Whether a run of a few tests costs next to nothing, compared with the whole suite."""
         is_forked = self.language.fork_server(self.recipe, Start.FORKED) is not None
-        return self.baseline.suite_s() > QUICK_SUITE_S or (is_forked and self.baseline.cpu_s > QUICK_SUITE_CPU_S)
+        return is_forked or self.baseline.suite_s() > QUICK_SUITE_S
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the whole suite costs so little that it is run without running the nearest tests first."""
+        return self.baseline.suite_s() <= QUICK_SUITE_S and self.baseline.cpu_s <= QUICK_SUITE_CPU_S
 
     @cached_property
     def codebase(self) -> Codebase:
