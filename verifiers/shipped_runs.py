@@ -23,8 +23,10 @@ def run_shipped(plan: PlannedDeletion, check: Check) -> tuple[TestRun, list[str]
     """
     bench, expected_failures = plan.bench, (plan.hidden - plan.shortened) | plan.exposed
     if bench.has_cheap_short_runs:
-        nearest = [] if bench.is_quick else bench.nearest_tests(plan.hidden, list(plan.edits("shipped")))
-        if near := sorted({*nearest, *plan.shortened} if nearest else ()):
+        near: list[str] = []
+        if not bench.has_quick_suite:
+            near = sorted(plan.shortened.union(bench.nearest_tests(plan.hidden, list(plan.edits("shipped")))))
+        if near:
             run = require_ended(plan.run("shipped", ids=near))
             failing = _failing_again(plan, [t for t in not_passing(run, near) if t not in expected_failures])
             if failing:

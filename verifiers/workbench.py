@@ -178,7 +178,7 @@ class Workbench:
         return is_forked or self.baseline.suite_s() > QUICK_SUITE_S
 
     @property
-    def is_quick(self) -> bool:
+    def has_quick_suite(self) -> bool:
         """Whether the whole suite costs so little that it is run without running the nearest tests first."""
         return self.baseline.suite_s() <= QUICK_SUITE_S and self.baseline.cpu_s <= QUICK_SUITE_CPU_S
 

@@ -12,7 +12,7 @@ from tree_sitter import Node
 from excise.deleters.documents.document_text import without_mentions
 from excise.deleters.documents.gone_names import GoneCode
 from excise.deleters.documents.running_text import shortened, with_shorter_lists
-from excise.deleters.documents.sections import not_emptied, says_something, sections_of, words_of
+from excise.deleters.documents.sections import not_emptied, sections_of, words_of
 from excise.deleters.edits.byte_edits import Edit
 
 _LINE = re.compile(r"(?P<mark>//!|///?(?!/)|#(?!#))[ ]?")
@@ -153,9 +153,7 @@ def _sections_left(lines: list[str], code: GoneCode) -> list[str]:
     """The lines below the first paragraph of documentation, without headings below which nothing is left."""
     sections = list(sections_of("\n".join(lines)))
     for section in sections:
-        left = without_mentions(section.lines, code)
-        section.has_lost = left != section.lines and not says_something(left)
-        section.lines = left
+        section.keep(without_mentions(section.lines, code))
     return [line for each in not_emptied(sections) for line in (*each.heading, *each.lines)]
 
 

@@ -26,19 +26,15 @@ def heading_without_arguments(line: str) -> str:
     ``## `cut(text, by = find()) → Array` ``."""
     words = words_of_heading(line)
     level, mark, code = _parts_of(words)
-    called = _CALLED.match(code)
-    is_call = called is not None and _is_one_pair(code[called.end() :])
-    if called and is_call:
-        return f"{level}{mark}{called[0]}(){mark}"
+    if called := _called(code):
+        return f"{level}{mark}{called}(){mark}"
     return f"{level}{mark}{code}{mark}" if mark and code else words
 
 
 def code_of_heading(line: str) -> str:
     """The code that a heading of Markdown below the first level is, with its arguments; empty if it is other text."""
     level, mark, code = _parts_of(words_of_heading(line))
-    called = _CALLED.match(code)
-    is_call = called is not None and _is_one_pair(code[called.end() :])
-    is_code = is_call or (mark == "`" and _NAME.match(code) is not None)
+    is_code = bool(_called(code)) or (mark == "`" and _NAME.match(code) is not None)
     return code if is_code and 2 <= len(level.rstrip()) <= 6 else ""
 
 
@@ -52,6 +48,12 @@ def _parts_of(words: str) -> tuple[str, str, str]:
     closed = rest.rstrip("`*") if mark else rest
     code = _RESULT.sub("", closed).rstrip("`* " if mark else " ")
     return level, mark, "" if (mark or "`") in code else code
+
+
+def _called(code: str) -> str:
+    """What a piece of code calls, if it is nothing but a call; else empty."""
+    called = _CALLED.match(code)
+    return called[0] if called is not None and _is_one_pair(code[called.end() :]) else ""
 
 
 def _is_one_pair(text: str) -> bool:

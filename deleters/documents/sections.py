@@ -67,6 +67,11 @@ class Section:
     has_lost: bool = False
     """Whether a directive, or all of its text, is gone from it."""
 
+    def keep(self, left: list[str]) -> None:
+        """Leave only these of its lines."""
+        self.has_lost = left != self.lines and not says_something(left)
+        self.lines = left
+
 
 def words_of(names: GoneCode) -> re.Pattern[bytes]:
     """What finds a word of which every document has one that names what is gone."""
@@ -177,9 +182,7 @@ def _without_sections(text: str, names: GoneCode) -> str:
             continue
         has_inner = number + 1 < len(sections) and depths[sections[number + 1].level] > depths[section.level]
         is_whole = number > 1 and not has_inner and is_about(section.lines, names)
-        left = [] if is_whole else without_mentions(section.lines, names)
-        section.has_lost = left != section.lines and not says_something(left)
-        section.lines = left
+        section.keep([] if is_whole else without_mentions(section.lines, names))
     title = sections[1] if len(sections) > 1 and not any(map(str.strip, sections[0].lines)) else None
     kept = {id(section) for section in (*not_emptied(sections), title)}
     staying = [section for section in sections if id(section) in kept]

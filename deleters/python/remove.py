@@ -55,6 +55,7 @@ from excise.deleters.python.references.named_paths import without_paths
 from excise.deleters.python.references.new_findings import UNDEFINED_NAME, UNUSED_IMPORT, new_findings
 from excise.deleters.python.references.parsed_options import orphaned_options
 from excise.deleters.python.references.registrations import registrations
+from excise.deleters.python.references.remaining_words import source_left
 from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.deleters.python.references.unused_members import drop_unused_members
@@ -170,7 +171,7 @@ class Removal:
             Leftover(path, f"it would look for entry points of {group}, of which none is left", "")
             for pair in written.values()
             for group in sorted(emptied_groups(*pair))
-            for path in _paths_naming(self.codebase, changed, group)
+            for path in _paths_naming(self.remover, group)
         ]
         loose = loose_documents(self.remover, gone, self.wanted, names, {**documents, **shortened})
         self.leftovers += [*leftovers(self.remover, self.wanted), *loose]
@@ -328,11 +329,11 @@ def _without_sense(codebase: PythonCodebase, changed: Changed) -> Iterator[Lefto
                 yield Leftover(path, f"{symbol.qualname} would give {name} no other value any more", "")
 
 
-def _paths_naming(codebase: PythonCodebase, changed: Changed, text: str) -> Iterator[str]:
-    """Paths of the sources that have a text in quotes after the change."""
-    for path, module in sorted(codebase.modules.items()):
-        left = (changed[path][1] or b"") if path in changed else module.source
-        if not codebase.is_test(path) and re.search(rb"[\"']" + re.escape(text.encode()) + rb"[\"']", left):
+def _paths_naming(remover: DependentRemover, text: str) -> Iterator[str]:
+    """Paths of the sources that have a text in quotes after what is planned."""
+    quoted = re.compile(rb"[\"']" + re.escape(text.encode()) + rb"[\"']")
+    for path in sorted(remover.codebase.modules):
+        if not remover.codebase.is_test(path) and quoted.search(source_left(remover.codebase, remover.plans, path)):
             yield path
 
 

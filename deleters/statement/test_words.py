@@ -45,14 +45,15 @@ def words_of_tests(
     names: dict[str, None] = {}
     gone = list(removed)
     own = {word for each in gone for word in _words_of(each.qualname)} | _PLAIN_WORDS
-    others = _names_in_words(codebase, gone)
     for symbol in _functions(codebase, tests if visibility in _WITH_WORDS else ()):
         text = " ".join(symbol.docstring.strip().partition("\n\n")[0].split())
         is_title = _TITLE.match(text) is not None
         if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS and not is_title:
             found[text] = None
-        elif len({*_words_of(symbol.name)} - own) >= MIN_NAME_WORDS and not _is_after(symbol.name, own, others):
+        elif len({*_words_of(symbol.name)} - own) >= MIN_NAME_WORDS:
             names[symbol.name] = None
+    others = _names_in_words(codebase, gone) if names else set()
+    names = {name: None for name in names if not _is_after(name, own, others)}
     lines = [f"- {text}" for text in list(found)[:MAX_SENTENCES]]
     parts = ["Tests that are not in this checkout have these descriptions:\n\n" + "\n".join(lines)] if lines else []
     if called := [f"`{name}`" for name in list(names)[:MAX_NAMES] if len(name) <= MAX_NAME]:
