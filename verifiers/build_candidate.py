@@ -225,7 +225,7 @@ def _statement(
     tested: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Statement:
     bench, deletion = split.bench, split.deletion
-    unseen = [test for test in split.fail_to_pass if test in split.hidden]
+    unseen = tuple(test for test in split.fail_to_pass if test in split.hidden)
     return write_statement(
         bench.codebase,
         deletion,
@@ -233,7 +233,7 @@ def _statement(
         split.fail_to_pass,
         bench.settings.visibility,
         documents=bench.documents,
-        needs=bench.language.find_needs(bench.codebase, deletion.removed, unseen, watched),
+        needs=split.trees.needs(unseen, watched),
         examples=examples,
         tested=tested,
     )

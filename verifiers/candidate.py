@@ -21,7 +21,18 @@ from dataclasses import dataclass, field, replace
 
 from excise.errors import ExciseError
 from excise.protocols import EMPTY, TRIVIAL
-from excise.types import Deletion, Status, Task, TestRun, WorkerOutcome, name_in_file, path_of, without_parameter
+from excise.types import (
+    Deletion,
+    Need,
+    Status,
+    Task,
+    TestRun,
+    Watched,
+    WorkerOutcome,
+    name_in_file,
+    path_of,
+    without_parameter,
+)
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
@@ -63,6 +74,7 @@ class DeletionTrees:
     """Runs made so far, by tree, test ids, and what else distinguishes them."""
     _edits: dict[str, Edits] = field(default_factory=dict)
     _behaviours: dict[tuple[str, ...], RecordedBehaviour] = field(default_factory=dict)
+    _needs: dict[tuple[str, ...], tuple[Watched | None, tuple[Need, ...]]] = field(default_factory=dict)
     _kept: ExitStack | None = None
     _workspace: Workspace | None = None
 
@@ -118,6 +130,14 @@ class DeletionTrees:
         if is_replayed:
             found = with_replays(bench, found, removed, bench.edits_of(self.deletion.hide_patch))
         self._behaviours[tests] = found
+        return found
+
+    def needs(self, tests: tuple[str, ...], watched: Watched | None) -> tuple[Need, ...]:
+        """The details that tests need of the removed code, found once; ``watched`` is what they were seen to use."""
+        seen, found = self._needs.get(tests, (None, None))
+        if found is None or seen is not watched:
+            found = self.bench.language.find_needs(self.bench.codebase, self.deletion.removed, tests, watched)
+            self._needs[tests] = watched, found
         return found
 
     def first_failing(self, tree: str, ids: Sequence[str]) -> TestRun:

@@ -150,6 +150,7 @@ def _with_parts_of_tests(plan: PlannedDeletion, deleter: Deleter) -> tuple[Delet
         less = _plan(plan.bench, shorter, feature, plan.hidden - plan.renamed, only=only)
     except DeletionRefused:
         return deleter, plan
+    less.trees.reuse_runs(plan.trees, plan.dependent_tests, less.dependent_tests)
     return (shorter, less) if less.shortened > plan.shortened else (deleter, plan)
 
 

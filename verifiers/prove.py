@@ -21,6 +21,7 @@ from excise.types import (
     GateOutcome,
     GradingKit,
     Rejection,
+    Status,
     Task,
     TaskStatement,
     Verdict,
@@ -32,6 +33,7 @@ from excise.verifiers.build_candidate import build_candidate, require_checked, r
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, Unchecked
 from excise.verifiers.certificate import certify
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES, SOLVED_BY_MODEL
+from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
 from excise.verifiers.gates.gold_passes import GoldPasses
 from excise.verifiers.gates.solved_by_model import Solver
 from excise.verifiers.plan_deletion import feature_of_checked, plan_deletion
@@ -129,12 +131,13 @@ def _instead(bench: Workbench, feature: Feature, deleter_name: str) -> list[str]
 
 
 def _prove_with(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
-    """Try one feature with one deleter; and again without tests that fail with the gold patch, if it has others."""
+    """Try one feature with one deleter; and again without tests that fail with the gold patch, or pass without the
+    feature, if it has others."""
     proof = _prove_once(bench, feature, deleter_name, solver)
-    failing = _failing_with_gold(proof.verdicts) & bench.trusted
-    if not failing or failing.issuperset(feature.tests):
+    unfit = (_failing_with_gold(proof.verdicts) | _passing_without(proof.verdicts)) & bench.trusted
+    if not unfit or unfit.issuperset(feature.tests):
         return proof
-    with bench.without(failing):
+    with bench.without(unfit):
         again = _prove_once(bench, feature, deleter_name, solver)
     return _with_costs(again, proof, again)
 
@@ -143,6 +146,12 @@ def _failing_with_gold(verdicts: Sequence[Verdict]) -> frozenset[str]:
     """Tests that fail on the restored tree, where only the files of some tests are run."""
     rows = [v for v in verdicts if v.gate == GoldPasses.name and v.worker_outcome is WorkerOutcome.OK]
     return frozenset(test for row in rows for test in row.statuses)
+
+
+def _passing_without(verdicts: Sequence[Verdict]) -> frozenset[str]:
+    """FAIL_TO_PASS tests that passed in one of several runs without the feature."""
+    rows = [v for v in verdicts if v.gate == FailToPassFails.name]
+    return frozenset(test for row in rows for test, status in row.statuses.items() if status is Status.PASSED)
 
 
 def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:

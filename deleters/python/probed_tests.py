@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -59,14 +59,15 @@ class PartsOfTests:
 
     def of(
         self, codebase: PythonCodebase, test: Symbol, uses: Collection[Reference], names: Collection[str]
-    ) -> list[Span]:
+    ) -> Sequence[Span]:
         """The bytes of the statements that a test function loses, if it may and can; see
         :func:`~excise.deleters.python.references.shortened_tests.statements_to_remove`."""
         test_id = id_of_test(test)
         if test_id in self.whole:
-            return []
+            return ()
         failing = self.failing.get(test_id, frozenset())
-        return statements_to_remove(codebase.modules[test.path], test, uses, names, failing)
+        source = codebase.modules[test.path].source
+        return statements_to_remove(source, test, tuple(uses), frozenset(names), failing)
 
 
 NOTHING_KNOWN = PartsOfTests()

@@ -204,7 +204,7 @@ class Removal:
             ],
         )
 
-    def _parts_of_test(self, test: Symbol) -> list[Span]:
+    def _parts_of_test(self, test: Symbol) -> Sequence[Span]:
         """The statements of a test that use what is to go, if the others can stay."""
         uses = [ref for ref in self._uses_in_tests.get(test.path, ()) if test.start <= ref.start < test.end]
         names = {symbol.name.partition("#")[0] for symbol in self.wanted}

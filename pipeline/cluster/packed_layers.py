@@ -75,6 +75,7 @@ def unpack_layer(archive: Path, folder: Path) -> None:
         pa.CompressedInputStream(file, CODEC) as packed,
         tarfile.open(fileobj=packed, mode="r|") as tar,
     ):
+        tar.extraction_filter = lambda entry, _: entry  # Python 3.11.2 has no argument for it
         for entry in tar:
             path = folder / entry.name
             if not (path.parent.resolve() / path.name).is_relative_to(folder.resolve()):
@@ -83,7 +84,7 @@ def unpack_layer(archive: Path, folder: Path) -> None:
                 path.mkdir(exist_ok=True)
                 folders.append((path, entry))
                 continue
-            tar.extract(entry, folder, set_attrs=False, filter="fully_trusted")
+            tar.extract(entry, folder, set_attrs=False)
             _set_attributes(path, entry)
     for path, entry in reversed(folders):
         _set_attributes(path, entry)

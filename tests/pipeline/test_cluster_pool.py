@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,6 +39,17 @@ def result_of(pool: ClusterPool) -> JobResult:
     return ended[1]
 
 
+def with_interpreter(root: Path) -> Path:
+    """A folder of pyenv with what says that it is an interpreter."""
+    executable = root / "versions" / "3.9.99" / "bin" / "python3.9"
+    executable.parent.mkdir(parents=True)
+    facts = {"version": "3.9.99", "implementation": "CPython", "executable": str(executable), "unusual": False}
+    answer = json.dumps({**facts, "prefix": str(executable.parents[1])})
+    executable.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    executable.chmod(0o755)
+    return root
+
+
 def test_jobs_go_on_whatever_happens_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_pool, "max_silence_s", lambda *_: 15.0)
     monkeypatch.setattr(cluster_pool, "PROBE_S", 1.0)
@@ -60,7 +72,7 @@ def test_jobs_go_on_whatever_happens_to_workers(tmp_path: Path, monkeypatch: pyt
 
             # The worker hangs and ends itself. The job waits for others, which come late; one is of another kind.
             pool.submit(cluster_jobs.hangs_once, (settings, "hangs", str(seen)))
-            cluster.start("other", PYENV_ROOT="/nowhere")
+            cluster.start("other", PYENV_ROOT=str(with_interpreter(tmp_path / "pyenv")))
             cluster.start("second")
             assert result_of(pool).value == str(cluster.base / "second" / "home")
             assert cluster.processes["first"].wait(60) == HUNG_EXIT

@@ -55,31 +55,32 @@ def can_lose_a_part(module: PythonModule, test: Symbol) -> bool:
     return _num_checks(function.body, without=()) > MIN_CHECKS
 
 
+@lru_cache(maxsize=1024)  # a deletion is planned several times, mostly with the same uses
 def statements_to_remove(
-    module: PythonModule,
+    source: bytes,
     test: Symbol,
-    uses: Collection[Reference],
-    names: Collection[str],
-    failing: Collection[int] = (),
-) -> list[Span]:
-    """Bytes of the statements without which a test function does nothing with removed code.
+    uses: tuple[Reference, ...],
+    names: frozenset[str],
+    failing: frozenset[int] = frozenset(),
+) -> tuple[Span, ...]:
+    """Bytes of the statements without which a test function of a file does nothing with removed code.
 
     ``uses`` are its references to that code, ``names`` that code's names, and ``failing`` the first lines of statements
     that fail without it. Empty unless more of the test's checks stay than go, and nothing else in it needs what goes;
     of a test that is named after the code, far more must stay, and ``failing`` must be known.
     """
-    function = function_of(module.source, test)
-    if function is None or not _is_plain_text(module.source, function) or not (uses or failing):
-        return []
+    function = function_of(source, test)
+    if function is None or not _is_plain_text(source, function) or not (uses or failing):
+        return ()
     is_named = any(_is_in(name, test.name) for name in names if name)
     if not _names_imported(function).isdisjoint(names):
-        return []
-    starts = [0, *accumulate(len(line) for line in module.source.splitlines(keepends=True))]
+        return ()
+    starts = [0, *accumulate(len(line) for line in source.splitlines(keepends=True))]
 
     def span(node: ast.stmt) -> Span:
         first: ast.stmt | ast.expr = next(iter(getattr(node, "decorator_list", [])), node)
         at = starts[first.lineno - 1] + first.col_offset
-        at = at if first is node else module.source.rfind(b"@", 0, at)
+        at = at if first is node else source.rfind(b"@", 0, at)
         return at, starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
 
     places = [(use.start, use.end) for use in uses]
@@ -88,11 +89,12 @@ def statements_to_remove(
     gone = [each for statement in body for each in _using(statement, places, span)]
     gone = _with_dependents(body, gone, _local_names(function))
     if len(gone) == len(body) and all(each in body for each in gone):
-        return []
+        return ()
     left, lost = _num_checks(body, without=gone), sum(len(list(checks(each))) for each in gone)
     if is_named and not failing:
-        return []
-    return [span(each) for each in gone] if left > (NAMED_SHARE * max(1, lost) if is_named else lost) else []
+        return ()
+    is_larger = left > (NAMED_SHARE * max(1, lost) if is_named else lost)
+    return tuple(span(each) for each in gone) if is_larger else ()
 
 
 def _is_in(name: str, test: str) -> bool:
@@ -405,7 +407,8 @@ def _nodes(statement: ast.stmt, without: Collection[ast.stmt]) -> Iterator[ast.A
 
 
 def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
-    return any(node is inner for node in walk(outer))
+    """Whether a statement is in another one, or is it; each has lines of its own."""
+    return outer.lineno <= inner.lineno and (inner.end_lineno or 0) <= (outer.end_lineno or 0)
 
 
 def _num_checks(body: Iterable[ast.stmt], without: Collection[ast.stmt]) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from excise.extractors.python.analysis.ast_walk import first_line, walk
+from excise.extractors.python.analysis.ast_walk import first_line, statements_below
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol
@@ -238,11 +238,15 @@ def parsed(source: bytes) -> ast.Module | None:
 
 def function_of(source: bytes, symbol: Symbol) -> Function | None:
     """The function that a symbol of the file is; ``None`` if there is none, or the file cannot be parsed."""
+    return _functions_by_lines(source).get((symbol.start_line, symbol.end_line))
+
+
+@lru_cache(maxsize=64)
+def _functions_by_lines(source: bytes) -> dict[tuple[int, int | None], Function]:
+    """First line, decorators included, and last line of each function of a file to its node, which is kept."""
     tree = parsed(source)
-    for node in walk(tree) if tree is not None else ():
-        if isinstance(node, Function) and (first_line(node), node.end_lineno) == (symbol.start_line, symbol.end_line):
-            return node
-    return None
+    functions = [each for each in statements_below(tree) if isinstance(each, Function)] if tree is not None else []
+    return {(first_line(each), each.end_lineno): each for each in functions}
 
 
 class _TestFile:

@@ -121,11 +121,11 @@ def spiral(steps):
     found = [sys.argv, sys.path, sorted(os.environ.items()), os.getcwd(), lowest, date.today().year]
     return [steps, found, list({"a", "b", "c"}), sys.stdin.read()]
 """
-OWN = "import array\n\n\ndef spiral(steps):\n    return [steps, array.OWN]\n"
+OWN = "import resource\n\n\ndef spiral(steps):\n    return [steps, resource.OWN]\n"
 
 
 @pytest.mark.parametrize(
-    "files", [{"src/shapes/walk.py": ASKS_AROUND}, {"src/shapes/walk.py": OWN, "src/array.py": "OWN = 1\n"}]
+    "files", [{"src/shapes/walk.py": ASKS_AROUND}, {"src/shapes/walk.py": OWN, "src/resource.py": "OWN = 1\n"}]
 )
 def test_a_replay_cannot_tell_that_it_is_forked(vary: Vary, files: dict[str, str | None]) -> None:
     bench = vary(files)
