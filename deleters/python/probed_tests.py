@@ -1,7 +1,8 @@
 """Which statements of a test fail without removed code: variants of tests that go on after a failure tell it.
 
 In such a variant each statement of a test function, and of the blocks in it, catches what it raises, and so does each
-check of the functions in it. At its end the function fails with a message that says which did.
+check of the functions in it. At its end the function fails with a message that says which did, and which loops had
+nothing to do.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 
 from excise.deleters.python.deletion_builder import require_python
 from excise.deleters.python.references.hide_tests import id_of_test, is_defined_again
@@ -29,8 +32,9 @@ from excise.extractors.python.needs.test_uses import Function, function_of, last
 from excise.protocols import Codebase
 from excise.types import Symbol, path_of, symbol_of_test, without_parameter
 
-_FAILED = "_excise_failed"
-"""Name of a variant's number: a bit for each statement that has raised something."""
+_FAILED, _RAN = "_excise_failed", "_excise_ran"
+"""Names of a variant's numbers: a bit for each statement that has raised something, and for each loop whose body was
+run."""
 _NOTED = (
     "if 'ran for more than' in str(_excise_error) or isinstance(_excise_error, (KeyboardInterrupt, GeneratorExit)):\n"
     "    raise\n"
@@ -41,7 +45,7 @@ _ELEMENTS = "_excise_elements"
 """Name of the elements of a tuple or list of a variant that could be made."""
 _NO_MESSAGES = "PYTEST_DONT_REWRITE"
 """The docstring of a file whose assertions pytest does not rewrite: that takes longer than to run it."""
-_MESSAGE = re.compile(r"excise:([0-9a-f]+):")
+_MESSAGE = re.compile(r"excise:([0-9a-f]+):([0-9a-f]+):")
 _EXPECTING = re.compile(r"raise|warn|throw|suppress|deprecat|error|fail|exit|logs?\b", re.IGNORECASE)
 """A context manager of this name needs what its block raises."""
 _UNCHANGED = (ast.Global, ast.Nonlocal, ast.Pass)
@@ -99,14 +103,18 @@ class ShorteningTests:
         """See :meth:`excise.protocols.ShorteningDeleter.losing`."""
         python, told = require_python(codebase), dict[str, list[re.Match[str] | None]]()
         for test, message in messages.items():
-            told.setdefault(without_parameter(test), []).append(_MESSAGE.search(message))
+            found = told.setdefault(without_parameter(test), [])
+            found += [_MESSAGE.search(message)] if message else []
+        passing = {without_parameter(test) for test, message in messages.items() if not message}
         failing = dict(self.parts.failing)
         for test, found in told.items():
-            for symbol in _test_functions(python, test) if all(found) else ():
+            for symbol in _test_functions(python, test) if found and all(found) else ():
                 function = function_of(python.modules[symbol.path].source, symbol)
                 numbered = list(enumerate(_watched(function.body))) if function is not None else []
-                bits = [int(each[1], 16) for each in found if each is not None]
-                failing[test] = frozenset(s.lineno for number, s in numbered if any(b >> number & 1 for b in bits))
+                pairs = [(int(each[1], 16), int(each[2], 16)) for each in found if each is not None]
+                failed, ran = (reduce(or_, bits) for bits in zip(*pairs, strict=True))
+                idle = 0 if test in passing else sum(1 << number for number, each in numbered if _is_loop(each)) & ~ran
+                failing[test] = frozenset(each.lineno for number, each in numbered if (failed | idle) >> number & 1)
         return type(self)(replace(self.parts, failing=failing))
 
 
@@ -211,8 +219,11 @@ def _watch(function: Function) -> None:
     kept = 1 if ast.get_docstring(function) is not None else 0
     numbers = {id(each): number for number, each in enumerate(_watched(function.body))}
     body = _watching(function.body[kept:], numbers)
-    told = ast.parse(f"{_FAILED} = [0]\nif {_FAILED}[0]:\n    raise AssertionError('excise:%x:' % {_FAILED}[0])").body
-    function.body = [*function.body[:kept], told[0], *body, told[1]]
+    told = ast.parse(
+        f"{_FAILED} = [0]\n{_RAN} = [0]\n"
+        f"if {_FAILED}[0]:\n    raise AssertionError('excise:%x:%x:' % ({_FAILED}[0], {_RAN}[0]))"
+    ).body
+    function.body = [*function.body[:kept], *told[:2], *body, told[2]]
 
 
 def _watched(body: Iterable[ast.stmt], *, checks: bool = False) -> Iterator[ast.stmt]:
@@ -236,13 +247,20 @@ def _inner(statement: ast.stmt) -> list[ast.stmt]:
     return [] if any(expecting) else statement.body
 
 
+def _is_loop(statement: ast.stmt) -> bool:
+    """Whether a statement is a loop of which nothing is checked any more if its body is not run."""
+    return isinstance(statement, ast.For | ast.AsyncFor) and any(map(is_check, _inner(statement)))
+
+
 def _watching(body: Iterable[ast.stmt], numbers: Mapping[int, int]) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, DEFINITIONS):
             statement.body = _watching(statement.body, numbers)
         elif (inner := _inner(statement)) and isinstance(statement, BLOCKS):
-            statement.body = _watching(inner, numbers)
+            noted = _is_loop(statement) and id(statement) in numbers
+            begun = ast.parse(f"{_RAN}[0] |= {1 << numbers[id(statement)]}").body if noted else []
+            statement.body = [*begun, *_watching(inner, numbers)]
         number = numbers.get(id(statement))
         if number is None:
             found.append(statement)

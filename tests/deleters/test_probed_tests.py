@@ -73,7 +73,7 @@ def test_the_statements_that_fail_are_told_at_the_end() -> None:
     assert variants["test_m.py"].startswith(b'"""PYTEST_DONT_REWRITE"""\n')
     assert b"test_other" not in variants["test_m.py"], "too short to lose a part"
     message = message_of(variants["test_m.py"])
-    assert re.fullmatch(r"AssertionError: excise:[0-9a-f]+:", message)
+    assert re.fullmatch(r"AssertionError: excise:[0-9a-f]+:[0-9a-f]+:", message)
     shorter = deleter.losing(codebase, {TEST_ID: message, "test_m.py::test_other": "AssertionError: 3"})
     lines = TEST.splitlines()
     failed = [lines[line - 1].strip() for line in sorted(shorter.parts.failing[TEST_ID])]
@@ -194,3 +194,40 @@ def test_checks_in_functions_of_a_test_and_statements_under_conditions_go_alone(
         expected = expected.replace(each, "")
     assert left.partition("def test_it")[2].split() == expected.partition("def test_it")[2].split()
     assert set(deletion.shortened) == set(ids)
+
+
+LOOPS = """from m import load, keep
+
+
+@pytest.mark.parametrize("value", [1, 2])
+def test_it(value):
+    found = []
+    try:
+        found = [load(value)]
+    except Exception:
+        pass
+    assert keep(1)
+    for each in found:
+        assert keep(each)
+    for each in (1, 2):
+        assert keep(each)
+    assert load(value)
+    assert keep(4)
+    assert keep(5)
+"""
+
+
+def test_loops_without_anything_to_check_go_unless_a_row_passes() -> None:
+    source = f"import pytest\n{LOOPS}"
+    ids = ["test_m.py::test_it[1]", "test_m.py::test_it[2]"]
+    codebase, deleter = codebase_of(source), Stub()
+    variant = deleter.probing(codebase, ids)["test_m.py"]
+    messages = {test: message_of(variant, value=number) for number, test in enumerate(ids, 1)}
+    lines = source.splitlines()
+
+    def failing(told: dict[str, str]) -> list[str]:
+        found = deleter.losing(codebase, told).parts.failing[TEST_ID]
+        return [lines[line - 1].strip() for line in sorted(found)]
+
+    assert failing(messages) == ["for each in found:", "assert load(value)"]
+    assert failing({**messages, ids[1]: ""}) == ["assert load(value)"]

@@ -65,6 +65,13 @@ def test_repeated(x): pass
 @pytest.mark.parametrize("x", ["a", "LONGTEXT", "b", "LONGTEXTS"])
 def test_long(x): pass
 
+@pytest.mark.parametrize("x, y", [
+    ("a"
+     "b", 1),
+    ("c", 2),
+])
+def test_joined(x, y): pass
+
 @pytest.mark.parametrize("x", [os.path.join, Color.BLUE, int, len])
 def test_objects(x): pass
 
@@ -138,6 +145,7 @@ GONE = {
     "test_constant": {"b-2"},
     "test_repeated": {"b", "c1_0", "c1_1"},
     "test_long": {"a"},
+    "test_joined": {"ab-1"},
     "test_objects": {"len"},
     "TestGroup.test_method": {"b"},
 }

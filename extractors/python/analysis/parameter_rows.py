@@ -166,7 +166,7 @@ def _ids_of_value(argument: str, node: Node, number: int) -> frozenset[str]:
     if node.type in _NAMES:
         return frozenset({numbered, written, written.rpartition(".")[2]})
     try:
-        value = ast.literal_eval(written)
+        value = ast.literal_eval(f"({written})")  # texts one below the other are one
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return frozenset({"<lambda>" if node.type == "lambda" else numbered})
     if isinstance(value, str | bytes):
@@ -274,7 +274,7 @@ def _text_of(node: Node) -> str | None:
     if node.type not in {"string", "concatenated_string"}:
         return None
     try:
-        value = ast.literal_eval(text_of(node))
+        value = ast.literal_eval(f"({text_of(node)})")  # texts one below the other are one
     except (ValueError, SyntaxError):
         return None
     return value if isinstance(value, str) else None

@@ -59,7 +59,7 @@ class ShorteningDeleter(Deleter, Protocol):
 
     def losing(self, codebase: Codebase, messages: Mapping[str, str]) -> Deleter:
         """The deleter that takes out of tests the statements that failed, by the messages of the failures of
-        :meth:`probing`."""
+        :meth:`probing`; those of tests that pass are empty."""
         ...
 
 
