@@ -24,6 +24,7 @@ from excise.deleters.documents.running_text import (
     without_back_references,
     without_introduction,
 )
+from excise.deleters.documents.tables import Row, is_only, rows_of
 
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -359,9 +360,30 @@ def _parts_left(lines: list[str], gone: GoneCode) -> list[tuple[list[str], list[
     """(lines, those that are left) of each part of a chunk of text."""
     names = [gone.mentioned.pattern().pattern] if gone.mentioned else []
     pattern, item = re.compile("|".join([*names, gone.commands.mention()])), item_pattern(gone.mentioned.names)
+    if rows := rows_of(lines):
+        return _rows_left(rows, pattern, item)
     if not pattern.search("\n".join(lines)):
-        return [(lines, lines)]
+        item = item_pattern(tuple(name for name in gone.mentioned.names if name[0].isupper()))  # `- Box: a box`
+        if not any(map(item.match, lines)):
+            return [(lines, lines)]
     return [(block, block_without(block, pattern, item)) for block in blocks(lines, item)]
+
+
+def _rows_left(
+    rows: Sequence[Row], pattern: re.Pattern[str], item: re.Pattern[str]
+) -> list[tuple[list[str], list[str]]]:
+    """(lines, those that are left) of each row of a table: one whose first cell is a name that is gone goes, if others
+    stay."""
+
+    def is_gone(cell: str) -> bool:
+        found, line = pattern.search(cell), f"- {cell}"
+        named = item.match(line)
+        return (found is not None and is_only(cell, found)) or (named is not None and is_only(line, named))
+
+    gone = [row.cell is not None and is_gone(row.cell) for row in rows]
+    if all(is_lost for row, is_lost in zip(rows, gone, strict=True) if row.cell is not None):
+        gone = [False] * len(rows)
+    return [(row.lines, [] if is_lost else row.lines) for row, is_lost in zip(rows, gone, strict=True)]
 
 
 def _without_empty_callouts(lines: Sequence[str], before: Sequence[str]) -> Iterator[str]:

@@ -52,6 +52,8 @@ _SEE = re.compile(
     rf"(?P<head>(?i:see(?: also)?:?|related:) )(?P<items>{_SEEN}(?:, {_SEEN}){{0,30}}(?:,? (?:and|or) {_SEEN})?)\.?$"
 )
 """A sentence that is nothing but a reference to one or more names."""
+_NAMES_ALONE = re.compile(rf"(?P<mark>\s*[-*+•]\s+)(?P<items>{_SEEN}(?:, {_SEEN}){{1,30}})\s*$")
+"""An item of a list that is nothing but names."""
 _PAIR = re.compile(
     rf"(?:(?i:both|either) )?(?P<first>{_ITEM}) (?:and|or) (?P<second>{_ITEM})(?! (?:are|were|have|do|both)\b)"
 )
@@ -141,6 +143,11 @@ def _joins(kind: _Kind, block: list[str], line: str, item: re.Pattern[str], numb
 
 def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str]:
     """What is left of a block."""
+    if len(block) == 1 and (names := _NAMES_ALONE.match(block[0])):
+        items = re.findall(_SEEN, names["items"])
+        left = [each for each in items if not pattern.search(each)]
+        if 0 < len(left) < len(items):
+            return [f"{names['mark']}{', '.join(left)}"]
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
     if len(block) == 1 and _ROW.match(block[0]):

@@ -23,6 +23,8 @@ _FILES = (
     *("*.pyc", "*.pyo", "*.egg-link", ".coverage", ".coverage.*", "coverage.xml", ".DS_Store", "Thumbs.db"),
     *("*.cpython-*.so", "*.abi3.so", "*.cp3*-win*.pyd"),
 )
+_FILE_LISTS = frozenset({"SOURCES.txt", "scm_file_list.json"})
+"""Lists of a release's files among its metadata."""
 
 
 def kept_files(root: Path) -> list[str]:
@@ -88,8 +90,8 @@ def leads_out(root: Path, path: str) -> bool:
 
 def _is_cache(path: str) -> bool:
     *folders, name = path.split("/")
-    if name == "SOURCES.txt" and folders and folders[-1].endswith(".egg-info"):
-        return True  # a list of the release's files
+    if name in _FILE_LISTS and folders and folders[-1].endswith(".egg-info"):
+        return True
     return any(f in _FOLDERS for f in folders) or any(fnmatch.fnmatchcase(name, pattern) for pattern in _FILES)
 
 

@@ -135,7 +135,7 @@ OTHER = GONE + "def other():\n    return 1\n"
             "A. See gone_by().\n",
             "```python\n# make it\nfrom pkg.m import other\n\n# then\nother()\n```\n\nA.\n",
         ),
-        ("a | b\n--- | ---\ngone_by | x\nother | y\n\nSee gone_by().\n", "a | b\n--- | ---\ngone_by | x\nother | y\n"),
+        ("a | b\n--- | ---\ngone_by | x\nother | y\n\nSee gone_by().\n", "a | b\n--- | ---\nother | y\n"),
         ("Names:\ngone_by - does it\nother - does more\n", "Names:\nother - does more\n"),
         ("* fast\n* used so:\n\n```python\ngone_by(1)\n```\n", "* fast\n* used so:\n"),
         ("So:\n\n```\ngone_by(1)\n```\n\n```\nother()\n```\n", "So:\n\n```\nother()\n```\n"),

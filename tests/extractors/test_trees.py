@@ -107,7 +107,8 @@ def test_metadata_of_a_release_lose_the_copy_of_its_readme_and_the_list_of_its_f
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(metadata.encode())
     (tmp_path / "README").write_bytes(b"# Kit\n")
-    for path in ("SOURCES.txt", "kit.egg-info/SOURCES.txt", "kit.egg-info/top_level.txt"):
+    lists = ("SOURCES.txt", "kit.egg-info/SOURCES.txt", "kit.egg-info/scm_file_list.json", "kit.egg-info/top_level.txt")
+    for path in lists:
         (tmp_path / path).write_text("kit\n")
     clean_export(tmp_path)
     assert (tmp_path / "SOURCES.txt").exists()

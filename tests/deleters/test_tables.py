@@ -1,0 +1,98 @@
+"""Documents lose the rows of tables, and the items of lists, that are about removed code alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.documents.gone_names import GoneCode, GoneNames
+from excise.deleters.documents.sections import shortened_documents
+
+SIMPLE = """Kit
+===
+
+===========  =============
+Name         What
+===========  =============
+make_box     makes a box,
+             of paper
+open_box     opens make_box
+===========  =============
+
+Done.
+"""
+GRID = """Kit
+===
+
++-----------------+--------------+
+| Name            | What         |
++=================+==============+
+| :func:`make_box`| makes a box  |
+|                 | of paper     |
++-----------------+--------------+
+| open_box        | opens one    |
++-----------------+--------------+
+"""
+BARS = """# Kit
+
+| Name | What |
+|------|------|
+| [`make_box(text, size=1)`](#make_box) | makes a box |
+| make_box or open_box | both |
+| open_box | opens one |
+"""
+LISTED = """Kit
+===
+
+.. list-table::
+   :header-rows: 1
+
+   * - Name
+     - What
+   * - ``make_box``
+     - Makes a box
+   * - ``open_box``
+     - Opens one
+"""
+ONE_ROW = "# Kit\n\n| Name | What |\n|---|---|\n| `make_box` | makes a box |\n"
+
+
+def left(text: str, *names: str) -> str:
+    """A document without what names functions or classes of the package."""
+    dotted = frozenset(f"kit.{name}" for name in names)
+    code = GoneCode(GoneNames(names, dotted), dotted)
+    (pair,) = dict(shortened_documents({"README.md": text.encode()}, code)).values() or [(b"", text.encode())]
+    return (pair[1] or b"").decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        (SIMPLE, "make_box     makes a box,\n             of paper\n"),
+        (
+            GRID,
+            "| :func:`make_box`| makes a box  |\n|                 | of paper     |\n"
+            "+-----------------+--------------+\n",
+        ),
+        (BARS, "| [`make_box(text, size=1)`](#make_box) | makes a box |\n"),
+        (LISTED, "   * - ``make_box``\n     - Makes a box\n"),
+    ],
+)
+def test_rows_go_whose_first_cell_is_the_name(text: str, lost: str) -> None:
+    assert lost in text
+    assert left(text, "make_box") == text.replace(lost, "")
+
+
+def test_the_only_row_of_a_table_stays() -> None:
+    assert left(ONE_ROW, "make_box") == ONE_ROW
+
+
+def test_items_that_begin_with_the_name_of_a_class_go() -> None:
+    text = "# Kit\n\n- Filter: takes things out\n- Box: has things\n- Filters and more\n"
+    assert left(text, "Filter") == text.replace("- Filter: takes things out\n", "")
+    assert left(text, "filter") == text
+    assert left("# Kit\n\n- copy: the number of copies\n", "copy") == "# Kit\n\n- copy: the number of copies\n"
+
+
+def test_items_that_are_names_lose_one() -> None:
+    text = "# Kit\n\n* `make_box`, `open_box`, close_box\n* open_box, close_box\n* make_box\n"
+    assert left(text, "make_box") == "# Kit\n\n* `open_box`, close_box\n* open_box, close_box\n"
