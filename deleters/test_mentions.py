@@ -89,10 +89,11 @@ def _users(
     """What refers to a definition: by its symbol, or by its name if it has none."""
     if definition.key in codebase.symbols():
         callers = codebase.callers(definition.key)
-        return [d for d in definitions if d.key in callers or (d.path in callers and _has(d, definition.names))]
-    if definition.kind is DefinitionKind.PART:
+        users = [d for d in definitions if d.key in callers or (d.path in callers and _has(d, definition.names))]
+    elif definition.kind is DefinitionKind.PART:
         return []
-    users = (d for d in definitions if d.uses & definition.names and d is not definition)
+    else:
+        users = [d for d in definitions if d.uses & definition.names and d is not definition]
     return [each for each in users if codebase.may_name(each.path, definition)]
 
 

@@ -53,10 +53,19 @@ def body(codebase: JavaCodebase, root: Node, symbol: Symbol, kind: str) -> Edit:
     ending = b"\r\n" if b"\r\n" in source[block.start_byte : block.end_byte] else b"\n"
     line = source[source.rfind(b"\n", 0, symbol.start) + 1 : symbol.start]
     margin = line if not line.strip() else line[: len(line) - len(line.lstrip())]
-    step = b"\t" if margin.startswith(b"\t") else b"    "
+    step = _step(source, block, margin)
     lines = _body(codebase, node, source, symbol, kind)
     inner = b"".join(margin + step + line.encode() + ending for line in lines)
     return Edit(block.start_byte, block.end_byte, b"{" + ending + inner + margin + b"}")
+
+
+def _step(source: bytes, block: Node, margin: bytes) -> bytes:
+    """The blanks by which the body of a method is further in than its head: as it is, or as usual."""
+    first = next(iter(statements(block)), None)
+    own = source[source.rfind(b"\n", 0, first.start_byte) + 1 : first.start_byte] if first is not None else b""
+    if own.startswith(margin) and len(own) > len(margin) and not own.strip():
+        return own[len(margin) :]
+    return b"\t" if margin.startswith(b"\t") else b"    "
 
 
 def _body(codebase: JavaCodebase, function: Node, source: bytes, symbol: Symbol, kind: str) -> list[str]:

@@ -14,7 +14,7 @@ from excise.protocols import Codebase
 
 MIN_LINE_WORDS = 3
 """Number of words of the longest line from which on removed lines of a document are text, and no list of names."""
-_COMMENT = re.compile(r"\s*(?:///?|//!|/\*[*!]?|\*/|\*(?=\s|$)|#(?!\[))[ \t]?")
+_COMMENT = re.compile(r"\s*(?://[/!]?|/\*[*!]?|\*/|\*(?=\s|$)|#(?!\[))[ \t]?")
 """The mark of a line of a comment."""
 _CALL = re.compile(r"\w\(")
 """A call: a line with one is an example, however short."""
@@ -39,8 +39,12 @@ def removed_text(
         changes: Iterable[Change] = changes_of(part)
         if part.path in documents:
             changes = _fenced(changes, documents[part.path].splitlines())
+        elif part.path in codebase.modules:
+            lines = codebase.modules[part.path].source.decode(errors="replace").splitlines()
+            comments = [_unmarked(line) if _COMMENT.match(line) else None for line in lines]
+            changes = _fenced(_changed_words(codebase, part.path, removed, changes), comments)
         else:
-            changes = _changed_words(codebase, part.path, removed, changes)
+            continue
         texts = list(map(_lost_text, changes))
         text = _REFERENCE.sub("", "\n\n".join(filter(None, texts))).strip("\n")
         if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):
@@ -48,12 +52,15 @@ def removed_text(
     return found
 
 
-def _fenced(changes: Iterable[Change], lines: Sequence[str]) -> Iterator[Change]:
-    """The changes of a document with these lines; those within a fenced example with its fences around them."""
+def _fenced(changes: Iterable[Change], lines: Iterable[str | None]) -> Iterator[Change]:
+    """The changes of a document with these lines, or of a source with these lines of comments, ``None`` for others;
+    those within a fenced example with its fences around them."""
     opening, opened = "", []
     for line in lines:
         opened.append(opening)
-        if _FENCE.match(line):
+        if line is None:
+            opening = ""
+        elif _FENCE.match(line):
             opening = "" if opening else line
     for change in changes:
         fence = opened[change.first] if change.first < len(opened) else ""
@@ -72,7 +79,7 @@ def _changed_words(
     """The changes of docstrings and comments in a source, outside of what is removed; those of comments without their
     marks."""
     docstrings, gone = _docstring_lines(codebase, path, removed), _lines_of(codebase, path, removed)
-    for change in changes if path in codebase.modules and not codebase.is_test(path) else ():
+    for change in changes if not codebase.is_test(path) else ():
         if change.first in docstrings:
             yield change
         elif change.first not in gone and all(map(_COMMENT.match, [*change.before, *change.after])):

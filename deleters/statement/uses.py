@@ -61,7 +61,8 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] if is_method else ""
     lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
     is_field = is_method and re.search(rf"\bself\.(?:{names})\b[^=\n]*[^=!<>\n]=[^=]", source.decode(errors="replace"))
-    lines = [line for line in lines if re.search(rf"\b(?:{names})\(", line)] if is_field else lines
+    if is_field or (symbol.is_callable and where.path.endswith(".java")):  # something else may have its name
+        lines = [line for line in lines if re.search(rf"\b(?:{names})\(|::(?:{names})\b", line)]
     usable = [
         line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith(("#", *")]}"))
     ]

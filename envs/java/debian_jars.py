@@ -45,6 +45,8 @@ _JAVA = re.compile(
 """Names of the types of Java itself."""
 _SHADED_SHARE, _SHADED_LEAST = 0.5, 4
 """A jar with this share of the project's type names, and at least so many, holds a renamed copy of it."""
+_PART = re.compile(r"-(?:core|api|all|library)$")
+"""What names of artifacts end with, and those of packages do not: ``mockito-core`` is in ``libmockito-java``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ def find_libraries(layout: ProjectLayout, packages: DebianPackages, repo: Repo, 
     """
     found = libraries_in(packages, layout)
     if found.missing or found.left_out:
-        names = {f"lib{artifact}-java" for artifact in layout.artifacts} | archive.build_dependencies(repo.source)
+        artifacts = layout.artifacts | {_PART.sub("", artifact) for artifact in layout.artifacts}
+        names = {f"lib{artifact}-java" for artifact in artifacts} | archive.build_dependencies(repo.source)
         asked = {name for name in names if not _OF_BUILDS.search(name)}
         if unpacked := {each.name: each.root for each in archive.unpacked(asked, _KIND)}:
             found = libraries_in(packages.and_unpacked(unpacked), layout)

@@ -252,3 +252,33 @@ class Words {
     assert text.startswith("# Implement `Words.join(String[] words)`\n")
     assert text.partition("## Where it is used\n\n")[2].startswith(f"- `{path}::Words.all`: `return join(words);")
     assert "Words.lines" not in text
+
+
+def test_what_a_body_is_further_in_by_stays_and_fields_are_no_uses() -> None:
+    source = """package org.example.ledger;
+
+class Word {
+  final String value;
+
+  /** The text of a word. */
+  static String value(String word) {
+    return word.trim();
+  }
+
+  Word(String word) {
+    value = word;
+  }
+
+  static String both(String word) {
+    String value = word;
+    return value + value(word);
+  }
+}
+"""
+    path = f"{MAIN}/Word.java"
+    codebase = JavaCodebase.from_texts({path: source, f"{TESTS}/WordTest.java": "class WordTest { }"})
+    deletion = stubbed(codebase, f"{path}::Word.value")
+    assert b"\n    throw new Unsupported" in (apply_patch({path: source.encode()}, deletion.source_patch)[path] or b"")
+    text = write_statement(codebase, deletion, replace(PROJECT, language="java"), ()).text
+    assert f"- `{path}::Word.both`: `return value + value(word);`" in text
+    assert "value = word" not in text

@@ -20,6 +20,7 @@ from excise.deleters.statement.project_docs import (
 )
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.rust.analysis.codebase import RustCodebase
 
 SOURCES = {
     "src/pkg/core.py": (
@@ -263,6 +264,18 @@ def test_what_comments_and_docstrings_of_code_that_stays_lose_is_told() -> None:
     python = PythonCodebase.from_texts({"a.py": files["a.py"]})
     assert removed_text({}, go, ["a.go::Next"], patch) == {"a.go": "If Next was not called, nothing is told."}
     assert removed_text({}, python, ["a.py::Box.shut"], patch) == {"a.py": "What is open can be shut with shut()."}
+
+
+def test_comments_of_a_file_and_their_examples_are_told_without_their_marks() -> None:
+    before = (
+        "//! A crate.\n//!\n//! Use it:\n//! ```\n//! let x = next();\n//! let y = other();\n//! ```\n\n"
+        "pub fn next() {}\n"
+    )
+    after = "//! A crate.\n//!\n//! Use it:\n//! ```\n//! let y = other();\n//! ```\n"
+    patch = unified({"src/lib.rs": before.encode()}, {"src/lib.rs": after.encode()})
+    rust = RustCodebase.from_texts({"src/lib.rs": before})
+    told = removed_text({}, rust, ["src/lib.rs::next"], patch)
+    assert told == {"src/lib.rs": "```\nlet x = next();\n```"}
 
 
 def test_lines_of_an_example_that_stays_are_fenced() -> None:

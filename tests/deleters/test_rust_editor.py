@@ -210,6 +210,24 @@ def test_types_go_with_all_that_is_about_them_and_modules_with_their_files() -> 
     assert "From" not in source
 
 
+def test_what_calls_a_function_with_the_name_of_a_test_stays() -> None:
+    own = 'use super::*;\n\n#[test]\nfn compare() {\n    assert_eq!(parts("1"), 1);\n}\n'
+    files = {
+        "src/lib.rs": "mod compare;\n\npub use compare::compare;\n",
+        "src/compare/mod.rs": (
+            "#[cfg(test)]\nmod tests;\n\n/// Compares.\npub fn compare(a: &str) -> usize {\n    parts(a)\n}\n\n"
+            "fn parts(a: &str) -> usize {\n    a.len()\n}\n"
+        ),
+        "src/compare/tests.rs": own,
+        "tests/api.rs": 'use words::compare;\n\n#[test]\nfn api() {\n    assert_eq!(compare("1"), 1);\n}\n',
+        "examples/first.rs": 'use words::compare;\n\nfn main() {\n    compare("1");\n}\n',
+    }
+    codebase = RustCodebase.from_texts(files, names=["words"])
+    deletion = stubbed(codebase, "src/compare/mod.rs::parts", tests=("src/compare/tests.rs::compare",))
+    after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.hide_patch)
+    assert set(after) == {"src/compare/tests.rs"}
+
+
 def test_what_rust_cannot_do_is_refused(codebase: RustCodebase) -> None:
     with pytest.raises(ConfigError, match="no deleter of rust"):
         get("line", "rust")
