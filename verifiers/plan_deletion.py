@@ -299,9 +299,20 @@ def require_gradable(plan: PlannedDeletion) -> list[str]:
 
 
 def _first_plan(bench: Workbench, deleter: Deleter, feature: Feature) -> PlannedDeletion:
-    """Delete all symbols of the feature and hide the tests that execute it. Raises :class:`DeletionRefused`."""
-    hide = _hidden_along(bench, feature.tests)
+    """Delete all symbols of the feature and hide the tests that execute it, those that do not count among them.
+
+    Raises :class:`DeletionRefused`.
+    """
+    hide = _hidden_along(bench, [*feature.tests, *_uncounted(bench, feature)])
     return _plan(bench, deleter, feature, hide, only=frozenset(feature.symbols))
+
+
+def _uncounted(bench: Workbench, feature: Feature) -> list[str]:
+    """Tests that do not count, that execute the feature, and whose functions have no test that need not be hidden."""
+    coverage = bench.prepared.coverage
+    found = {t for s in feature.symbols for t in coverage.uncounted.get(s, ())} if coverage is not None else set()
+    staying = set(map(without_parameter, bench.trusted.difference(feature.tests))) if found else set()
+    return [test for test in sorted(found) if without_parameter(test) not in staying]
 
 
 def _plan(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from excise.extractors.python.needs.test_uses import Function, function_of, last_name
 from excise.protocols import Module
@@ -22,6 +23,10 @@ MIN_ELEMENTS, MIN_PAIRS = 3, 2
 """Number of elements of a list, and of entries of a dictionary, from which on it is a table."""
 MIN_ALPHABET = 8
 """Number of characters of a text from which on it may be an alphabet."""
+MIN_DIGITS, MIN_LARGE = 4, 10_000
+"""Digits of a number from which on nobody could guess it, and the smallest integer that may be such a number."""
+MAX_NUMBERS = 40
+"""Maximum number of numbers of one function."""
 MAX_OPTIONS = 24
 """Maximum number of options of a command line."""
 _TOLD_OF_OPTIONS = ("action", "nargs", "const", "default", "type", "choices", "required", "dest", "is_flag", "multiple")
@@ -32,14 +37,36 @@ _TEXT_CALLS = frozenset({"compile", "match", "fullmatch", "search", "sub", "spli
 
 def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
     """The literals of a function's code that are data, as they could be written; without functions inside it."""
-    is_long = symbol.is_callable and symbol.loc >= MIN_LOC
-    function = function_of(module.source, symbol) if is_long else None
+    function = function_of(module.source, symbol) if symbol.is_callable else None
     if function is None:
         return ()
+    numbers = dict.fromkeys(_numbers(function))
+    if symbol.loc < MIN_LOC:
+        return list(numbers)
     found = dict.fromkeys(ast.unparse(each) for each in _data_in(function))
     told = [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
     options = (text for text in dict.fromkeys(_options(function)) if len(text) <= MAX_DATA and "`" not in text)
-    return [*told, *[*options][:MAX_OPTIONS]]
+    return [*told, *[*options][:MAX_OPTIONS], *(each for each in numbers if not any(each in text for text in told))]
+
+
+def _numbers(function: Function) -> list[str]:
+    """The numbers in a function's calculations, in order, if nobody could guess one of them: measured constants."""
+    nodes = [node for node in _own_nodes(function) if isinstance(node, ast.BinOp | ast.AugAssign | ast.Compare)]
+    inner = {id(each): each for node in nodes for each in ast.walk(node) if isinstance(each, ast.Constant)}
+    constants = sorted(inner.values(), key=lambda each: (each.lineno, each.col_offset))
+    written = [(repr(each.value), _num_digits(each.value)) for each in constants]
+    if not any(digits >= MIN_DIGITS for _, digits in written):
+        return []
+    return [text for text, digits in written if digits > 1][:MAX_NUMBERS]
+
+
+def _num_digits(value: object) -> int:
+    """The number of digits of a measured value, zeros around it aside; 0 for what is none."""
+    if isinstance(value, float) and isfinite(value):
+        mantissa = repr(value).lower().partition("e")[0]
+        return len(mantissa.replace(".", "").strip("0"))
+    is_large = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= MIN_LARGE
+    return len(str(value).rstrip("0")) if is_large else 0
 
 
 def _options(function: Function) -> Iterator[str]:

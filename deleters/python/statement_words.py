@@ -99,8 +99,15 @@ class PythonWords:
 
 
 def _imports(source: bytes) -> Iterator[tuple[str, str]]:
-    """For each imported name the beginning of its statement, and the name: ``from .a import``, ``b as c``."""
-    for node in of_types(parse_tree(source).root_node, "import_statement", "import_from_statement"):
+    """For each imported name the beginning of its statement, and the name: ``from .a import``, ``b as c``.
+
+    What is imported in place of something that is not there is left out.
+    """
+    root = parse_tree(source).root_node
+    instead = [(each.start_byte, each.end_byte) for each in of_types(root, "except_clause")]
+    for node in of_types(root, "import_statement", "import_from_statement"):
+        if any(start <= node.start_byte < end for start, end in instead):
+            continue
         module = node.child_by_field_name("module_name")
         beginning = f"from {text_of(module)} import" if module is not None else "import"
         for name in node.children_by_field_name("name"):

@@ -34,6 +34,8 @@ MAX_UNSTABLE_SHARE = 0.1
 ALONE_S, START_S = 0.025, 0.3
 """Seconds that a test is expected to take in a process of its own, where nothing is in any cache, and that it takes
 until the first of them begins."""
+MAX_UNCOUNTED_S = 120.0
+"""Seconds that a pass over the tests that do not count may be expected to take."""
 MAX_ALONE_SHARE = 0.25
 """Maximum share of the suite's duration that it may take to run tests once more, each in a process of its own."""
 
@@ -48,6 +50,7 @@ def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
         limit_s = settings.verdict.suite_timeout_s * 3 + STAGE_GRACE_S
         with deadline(limit_s, f"The coverage of {prepared.repo.repo}"):
             coverage = _map_coverage(settings, prepared)
+            coverage = replace(coverage, uncounted=_uncounted(settings, prepared, coverage))
         cache.put("coverage", key, coverage)
     return replace(prepared, coverage=coverage)
 
@@ -68,6 +71,23 @@ def _map_coverage(settings: Settings, prepared: Prepared) -> CoverageMap:
             if failure.reason == "infra":
                 raise
     return ways[-1]()
+
+
+def _uncounted(settings: Settings, prepared: Prepared, coverage: CoverageMap) -> dict[str, tuple[str, ...]]:
+    """See :attr:`CoverageMap.uncounted`: the result of one more pass, over these tests alone."""
+    bench = open_workbench(settings, prepared)
+    expected = (test for test, status in bench.baseline.statuses.items() if status is Status.XFAIL)
+    tests = sorted({*bench.baseline.flaky, *coverage.unstable, *expected} & bench.baseline.durations.keys())
+    if not tests or COVERAGE_SLOWDOWN * bench.expected_s(tests) > MAX_UNCOUNTED_S:
+        return {}
+    try:
+        (made,) = _measure(bench, fork=False, ids=tests)
+    except EnvironmentFailure as failure:  # one of them ends the process that the others share
+        if failure.reason == "infra":
+            raise
+        return {}
+    found = made.coverage
+    return {symbol: tuple(found.tests[number] for number in own) for symbol, own in found.by_symbol.items()}
 
 
 def _made_already(settings: Settings, bench: Workbench) -> CoveragePass | None:

@@ -25,6 +25,8 @@ GONE = "def gone_by(x):\n    return x\n"
             "pkg/m.py",
             False,
         ),
+        ("from .other import thing\n\nassert thing  # for docstrings\n\n", "pkg/m.py", False),
+        ("from .other import thing\n\nassert thing.is_ready\n\n", "pkg/m.py", True),
         ("import os\n\n_HOOK = os.register_at_fork(before=print)\n\n", "pkg/m.py", True),
         ("LIMIT = 1\n\n", "pkg/m.py", True),
         ("__version__ = '1.0'\n\n", "pkg/m.py", True),

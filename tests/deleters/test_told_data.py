@@ -237,3 +237,19 @@ def test_options_of_a_command_line_are_told_without_their_help() -> None:
         "add_argument('--exclude', default=[])",
         "add_argument('--y', nargs='*')",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return (280.46 + 0.9856474 * x) % 360 + x / 2", ["280.46", "0.9856474"]),
+        ("return x * 0.5 + 1.5", []),
+        ("return x * 86400 + 3600", []),
+        ("return (x * 1103515245 + 12345) % 2147483648", ["1103515245", "12345", "2147483648"]),
+        ("return x * 1_000_000", []),
+        ("y = 23.4393\n    return y", []),
+    ],
+)
+def test_numbers_that_nobody_could_guess_are_told(body: str, told: list[str]) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": f"def f(x):\n    {body}\n"})
+    assert list(function_data(codebase.modules["m.py"], codebase.symbols()["m.py::f"])) == told

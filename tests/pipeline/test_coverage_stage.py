@@ -10,8 +10,10 @@ import pytest
 
 from excise.config import Settings
 from excise.pipeline.stages import coverage_stage as module
+from excise.pipeline.stages.environment_stage import open_workbench
 from excise.protocols import CoveragePass
-from excise.types import Baseline, ExecutedCode, Status
+from excise.types import Baseline, ExecutedCode, Feature, FeatureKind, Status
+from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.workbench import Prepared, Workbench
 
 TESTS = ("tests/test_shared.py::test_a", "tests/test_shared.py::test_z")
@@ -156,3 +158,45 @@ def test_a_first_run_that_has_not_noted_every_test_is_no_pass(vary, passes: list
     bench = vary({"tests/test_shared.py": QUIET})
     mapped(bench, 0.01, ExecutedCode(places=(), at_import=(), by_test={TESTS[0]: ()}))
     assert passes == ["together both_orders"]
+
+
+FAILING = """import pytest
+from shapes.walk import spiral
+
+
+@pytest.mark.xfail(raises=ZeroDivisionError)
+def test_expected():
+    len(list(spiral(3))) / 0
+
+
+def test_not_expected():
+    assert list(spiral(3)) == 1
+"""
+
+
+def test_what_expected_failures_execute_is_measured_and_hidden(vary) -> None:
+    path = "tests/test_failing.py"
+    bench = vary({path: FAILING}, baseline=True)
+    statuses = {f"{path}::test_expected": Status.XFAIL, f"{path}::test_not_expected": Status.FAILED}
+    durations = dict.fromkeys(statuses, 0.01)
+    baseline = bench.baseline
+    baseline = replace(baseline, statuses=baseline.statuses | statuses, durations=baseline.durations | durations)
+    prepared = replace(bench.prepared, baseline=baseline)
+    settings = Settings(verdict=bench.settings)
+    found = module._uncounted(settings, prepared, bench.prepared.coverage)
+    assert found["src/shapes/walk.py::spiral"] == (f"{path}::test_expected",)
+    symbol = bench.codebase.symbols()["src/shapes/walk.py::spiral"]
+    feature = Feature(
+        feature_id="feature",
+        kind=FeatureKind.FUNCTION,
+        tier=1,
+        entry=(symbol.symbol_id,),
+        symbols=(symbol.symbol_id,),
+        tests=tuple(sorted(bench.prepared.coverage.executing([symbol.symbol_id]))),
+        loc=symbol.loc,
+    )
+    known = open_workbench(settings, replace(prepared, coverage=replace(bench.prepared.coverage, uncounted=found)))
+    plan = plan_deletion(known, feature, "stub")
+    assert f"{path}::test_expected" in plan.hidden
+    assert "test_not_expected" in (plan.edits("shipped")[path] or b"").decode()
+    assert "test_expected" not in (plan.edits("shipped")[path] or b"").decode()

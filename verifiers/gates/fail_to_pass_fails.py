@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from excise.protocols import GateReport
-from excise.types import Status, path_of
+from excise.types import Status, symbol_of_test
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.workbench import SUITE_ENDED
@@ -57,13 +57,18 @@ class FailToPassFails:
         if not bench.has_cheap_short_runs:
             return []
         tests = candidate.fail_to_pass
-        edited = bench.read([path for path in candidate.edits("deleted") if path in bench.codebase.modules])
-        if not any(map(_DRAWS.search, edited.values())):
-            sources = bench.read(sorted(set(map(path_of, tests))))
-            tests = tuple(test for test in tests if _DRAWS.search(sources.get(path_of(test), b"")))
+        if not any(_DRAWS.search(text.encode()) for _, text in candidate.deletion.text):
+            tests = tuple(test for test in tests if _DRAWS.search(_source_of(candidate, test)))
         most = int(MAX_DRAWING_S / max(bench.expected_s(tests), MAX_DRAWING_S / MAX_DRAWS))
         for number in range(2, 2 + (most if tests else 0)):
             statuses = candidate.run("deleted", ids=tests, number=number).statuses()
             if passing := [test for test in tests if statuses.get(test) is Status.PASSED]:
                 return passing
         return []
+
+
+def _source_of(candidate: Candidate, test: str) -> bytes:
+    """The source of a test's function; empty if it is not known."""
+    codebase = candidate.bench.codebase
+    symbol = codebase.symbols().get(symbol_of_test(test))
+    return codebase.modules[symbol.path].source[symbol.start : symbol.end] if symbol is not None else b""

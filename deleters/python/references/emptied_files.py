@@ -38,6 +38,8 @@ def remove_emptied_files(remover: DependentRemover) -> None:
             continue
         rest = _without_docstring(parse_tree(words_of(plan).after).root_node)
         used = {word for each in rest if each.type not in _IMPORTS for word in re.findall(r"\w+", text_of(each))}
+        asserted = {text_of(each.named_children[0]) for each in rest if _asserts_a_name(each)}
+        rest = [each for each in rest if not (_asserts_a_name(each) or _imports_only(each, asserted))]
         is_kept = any(_holds_something(each, remover.codebase.names.tops, used) for each in rest)
         if not is_kept and not _is_named_by_a_string(remover, path):
             plan.deleted = True
@@ -71,6 +73,17 @@ def _is_imported(content: Node) -> bool:
 def _without_docstring(root: Node) -> list[Node]:
     docstring = docstring_node(root)
     return [each for each in statements(root) if each != docstring]
+
+
+def _asserts_a_name(statement: Node) -> bool:
+    """Whether a statement is ``assert name``, so that no linter calls the import of the name unused."""
+    parts = statement.named_children
+    return statement.type == "assert_statement" and len(parts) == 1 and parts[0].type == "identifier"
+
+
+def _imports_only(statement: Node, names: Collection[str]) -> bool:
+    bound = [text_of(each).rpartition(" as ")[2] for each in statement.children_by_field_name("name")]
+    return statement.type in _IMPORTS and bool(bound) and all(each in names for each in bound)
 
 
 def _holds_something(statement: Node, own: Collection[str], used: Collection[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from excise.deleters.deletion_record import Changed
@@ -27,6 +27,12 @@ _MADE = re.compile(r"(?<![\w.])(\w+)\s*=(?!=)\s*(?:(?:\w+\.)*(\w+)\()?")
 """A name to which an example gives something, and the name of what is called for it."""
 _CALL = re.compile(r"(?<![\w$@-])([A-Za-z_]\w{3,})\(")
 """A call of a name of four letters or more."""
+_WORD_OF_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+"""A word of a name."""
+MIN_SPOKEN = 3
+"""Number of letters of each word of a name, from which on text may mean it by its words."""
+_OPENING = frozenset({"and", "are", "can", "for", "from", "get", "has", "not", "set", "the", "use", "was", "with"})
+"""Words with which phrases begin that mean no name."""
 _NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")
 """A word of a name, of five letters or more."""
 
@@ -97,8 +103,13 @@ def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed
     paths = (path for path in codebase.modules if not (codebase.is_test(path) or codebase.is_vendored(path)))
     code = b"\n".join(source_left(codebase, remover.plans, path) for path in paths).lower()
     names: dict[str, Symbol] = {}
+    names_apart: dict[str, Symbol] = {}
+    """Names of several words, with blanks between these."""
     for symbol in wanted:
         name = without_numbers(symbol.qualname).rpartition(".")[2] or PurePosixPath(symbol.path).stem
+        apart = [word.lower() for word in _WORD_OF_NAME.findall(name)]
+        if len(apart) > 1 and apart[0] not in _OPENING and min(map(len, apart)) >= MIN_SPOKEN:
+            names_apart[" ".join(apart)] = symbol
         names.update({word.lower(): symbol for word in _NAME_PART.findall(name)})
     rare = {word: symbol for word, symbol in names.items() if word.encode() not in code}
     word = re.compile(rf"\b(?:{any_of(rare)})\b", re.IGNORECASE)
@@ -106,6 +117,28 @@ def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed
         for section in sections_now(text) if word.search(text) else ():
             if found := word.search("\n".join((*section.heading, *section.lines))):
                 yield Leftover(path, f"a word of its name is left: {found[0]}", rare[found[0].lower()].symbol_id)
+    yield from _spoken(remover, names_apart, code, changed)
+
+
+def _spoken(
+    remover: DependentRemover, names: Mapping[str, Symbol], code: bytes, changed: Changed
+) -> Iterator[Leftover]:
+    """Documents, docstrings and comments with the words of a removed name one after the other, which no name has any
+    more: “moon phase” for ``moon_phase``."""
+    gone = {name: each for name, each in names.items() if not _is_in_names(name, code)}
+    forms = {name: re.compile(rf"\b{re.sub(' ', '[ -]', name)}s?\b", re.IGNORECASE) for name in gone}
+    for path, text in _documents_left(remover, changed) if gone else ():
+        for name, form in forms.items():
+            if found := next(filter(None, (form.search("\n".join(each.lines)) for each in sections_now(text))), None):
+                yield Leftover(path, f"the words of its name are left: {found[0]}", gone[name].symbol_id)
+    for name, form in forms.items():
+        if found := form.search(code.decode("utf-8", "replace")):
+            yield Leftover(gone[name].path, f"the words of its name are left: {found[0]}", gone[name].symbol_id)
+
+
+def _is_in_names(name: str, code: bytes) -> bool:
+    """Whether a name in lower-case ``code`` has the words ``name`` one after the other."""
+    return any(mark.join(name.split()).encode() in code for mark in ("_", ""))
 
 
 def _called_in_documents(remover: DependentRemover, wanted: Sequence[Symbol], changed: Changed) -> Iterator[Leftover]:

@@ -24,7 +24,8 @@ _PAIRS = (
     ("bind", "unbind"), ("mount", "unmount"), ("install", "uninstall"), ("activate", "deactivate"),
     ("minimum", "maximum"), ("upload", "download"), ("send", "receive"), ("input", "output"), ("width", "height"),
     ("horizontal", "vertical"), ("top", "bottom"), ("up", "down"), ("earliest", "latest"), ("oldest", "newest"),
-    ("success", "failure"), ("to", "from"),
+    ("success", "failure"), ("to", "from"), ("client", "server"), ("request", "response"), ("sender", "receiver"),
+    ("reader", "writer"), ("source", "target"), ("old", "new"), ("sync", "async"), ("ascending", "descending"),
 )  # fmt: skip
 """Words for two halves of something: without one of them, the other one is half of it."""
 MIN_FIRST_PART = 4

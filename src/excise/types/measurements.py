@@ -147,6 +147,9 @@ class CoverageMap:
     """Ids of tests that did not pass in the coverage run: alone in their process, they depend on other tests."""
     cpu_s: float = 0.0
     """CPU seconds of the mapping runs; the first run of the baseline, if it is one of them, does not count."""
+    uncounted: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Symbol id to the ids of the tests that do not count, flaky ones and expected failures, and that execute it; empty
+    if that takes too long to measure."""
 
     def executing(self, symbols: Iterable[str]) -> frozenset[str]:
         """Ids of the tests that execute one of the symbols."""
