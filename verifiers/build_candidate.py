@@ -12,6 +12,7 @@ from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.extractors.features.tiers import tier_of
+from excise.protocols import Codebase
 from excise.types import (
     Difficulty,
     GivenBy,
@@ -22,6 +23,7 @@ from excise.types import (
     Visibility,
     Watched,
     content_id,
+    is_inside,
     name_in_file,
 )
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, Unchecked
@@ -69,21 +71,31 @@ def require_statement(plan: PlannedDeletion) -> SplitDeletion:
 
 
 def require_checked(plan: PlannedDeletion) -> None:
-    """Do as :func:`require_statement`; raise :class:`Unchecked` for stubs some of which nobody would notice missing.
+    """Do as :func:`require_statement`; raise :class:`Unchecked` if nobody would notice some functions missing.
 
-    These are executed by no FAIL_TO_PASS test, and called by no other stub.
+    These are executed by no FAIL_TO_PASS test, and called by no other one. Methods of a class that goes as a whole are
+    not looked at one by one: if one of them is executed, they all are needed.
     """
     split = require_statement(plan)
     coverage, codebase = plan.bench.prepared.coverage, plan.bench.codebase
-    if coverage is None or plan.deletion.deleter != "stub":
+    if coverage is None:
         return
-    unchecked = {s for s in plan.deletion.removed if coverage.executing([s]).isdisjoint(split.fail_to_pass)}
-    checked = set(plan.deletion.removed) - unchecked
+    removed = plan.deletion.removed
+    outer = [s for s in removed if not any(s != other and is_inside(s, other) for other in removed)]
+    inside = {s: [other for other in removed if is_inside(other, s)] for s in outer}
+    functions = {s for s in outer if any(_is_callable(codebase, each) for each in inside[s])}
+    unchecked = {s for s in functions if coverage.executing(inside[s]).isdisjoint(split.fail_to_pass)}
+    checked = set(removed) - {each for s in unchecked for each in inside[s]}
     while helpers := {s for s in unchecked if not checked.isdisjoint(codebase.callers(s))}:
         checked |= helpers
         unchecked -= helpers
     if checked and unchecked:
         raise Unchecked(f"No FAIL_TO_PASS test executes {min(unchecked)}.", frozenset(checked))
+
+
+def _is_callable(codebase: Codebase, symbol_id: str) -> bool:
+    symbol = codebase.symbols().get(symbol_id)
+    return symbol is not None and symbol.is_callable
 
 
 def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:

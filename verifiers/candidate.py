@@ -29,6 +29,7 @@ from excise.types import (
     TestRun,
     Watched,
     WorkerOutcome,
+    is_inside,
     name_in_file,
     path_of,
     without_parameter,
@@ -132,11 +133,18 @@ class DeletionTrees:
         self._behaviours[tests] = found
         return found
 
+    def lost_symbols(self) -> list[str]:
+        """Ids of the removed symbols, and of those that went along."""
+        symbols, removed = self.bench.codebase.symbols(), self.deletion.removed
+        along = [i for i, _ in self.deletion.text if i in symbols]
+        inside = {i for i in along if any(is_inside(i, outer) for outer in removed)}
+        return [*removed, *(i for i in dict.fromkeys(along) if i not in removed and i not in inside)]
+
     def needs(self, tests: tuple[str, ...], watched: Watched | None) -> tuple[Need, ...]:
         """The details that tests need of the removed code, found once; ``watched`` is what they were seen to use."""
         seen, found = self._needs.get(tests, (None, None))
         if found is None or seen is not watched:
-            found = self.bench.language.find_needs(self.bench.codebase, self.deletion.removed, tests, watched)
+            found = self.bench.language.find_needs(self.bench.codebase, self.lost_symbols(), tests, watched)
             self._needs[tests] = watched, found
         return found
 

@@ -31,6 +31,7 @@ from excise.types import (
 )
 from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeletion, Rejected, not_passing
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
+from excise.verifiers.orphans import require_no_orphan
 from excise.verifiers.parts_of_tests import leaving_parts
 from excise.verifiers.shipped_runs import Check, require_ended, require_no_test_lost, run_shipped
 from excise.verifiers.workbench import Workbench
@@ -85,6 +86,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
     feature, plan = _plan_without_copies(bench, deleter, feature)
     deleter, plan = _plan_that_builds(bench, deleter, feature, plan, check)
     deleter, plan = _with_parts_of_tests(_hiding_less(plan, deleter, check), deleter)
+    require_no_orphan(plan)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     check_once = _once(check)  # more hidden tests do not change what it finds
     for _ in range(MAX_WIDENINGS):

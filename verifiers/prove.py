@@ -39,8 +39,9 @@ from excise.verifiers.gates.solved_by_model import Solver
 from excise.verifiers.plan_deletion import feature_of_checked, plan_deletion
 from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
-REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", USED_ELSEWHERE})
-"""Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps."""
+REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", "unchecked", USED_ELSEWHERE})
+"""Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps, or not all of
+the code is checked, which may keep its bodies then."""
 NOTHING_IN_SIGHT = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities at which words alone say what code does; where there are none, tests may."""
 
@@ -184,6 +185,8 @@ def _plan(bench: Workbench, feature: Feature, deleter_name: str) -> PlannedDelet
         return plan_deletion(bench, feature, deleter_name, require_checked)
     except Unchecked as found:
         part = feature_of_checked(bench, feature, found.checked)
+        if not part.tests:
+            raise
         return plan_deletion(bench, part, deleter_name, require_statement)
 
 

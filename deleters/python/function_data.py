@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from math import isfinite
@@ -31,6 +32,11 @@ MAX_OPTIONS = 24
 """Maximum number of options of a command line."""
 _TOLD_OF_OPTIONS = ("action", "nargs", "const", "default", "type", "choices", "required", "dest", "is_flag", "multiple")
 """What is told of an option, or of an argument: what a program does with it, not what its help says."""
+_SPEC = re.compile(
+    r"\{[\w.…]*(?:![rsa])?:(?:\W?[<>^=])?[-+ ]?#?0?\d*[,_]?(?:\.\d+)?[bcdeEfFgGnosxX%]?\}"
+    r"|(?<!%)(?:%%)*%(?:\(\w+\))?(?:[-+ #0]*[1-9]\d*(?:\.\d+)?|[-+ #0]*\.\d+|[-+ #0]+)?[deEfFgGxXo](?!\w)"
+)
+"""A value with the way in which it is written."""
 _TEXT_CALLS = frozenset({"compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer", "format"})
 """Functions whose arguments are patterns and templates: how code works, not what it knows."""
 
@@ -40,7 +46,7 @@ def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
     function = function_of(module.source, symbol) if symbol.is_callable else None
     if function is None:
         return ()
-    numbers = dict.fromkeys(_numbers(function))
+    numbers = dict.fromkeys([*_numbers(function), *_formats(function)])
     if symbol.loc < MIN_LOC:
         return list(numbers)
     found = dict.fromkeys(ast.unparse(each) for each in _data_in(function))
@@ -58,6 +64,42 @@ def _numbers(function: Function) -> list[str]:
     if not any(digits >= MIN_DIGITS for _, digits in written):
         return []
     return [text for text, digits in written if digits > 1][:MAX_NUMBERS]
+
+
+def _formats(function: Function) -> Iterator[str]:
+    """The ways in which a function writes numbers, ``{:.2f}`` or ``%05d``, in order; as whole texts where these have no
+    word."""
+    docstring = function.body[0] if ast.get_docstring(function, clean=False) is not None else None
+    nodes = [node for node in _own_nodes(function) if isinstance(node, ast.JoinedStr | ast.Constant)]
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)} - set(
+        map(id, nodes)
+    )
+    for node in sorted(nodes, key=lambda each: (each.lineno, each.col_offset)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            text = node.value if docstring is None or node is not getattr(docstring, "value", None) else ""
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(map(_of_format, node.values))
+        else:
+            continue
+        specs = [found[0] for found in _SPEC.finditer(text)]
+        if specs and not re.search(r"[^\W\d_]", _SPEC.sub("", text)):
+            yield repr(text)
+        else:
+            yield from map(repr, specs)
+
+
+def _of_format(part: ast.expr) -> str:
+    """A part of an f-string as a template has it, with ``…`` for the value."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    spec = part.format_spec if isinstance(part, ast.FormattedValue) else None
+    values = spec.values if isinstance(spec, ast.JoinedStr) else []
+    is_known = bool(values) and all(isinstance(each, ast.Constant) for each in values)
+    return (
+        "{…:" + "".join(str(each.value) for each in values if isinstance(each, ast.Constant)) + "}"
+        if is_known
+        else "{…}"
+    )
 
 
 def _num_digits(value: object) -> int:

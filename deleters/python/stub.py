@@ -18,6 +18,7 @@ from excise.deleters.python.probed_tests import ShorteningTests
 from excise.deleters.python.references.dependent_removal import without_numbers
 from excise.deleters.python.references.name_uses import LostBinding, use_index
 from excise.deleters.python.references.unused_code import drop_unused_imports
+from excise.deleters.python.shown_definitions import require_no_shown_definition
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import Phase
@@ -49,6 +50,7 @@ class Stub(ShorteningTests):
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
         _require_no_import_time_call(python, functions)
+        require_no_shown_definition(python, functions)
         names = {f.name.partition("#")[0] for f in functions}
         remover, hider = hide_tests(python, feature, hide, lambda test: self.parts.of(python, test, (), names))
         for path, edits in empty_body_edits(python, functions, "raise", keep_docstring=True).items():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from math import ceil
@@ -32,6 +32,7 @@ from excise.types import (
     SymbolReport,
     content_id,
     holders_of_test,
+    is_whole_file,
     joined,
     name_in_file,
     path_of,
@@ -130,7 +131,7 @@ def find_features(
     whole = _with_parents(made.features, contents, holders)
     paths = sorted(_paths(index, tree, path), key=lambda f: _rank(f, seed))[: ceil(len(whole) / PATH_EVERY)]
     return FoundFeatures(
-        features=tuple(_interleaved([*whole, *paths], seed)),
+        features=tuple(_nested_last(_interleaved([*whole, *paths], seed), contents)),
         symbols=tuple(_reports(index, holders, reasons)),
     )
 
@@ -189,7 +190,8 @@ def _relations(index: SearchIndex, symbol_id: str, chosen: Collection[str]) -> I
         yield each
         yield from index.twins(index.symbols[each])
         yield from (c for c in codebase.callees(each) if c in chosen or len(codebase.callers(c)) <= MAX_SHARED)
-        yield from (c for c in codebase.callers(each) if not codebase.is_test(path_of(c)))
+        callers = (c for c in codebase.callers(each) if not is_whole_file(c))  # a file that names both tells nothing
+        yield from (c for c in callers if not codebase.is_test(path_of(c)))
     for holder in (symbol_id, symbol.holder_id):  # a class, and those that it is made of
         kind = index.symbols.get(holder)
         if kind is not None and kind.kind is SymbolKind.CLASS:
@@ -418,6 +420,22 @@ def _interleaved(features: Iterable[Feature], seed: int) -> Iterable[Feature]:
     by_rank = [sorted(by_kind[kind], key=lambda f: _rank(f, seed)) for kind in kinds]
     for row in zip_longest(*by_rank):
         yield from (feature for feature in row if feature is not None)
+
+
+def _nested_last(features: Iterable[Feature], contents: Mapping[str, frozenset[str]]) -> list[Feature]:
+    """The features, those last that are in an earlier one, or hold one: the first tasks are about different code."""
+    first: list[Feature] = []
+    last: list[Feature] = []
+    holders: dict[str, list[frozenset[str]]] = defaultdict(list)
+    for feature in features:
+        mine = contents.get(feature.feature_id, frozenset())
+        if any(mine <= other or other <= mine for symbol in mine for other in holders[symbol]):
+            last.append(feature)
+            continue
+        first.append(feature)
+        for symbol in mine:
+            holders[symbol].append(mine)
+    return [*first, *last]
 
 
 def _rank(feature: Feature, seed: int) -> tuple[int, str]:

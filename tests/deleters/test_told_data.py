@@ -248,8 +248,13 @@ def test_options_of_a_command_line_are_told_without_their_help() -> None:
         ("return (x * 1103515245 + 12345) % 2147483648", ["1103515245", "12345", "2147483648"]),
         ("return x * 1_000_000", []),
         ("y = 23.4393\n    return y", []),
+        ("return '{:f} {:f}'.format(x, x)", ["'{:f} {:f}'"]),
+        ("return f'{x:.2f}|{x:>10}'", ["'{…:.2f}|{…:>10}'"]),
+        ("return f'{x} of {x:05d}'", ["'{…:05d}'"]),
+        ("return 'a %.3g b' % x", ["'%.3g'"]),
+        ("return '%s %r' % (x, x), f'{x}', 'rate 5% of all', f'{x:{x}}'", []),
     ],
 )
-def test_numbers_that_nobody_could_guess_are_told(body: str, told: list[str]) -> None:
+def test_numbers_and_their_formats_that_nobody_could_guess_are_told(body: str, told: list[str]) -> None:
     codebase = PythonCodebase.from_texts({"m.py": f"def f(x):\n    {body}\n"})
     assert list(function_data(codebase.modules["m.py"], codebase.symbols()["m.py::f"])) == told

@@ -77,7 +77,8 @@ class StatementComplete:
         """The details that hidden tests need, found anew and located in the finished statement."""
         bench, deletion = candidate.bench, candidate.deletion
         unseen = [test for test in candidate.fail_to_pass if test in candidate.hidden]
-        needs = bench.language.find_needs(bench.codebase, deletion.removed, unseen, _watched(candidate))
+        lost = candidate.trees.lost_symbols()
+        needs = bench.language.find_needs(bench.codebase, lost, unseen, _watched(candidate))
         related = related_code(bench.codebase, deletion) if needs else ""
         return locate(needs, candidate.task.problem_statement, related, bench.codebase)
 
