@@ -108,8 +108,8 @@ def read_layout(root: Path) -> ProjectLayout:
     return ProjectLayout(
         roots=tuple(roots),
         test_roots=tuple(test_roots),
-        resources=tuple(_existing(root, [f"{base}src/main/resources", f"{base}src/resources"])),
-        test_resources=tuple(_existing(root, [f"{base}src/test/resources"])),
+        resources=tuple(_existing(root, [*_beside(roots), f"{base}src/main/resources", f"{base}src/resources"])),
+        test_resources=tuple(_existing(root, [*_beside(test_roots), f"{base}src/test/resources"])),
         release=release,
         encoding=_encoding(manifests),
         artifacts=frozenset(re.findall(r"<artifactId>\s*([\w.-]+)", manifests)),
@@ -118,6 +118,11 @@ def read_layout(root: Path) -> ProjectLayout:
         tests=tests,
         not_run=tuple(not_run),
     )
+
+
+def _beside(roots: Iterable[str]) -> list[str]:
+    """The folders of resources beside folders of sources, which may be those of another module."""
+    return [f"{folder.removesuffix('/java')}/resources" for folder in roots if folder.endswith("/java")]
 
 
 def _module(root: Path, files: Sequence[str]) -> tuple[str, list[str], list[str], str]:

@@ -12,11 +12,13 @@ from tree_sitter import Node
 from excise.extractors.expected_texts import WrittenText, expected_texts
 from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.extractors.rust.analysis.grammar import descendants, parse_tree, text
+from excise.extractors.rust.analysis.parsed_file import Item
 from excise.types import Need, NeedKind, Symbol, TestId
 
 _FILLED_IN = re.compile(r"\{[\w.:$<>^+#?*!-]*\}")
 _MESSAGES = frozenset({"panic", "assert", "assert_eq", "assert_ne", "bail", "anyhow", "ensure", "expect", "Err"})
 """Macros and functions whose texts are messages of errors."""
+_EXPECTED_PANIC = re.compile(r'should_panic\s*\(\s*expected\s*=\s*("(?:\\.|[^"\\])*")')
 _LITERALS = frozenset({"string_literal", "raw_string_literal"})
 
 
@@ -25,7 +27,27 @@ def find_needs(codebase: RustCodebase, removed: Sequence[str], tests: Sequence[s
     symbols = codebase.symbols()
     functions = [symbols[s] for s in removed if s in symbols and symbols[s].is_callable]
     written = [each for function in functions for each in _texts_of(codebase, function)]
-    return expected_texts(written, {test: tuple(_literals_of_test(codebase, test)) for test in tests}, _FILLED_IN)
+    literals = {test: tuple(_literals_of_test(codebase, test)) for test in tests}
+    found = expected_texts(written, literals, _FILLED_IN)
+    return (*found, *_panics(codebase, functions, tests, {need.word for need in found}))
+
+
+def _panics(
+    codebase: RustCodebase, functions: Sequence[Symbol], tests: Sequence[str], known: set[str]
+) -> Iterator[Need]:
+    """Texts with which tests want it to panic and that the removed code has from elsewhere."""
+    for test in tests:
+        item = _item_of(codebase, test)
+        source = codebase.modules[TestId.parse(test).path].source if item is not None else b""
+        text_of_item = source[item.start : item.end].decode("utf-8", "replace") if item is not None else ""
+        wanted = _EXPECTED_PANIC.search(text_of_item)
+        word = _content(wanted[1]) if wanted is not None else ""
+        if item is None or not word or not functions or any(word in each or each in word for each in known):
+            continue
+        known.add(word)
+        named = [each for each in functions if each.name.partition("#")[0] in item.uses]
+        owner = (named or list(functions))[0].symbol_id
+        yield Need(kind=NeedKind.MESSAGE, word=word, owner=owner, tests=(test,))
 
 
 def _texts_of(codebase: RustCodebase, symbol: Symbol) -> Iterator[WrittenText]:
@@ -50,17 +72,22 @@ def _is_message(node: Node, source: bytes) -> bool:
 
 def _literals_of_test(codebase: RustCodebase, test: str) -> Iterator[str]:
     """The literals in a test function and its attributes, and in the items of its file that it names."""
-    parts = TestId.parse(test)
-    module = codebase.modules.get(parts.path)
-    if module is None:
-        return
-    own = next((item for item in module.items if item.is_test and (*item.modules, item.name) == parts.names), None)
+    own = _item_of(codebase, test)
     if own is None:
         return
+    module = codebase.modules[TestId.parse(test).path]
     chosen = [item for item in module.items if item is own or (item.name in own.uses and not item.is_test)]
     for node in _string_nodes(module.source):
         if any(item.start <= node.start_byte < item.end for item in chosen):
             yield _content(text(node, module.source))
+
+
+def _item_of(codebase: RustCodebase, test: str) -> Item | None:
+    """The function of a test."""
+    parts = TestId.parse(test)
+    module = codebase.modules.get(parts.path)
+    items = module.items if module is not None else ()
+    return next((item for item in items if item.is_test and (*item.modules, item.name) == parts.names), None)
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,6 @@ from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.extractors.rust.analysis.inline_tests import separate_tests, separated
 from excise.extractors.rust.execution.mirrored_tests import mirrored
 from excise.extractors.rust.execution.rust_grading import RustGrading
-from excise.extractors.rust.needs import find_needs
 from excise.types import Symbol, SymbolKind
 from excise.verifiers.leaks.decoders.rust_objects import RustObjects
 from excise.verifiers.leaks.fragments import DecodingLimits
@@ -386,25 +385,6 @@ def test_names_of_functions_are_read_from_both_manglings() -> None:
     names = {shape.name for shape in RustObjects().parts(data, DecodingLimits())}
     assert names >= {"lengths::factor", "lengths::units::factor", "lengths::Length::fmt", "bags::Bag::size"}
     assert "strsim::jaro" in names
-
-
-def test_texts_that_tests_expect_are_details() -> None:
-    files = {
-        "src/lib.rs": "pub fn f(n: i32) -> Result<i32, String> {\n    if n < 0 {\n"
-        '        return Err(format!("bad: {} is negative", n));\n    }\n    use_it("unseen");\n    Ok(n)\n}\n\n'
-        'pub fn g() -> &\'static str {\n    "the answer"\n}\n\n#[cfg(test)]\nmod tests;\n',
-        "src/tests.rs": 'const TABLE: [&str; 1] = ["bad: -1 is negative"];\n\n'
-        "#[test]\nfn f_fails() { check(TABLE) }\n\n"
-        '#[test]\nfn g_answers() { assert_eq!(g(), "the answer"); }\n',
-    }
-    codebase = RustCodebase.from_texts(files)
-    tests = ["src/tests.rs::f_fails", "src/tests.rs::g_answers"]
-    needs = find_needs(codebase, ["src/lib.rs::f", "src/lib.rs::g"], tests)
-    assert [(n.word, n.owner, n.tests, n.template, n.is_answer) for n in needs] == [
-        (" is negative", "src/lib.rs::f", ("src/tests.rs::f_fails",), "bad: {} is negative", False),
-        ("bad: ", "src/lib.rs::f", ("src/tests.rs::f_fails",), "bad: {} is negative", False),
-        ("the answer", "src/lib.rs::g", ("src/tests.rs::g_answers",), "", True),
-    ]
 
 
 CODE = """

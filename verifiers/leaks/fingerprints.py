@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from excise.verifiers.leaks.fragments import CodeShape
 
-FORMAT = 18
+FORMAT = 19
 """Version of the fingerprints and decoders; part of the name of every cached index."""
 WINDOW = 5
 Hashes = NDArray[np.uint64]

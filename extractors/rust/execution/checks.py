@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ _CHECKS = {
     "assert": 1, "assert_eq": 2, "assert_ne": 2, "debug_assert": 1, "debug_assert_eq": 2, "debug_assert_ne": 2,
 }  # fmt: skip
 """Macros that check, to the number of arguments that are values."""
+_LITERAL = re.compile(r"""b?r(#*)"[\s\S]*?"\1|b?"(?:\\[\s\S]|[^"\\])*"|b?'(?:\\.[^']*|[^'\\])'""")
+"""A text or a character."""
 
 
 class Edit(NamedTuple):
@@ -43,7 +46,7 @@ def checked_values(macro: str, tree: Node, source: bytes) -> tuple[str, ...]:
     """The values that a call of a macro checks; none if it checks nothing, or if one of them may end the function."""
     count = _CHECKS.get(macro, 0)
     values = tuple(_arguments(tree, source))[:count] if count else ()
-    return values if len(values) == count and not any("?" in value for value in values) else ()
+    return values if len(values) == count and not any("?" in _LITERAL.sub("", value) for value in values) else ()
 
 
 def noted(check: Check, module: str, *, by_literals: bool) -> Edit:

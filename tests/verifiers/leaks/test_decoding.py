@@ -24,6 +24,7 @@ import pytest
 
 from excise.verifiers.leaks import decoding
 from excise.verifiers.leaks.content_cache import ContentCache, read_content
+from excise.verifiers.leaks.decoders.hex_dumps import HexDump
 from excise.verifiers.leaks.decoding import fragments, read_file
 from excise.verifiers.leaks.fingerprints import hashes_of, windows, words_of
 from excise.verifiers.leaks.fragments import MAX_DEPTH, DecodingLimits, FragmentKind
@@ -68,6 +69,13 @@ def database(body: bytes) -> bytes:
     return base.serialize()
 
 
+def dumped(data: bytes, place: int, offset: str, group: int) -> bytes:
+    """A line of a dump: the offset, the bytes in groups, and what of them can be printed."""
+    own = data[place : place + 16]
+    shown = "".join(chr(each) if 32 < each < 127 else "." for each in own)
+    return f"{offset % place}{own.hex(' ', group)}  |{shown}|\n".encode()
+
+
 MAKERS: dict[str, Callable[[bytes], bytes]] = {
     "zip": lambda data: zipped({"a": b"x", "b.py": data}),
     "tar": lambda data: tarred({"a": b"x", "b.py": data}),
@@ -79,6 +87,11 @@ MAKERS: dict[str, Callable[[bytes], bytes]] = {
     "sqlite": database,
     "pickle": lambda data: pickle.dumps({"x": [data.decode(), data]}),
     "base64": lambda data: b"x = '" + base64.b64encode(data) + b"'",
+    "hex": lambda data: b"x = '" + data.hex().encode() + b"'",
+    "xxd -p": lambda data: b"\n".join(data[at : at + 30].hex().encode() for at in range(0, len(data), 30)),
+    "xxd": lambda data: b"".join(dumped(data, at, "%08x: ", 2) for at in range(0, len(data), 16)),
+    "hexdump": lambda data: b"".join(dumped(data, at, "%08x  ", 1) for at in range(0, len(data), 16)),
+    "hex of gz": lambda data: gzip.compress(data).hex().encode(),
     "loose": lambda data: zlib.compress(b"blob %d\0" % len(data) + data),
     "html": lambda data: b"<pre>" + data.replace(b"result", b"<b>result</b>") + b"</pre>",
     "json": lambda data: b'{"a": "' + data.replace(b"\n", b"\\n") + b'"}',
@@ -219,3 +232,10 @@ def test_bare_code_objects_are_found_in_anything() -> None:
     found = [fragment.code for fragment in fragments(data, DecodingLimits(only_python=True)) if fragment.code]
     assert [code.name for code in found] == ["total", "<module>"]
     assert {"prices", "tax"} <= found[0].words
+
+
+def test_hashes_and_numbers_are_no_dumps() -> None:
+    rng = random.Random(1)
+    hashes = b"\n".join(rng.randbytes(32).hex().encode() for _ in range(200))
+    assert not list(HexDump().parts(hashes, DecodingLimits()))
+    assert not list(HexDump().parts(b"1234567890" * 10, DecodingLimits()))

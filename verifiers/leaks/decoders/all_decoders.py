@@ -12,6 +12,7 @@ from excise.verifiers.leaks.decoders.disassembly import AstDump, Disassembly
 from excise.verifiers.leaks.decoders.escapes import Escapes
 from excise.verifiers.leaks.decoders.git_objects import LooseObject, Pack
 from excise.verifiers.leaks.decoders.go_objects import GoObjects
+from excise.verifiers.leaks.decoders.hex_dumps import HexDump
 from excise.verifiers.leaks.decoders.html import Html
 from excise.verifiers.leaks.decoders.java_classes import JavaClasses
 from excise.verifiers.leaks.decoders.minified_js import MinifiedJavaScript
@@ -44,7 +45,15 @@ CONTAINERS: tuple[Decoder, ...] = (
     GoObjects(), RustObjects(), JavaClasses(), Brotli(),
 )  # fmt: skip
 """Decoders of binary files, and of files that may be binary."""
-WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump(), MinifiedJavaScript())
+WRAPPINGS: tuple[Decoder, ...] = (
+    Html(),
+    Escapes(),
+    Base64(),
+    HexDump(),
+    Disassembly(),
+    AstDump(),
+    MinifiedJavaScript(),
+)
 """Decoders of texts that hold encoded texts."""
-HIDING: tuple[Decoder, ...] = (Base64(),)
+HIDING: tuple[Decoder, ...] = (Base64(), HexDump())
 """Those of :data:`WRAPPINGS` whose encoding changes every word, so that no words of Python show in the text."""
