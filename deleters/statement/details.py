@@ -48,6 +48,8 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
     "__hash__": frozenset({"TypeError"}),
 }
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
+_JOINED = re.compile(r"""(["'])[ \t]*\\?\r?\n\s*[rbfuRBFU]{0,2}\1""")
+"""What is between two texts of which one stands below the other: they are one."""
 _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 """A docstring among code, or another text in triple quotes."""
 PLACEHOLDERS = {
@@ -106,7 +108,8 @@ def known_from_rest(needs: Iterable[Need], deletion: Deletion) -> list[Need]:
     """The needs, with exceptions and messages in what stays of functions that lose parts as given by the tree."""
     is_small = deletion.deleter in {"line", "expression"}
     partly = {*lines_of_parts(deletion.text), *(deletion.removed if is_small else ())}
-    lost = "\n".join(text for _, text in deletion.text)
+    written = "\n".join(text for _, text in deletion.text)
+    lost = f"{written}\n{_JOINED.sub('', written)}"
 
     def is_left(need: Need) -> bool:
         word = need.word.partition(" ")[0] if need.kind is NeedKind.EXCEPTION else need.word

@@ -39,7 +39,7 @@ def removed_text(
         changes: Iterable[Change] = changes_of(part)
         if part.path in documents:
             changes = _fenced(changes, documents[part.path].splitlines())
-        elif part.path in codebase.modules:
+        elif part.path in codebase.modules and not part.deletes:
             lines = codebase.modules[part.path].source.decode(errors="replace").splitlines()
             comments = [_unmarked(line) if _COMMENT.match(line) else None for line in lines]
             changes = _fenced(_changed_words(codebase, part.path, removed, changes), comments)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from excise.deleters.statement.details import is_named, lines_by_symbol, locate
+from excise.deleters.statement.details import is_named, known_from_rest, lines_by_symbol, locate
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
-from excise.types import Need, NeedKind
+from excise.types import Deletion, Feature, FeatureKind, GivenBy, Need, NeedKind
 
 from .planned_deletions import REPO, delete_symbol
 
@@ -87,3 +87,26 @@ def test_the_function_that_a_function_returns_is_shown() -> None:
     text = write_statement(codebase, delete_symbol(codebase, "m.py", tests), REPO, tests).text
     assert "```python\ndef made(kind):\n    def turn(x, *, by=None)  # it returns this function\n```" in text
     assert "```python\ndef wrapped(f)\n```" in text
+
+
+def test_messages_in_two_texts_that_are_gone_are_not_known_from_the_rest() -> None:
+    symbol = "m.py::f"
+    gone = 'if x > 1:\n    raise ValueError(\n        f"it is too"\n        f" large: {x}"\n    )\n'
+    deletion = Deletion(
+        feature=Feature(
+            feature_id="f", kind=FeatureKind.FUNCTION, tier=0, entry=(symbol,), symbols=(symbol,), tests=()
+        ),
+        deletion_id="d",
+        deleter="path",
+        deleter_version=1,
+        source_patch="",
+        hide_patch="",
+        removed=(symbol,),
+        hidden=(),
+        text=((f"{symbol}#part1", gone),),
+    )
+    needs = [
+        Need(kind=NeedKind.MESSAGE, word=word, owner=symbol, tests=("t",))
+        for word in ("it is too large: ", "it is too small")
+    ]
+    assert [need.given for need in known_from_rest(needs, deletion)] == [None, GivenBy.TREE]
