@@ -7,7 +7,7 @@ from collections import Counter
 
 from excise.deleters.statement.completeness import normal_lines
 from excise.deleters.statement.descriptions import body_comments
-from excise.deleters.statement.details import locate, related_code
+from excise.deleters.statement.details import known_from_rest, locate, related_code
 from excise.protocols import GateReport
 from excise.types import GivenBy, Need, Symbol, SymbolKind, Watched, name_in_file, path_of
 from excise.verifiers.candidate import Candidate
@@ -80,7 +80,7 @@ class StatementComplete:
         lost = candidate.trees.lost_symbols()
         needs = bench.language.find_needs(bench.codebase, lost, unseen, _watched(candidate))
         related = related_code(bench.codebase, deletion) if needs else ""
-        return locate(needs, candidate.task.problem_statement, related, bench.codebase)
+        return locate(known_from_rest(needs, deletion), candidate.task.problem_statement, related, bench.codebase)
 
     def _code_lines(self, candidate: Candidate) -> list[str]:
         """Lines of deleted bodies, docstrings and comments excluded, that the statement contains."""
