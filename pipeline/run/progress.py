@@ -30,6 +30,10 @@ SHOWN_SYMBOLS = 3
 """Removed symbols of a task that are printed."""
 SHOWN_LINES = 12
 """Lines of the first task's statement that are printed."""
+MAX_DETAIL = 300
+"""Maximum number of characters of the reason why a source is refused, in the table at the end."""
+MAX_NOTE = 400
+"""Maximum number of characters of a note."""
 MAX_NEAR_DUPLICATES = 10
 """Near-duplicates that are printed after a run."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -54,6 +58,8 @@ class Progress:
         self._reported: dict[str, str] = {}
         self._tasks: set[str] = set()
         """Ids of tasks that were printed."""
+        self._told: set[str] = set()
+        """Names of the sources of which was told what tests they lack."""
         self._ended = threading.Event()
         self._heartbeat = threading.Thread(target=self._repeat, daemon=True)
 
@@ -100,6 +106,7 @@ class Progress:
             stage = "done" if state.done else state.running_stage
             if self._reported.get(state.name, "") != stage:
                 self._reported[state.name] = stage
+                self._tell_of_tests(state)
                 if not self.quiet and self._live is None:
                     self._line(f"{state.name}: {self.describe(state)}")
             for instance_id in state.tasks.keys() - self._tasks:
@@ -121,6 +128,17 @@ class Progress:
             shown = [*lines[:SHOWN_LINES], *(["…"] if len(lines) > SHOWN_LINES else [])]
             for line in shown:
                 self.console.print(literal(f"    | {line}"), soft_wrap=True)
+
+    def _tell_of_tests(self, state: SourceState) -> None:
+        """Print once how many test files of a project cannot be used."""
+        if state.prepared is None or state.prepared.baseline is None or state.name in self._told:
+            return
+        self._told.add(state.name)
+        lost = [f"{path}: {error}" for path, error in sorted(state.prepared.baseline.uncollected.items())]
+        lost += [line for line in state.prepared.environment.recipe.evidence if ": left out, since" in line]
+        if lost:
+            text = f"{state.name}: {len(lost)} test files cannot be used (`excise env` lists all), first {lost[0]}"
+            self.note(text.partition("\n")[0][:MAX_NOTE])
 
     def clock(self) -> str:
         """Minutes and seconds since the start."""
@@ -207,13 +225,18 @@ def funnel(states: Sequence[SourceState]) -> Table:
         counts = report.rejected or ({} if state.num_tasks else report.not_proposed)
         why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda i: -i[1]))
         if state.failure is not None:
-            why = f"{state.failure.reason}: {state.failure.detail.partition(chr(10))[0][:100]}"
+            why = f"{state.failure.reason}: {_shortened(state.failure.detail.partition(chr(10))[0])}"
         numbers = (
             report.num_tests, report.num_passing, report.num_flaky, report.num_symbols, report.num_covered,
             report.num_features, report.num_candidates, report.num_valid,
         )  # fmt: skip
         table.add_row(literal(state.name), *map(str, numbers), literal(why))
     return table
+
+
+def _shortened(text: str) -> str:
+    """A text that fits into a cell; what is cut is in the view ``rejections``."""
+    return text if len(text) <= MAX_DETAIL else f"{text[: MAX_DETAIL - 1]}…"
 
 
 def result_text(states: Sequence[SourceState], out: Path, report: SnapshotReport | None = None) -> str:

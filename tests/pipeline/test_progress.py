@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -106,3 +107,21 @@ def test_a_source_without_features_shows_the_reason() -> None:
     shown = console(terminal=False)
     shown.print(funnel([state]))
     assert "1 too_central" in text_of(shown)
+
+
+def test_test_files_that_cannot_be_used_are_told_once() -> None:
+    shown = console(terminal=False)
+    state = state_of("kit")
+    recipe = SimpleNamespace(evidence=("a.java: left out, since org.mockito.Mockito is not there", "JUnit 4"))
+    state.prepared = SimpleNamespace(  # type: ignore[assignment]
+        baseline=SimpleNamespace(uncollected={"tests/x.py": "ImportError: y\nmore"}),
+        environment=SimpleNamespace(recipe=recipe),
+    )
+    with Progress(shown) as progress:
+        for stage in ("coverage", "find"):
+            state.job_started(stage)
+            progress([state])
+    told = [line for line in text_of(shown).splitlines() if "cannot be used" in line]
+    assert told == [
+        "[00:00] kit: 2 test files cannot be used (`excise env` lists all), first tests/x.py: ImportError: y"
+    ]
