@@ -121,11 +121,14 @@ func TestA(t *testing.T) {
 
 func TestHelper(t *testing.T) { setUp(t); t.Run("x", f) }
 
+func TestCases(t *testing.T) { runTestCases(t, f, cases) }
+
 func ExampleF() {
 	// Output: 3
 }
 """
-    text = (mirrored(source, ["TestA", "TestHelper", "ExampleF"]) or b"").decode()
+    text = (mirrored(source, ["TestA", "TestHelper", "TestCases", "ExampleF"]) or b"").decode()
+    assert "runTestCases(t, f, cases); t.Fail() }" in text
     assert "\t} else { t.Fail() }\n\tt.Run" in text
     assert "} else if tt.Fail(); got == 2 {" in text
     assert "if got > 3 {\n\t\treturn\n\t}\n" in text
