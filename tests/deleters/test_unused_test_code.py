@@ -60,3 +60,40 @@ def test_fixtures_are_those_of_their_file_whatever_it_is_called(more: dict[str, 
     other = {"tests/test_boxes.py": "def test_boxes():\n    box = 3\n    assert box\n"}
     left = left_of({"tests/timeline.py": HELPERS, **other, **more}, "tests/timeline.py")
     assert ("def box" not in left) is is_gone
+
+
+FAMILY = """from unittest import TestCase
+
+from m import f, g
+
+
+class TestF(TestCase):
+    \"\"\"Of f.\"\"\"
+
+    def call(self):
+        return f()
+
+    def test_f(self):
+        self.assertTrue(self.call())
+
+
+class TestAgain(TestF):
+    def call(self):
+        return f() + 1
+
+
+class TestG(TestCase):
+    def test_g(self):
+        self.assertTrue(g())
+"""
+
+
+def test_a_family_of_test_classes_goes_with_its_only_test() -> None:
+    files = {"m.py": CODE, "test_m.py": FAMILY}
+    tests = ("test_m.py::TestF::test_f", "test_m.py::TestAgain::test_f")
+    text = after(files, delete(files, "m.py::f", hide=tests))["test_m.py"]
+    assert (
+        text
+        == "from unittest import TestCase\n\nfrom m import g\n\n\nclass TestG(TestCase):\n"
+        + (FAMILY.partition("class TestG(TestCase):\n")[2])
+    )

@@ -267,7 +267,8 @@ class TestHider:
             if symbol.kind is not SymbolKind.CLASS or plan.is_removed(symbol.start, symbol.end):
                 continue
             tests = [m for m in self._members(symbol) if _is_test_function(m)]
-            if not tests or not all(plan.is_removed(m.start, m.end) for m in tests):
+            had_tests = bool(tests) or self._inherited_tests(symbol)
+            if not had_tests or not all(plan.is_removed(m.start, m.end) for m in tests):
                 continue
             if not self._inherits_tests(symbol) and not self._is_used(symbol):
                 plan.remove_span(symbol.start, symbol.end)
@@ -277,9 +278,18 @@ class TestHider:
         prefix = symbol.qualname + "."
         return [s for s in self.codebase.modules[symbol.path].symbols if s.qualname.startswith(prefix)]
 
+    def _inherited_tests(self, symbol: Symbol) -> bool:
+        """Whether a base class in the repository had tests, before any was hidden."""
+        bases = (self.codebase.symbols().get(base.id) for base in self.uses.resolver.bases(_entity(symbol)))
+        return any(
+            any(map(_is_test_function, self._members(base))) or self._inherited_tests(base)
+            for base in bases
+            if base is not None and base.symbol_id != symbol.symbol_id
+        )
+
     def _inherits_tests(self, symbol: Symbol) -> bool:
         """Whether a base class in the repository still has tests, or cannot be resolved to a class."""
-        for base in self.uses.resolver.bases(Entity(symbol.path, symbol.qualname)):
+        for base in self.uses.resolver.bases(_entity(symbol)):
             found = self.codebase.symbols().get(base.id)
             plan = self.remover.plans.get(base.path)
             if found is None or self._inherits_tests(found):
@@ -361,6 +371,10 @@ def _is_imported(codebase: PythonCodebase, path: str, name: str) -> bool:
 def id_of_test(function: Symbol) -> str:
     """The id of a test function, without parameters."""
     return "::".join([function.path, *function.qualname.split(".")])
+
+
+def _entity(symbol: Symbol) -> Entity:
+    return Entity(symbol.path, symbol.qualname)
 
 
 def _is_test_function(symbol: Symbol) -> bool:
