@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -41,6 +42,8 @@ MORE_EXAMPLES = 3
 project's words show an example of gets at most as many, unless only a part of it is gone: what the words show works."""
 WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
+_NUMBER = re.compile(r"#\d+(?=\.|$)")
+"""What tells definitions of one name apart in their ids."""
 MIN_GRADED = 1 / 3
 """Share of the tests that fail without the code which must be left where those of undescribed functions go."""
 
@@ -73,8 +76,8 @@ def require_statement(plan: PlannedDeletion) -> SplitDeletion:
 def require_checked(plan: PlannedDeletion) -> None:
     """Do as :func:`require_statement`; raise :class:`Unchecked` if nobody would notice some functions missing.
 
-    These are executed by no FAIL_TO_PASS test, and called by no other one. Methods of a class that goes as a whole are
-    not looked at one by one: if one of them is executed, they all are needed.
+    These are executed by no FAIL_TO_PASS test, and called by no other one. What is in a class, or a file, that goes as
+    a whole is not looked at.
     """
     split = require_statement(plan)
     coverage, codebase = plan.bench.prepared.coverage, plan.bench.codebase
@@ -82,10 +85,12 @@ def require_checked(plan: PlannedDeletion) -> None:
         return
     removed = plan.deletion.removed
     outer = [s for s in removed if not any(s != other and is_inside(s, other) for other in removed)]
-    inside = {s: [other for other in removed if is_inside(other, s)] for s in outer}
-    functions = {s for s in outer if any(_is_callable(codebase, each) for each in inside[s])}
-    unchecked = {s for s in functions if coverage.executing(inside[s]).isdisjoint(split.fail_to_pass)}
-    checked = set(removed) - {each for s in unchecked for each in inside[s]}
+    of_name: dict[str, list[str]] = defaultdict(list)
+    for symbol in outer:
+        of_name[_NUMBER.sub("", symbol)].append(symbol)  # of accessors, overloads and platforms, one may be executed
+    functions = {s for s in outer if _is_callable(codebase, s)}
+    unchecked = {s for s in functions if coverage.executing(of_name[_NUMBER.sub("", s)]).isdisjoint(split.fail_to_pass)}
+    checked = set(removed) - unchecked
     while helpers := {s for s in unchecked if not checked.isdisjoint(codebase.callers(s))}:
         checked |= helpers
         unchecked -= helpers

@@ -27,6 +27,6 @@ def leaving_parts(plan: PlannedDeletion, deleter: Deleter) -> Deleter | None:
     if any(result.duration_s >= bench.test_timeout_s([result.test_id]) for result in before.results):
         return None
     run = bench.run({**plan.edits("deleted"), **files}, ids=tests, forked=True)
-    messages = {each.test_id: each.message for each in run.results if each.status is Status.FAILED}
+    messages = {each.test_id: each.message or "?" for each in run.results if each.status is Status.FAILED}
     passing = {each.test_id: "" for each in run.results if each.status is Status.PASSED}
     return deleter.losing(bench.codebase, {**messages, **passing}) if messages else None

@@ -20,6 +20,7 @@ from excise.deleters.documents.running_text import (
     block_without,
     blocks,
     indent_of,
+    is_lost_in_cell,
     sentences_of,
     without_back_references,
     without_introduction,
@@ -36,6 +37,15 @@ _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
 BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s")
 """The beginning of an item of a list."""
+_CAPITALISED = re.compile(r"\s*[-*+•]\s+`{0,2}[A-Z]\w*`{0,2}\s*(?:[:(]|$)")
+"""An item of a list that begins with, or is, a capitalised word."""
+_FIELDS = frozenset(
+    {
+        "Author", "Authors", "Changes", "Date", "Default", "Description", "Error", "Example", "License", "Name", "Note",
+        "Python", "Required", "Status", "Title", "Type", "Usage", "Value", "Version", "Warning",
+    }
+)  # fmt: skip
+"""Words with which items begin that tell something of a project, or of a setting."""
 _CALLOUT = re.compile(r">\s*\[!\w+\]\s*$")
 _OUTPUT = re.compile(
     r"\W*(?:[Tt]he |[Ii]ts )?(?:[Oo]utputs?|[Pp]rints|[Rr]esults?|[Gg]ives|[Pp]roduces)\b[^.\n]{0,40}:{1,2}\W*$"
@@ -280,10 +290,15 @@ def _drop_rest_of_item(
     ``head`` is gone."""
     for after in range(number + 1, len(chunks)):
         chunk = chunks[after]
-        if chunk.kind is not ChunkKind.BLANK:
-            if indent_of(lines[chunk.start]) <= indent_of(head):
-                return
-            left[after] = []
+        if chunk.kind is ChunkKind.BLANK:
+            continue
+        own = lines[chunk.start : chunk.end]
+        inside = next((n for n, line in enumerate(own) if indent_of(line) <= indent_of(head)), len(own))
+        if not inside:
+            return
+        left[after] = left[after][inside:] if len(left[after]) == len(own) else []
+        if inside < len(own):
+            return
 
 
 # ------------------------------------------------------------------------------------------- chunks
@@ -361,29 +376,35 @@ def _parts_left(lines: list[str], gone: GoneCode) -> list[tuple[list[str], list[
     names = [gone.mentioned.pattern().pattern] if gone.mentioned else []
     pattern, item = re.compile("|".join([*names, gone.commands.mention()])), item_pattern(gone.mentioned.names)
     if rows := rows_of(lines):
-        return _rows_left(rows, pattern, item)
+        return _rows_left(rows, pattern)
     if not pattern.search("\n".join(lines)):
-        item = item_pattern(tuple(name for name in gone.mentioned.names if name[0].isupper()))  # `- Box: a box`
-        if not any(map(item.match, lines)):
+        item = item_pattern(tuple(n for n in gone.mentioned.names if n[0].isupper() and n not in _FIELDS))
+        if not any(map(item.match, lines)) or not _lists_names(lines):
             return [(lines, lines)]
     return [(block, block_without(block, pattern, item)) for block in blocks(lines, item)]
 
 
-def _rows_left(
-    rows: Sequence[Row], pattern: re.Pattern[str], item: re.Pattern[str]
-) -> list[tuple[list[str], list[str]]]:
+def _lists_names(lines: Sequence[str]) -> bool:
+    """Whether most items of a list begin with one capitalised word, as those of a list of classes do."""
+    items = [line for line in lines if BULLET.match(line)]
+    return 2 * sum(bool(_CAPITALISED.match(line)) for line in items) > len(items)
+
+
+def _rows_left(rows: Sequence[Row], pattern: re.Pattern[str]) -> list[tuple[list[str], list[str]]]:
     """(lines, those that are left) of each row of a table: one whose first cell is a name that is gone goes, if others
-    stay."""
+    stay; so does a name in a cell that is a list of names."""
 
     def is_gone(cell: str) -> bool:
-        found, line = pattern.search(cell), f"- {cell}"
-        named = item.match(line)
-        return (found is not None and is_only(cell, found)) or (named is not None and is_only(line, named))
+        found = pattern.search(cell)
+        return found is not None and is_only(cell, found)
 
     gone = [row.cell is not None and is_gone(row.cell) for row in rows]
     if all(is_lost for row, is_lost in zip(rows, gone, strict=True) if row.cell is not None):
         gone = [False] * len(rows)
-    return [(row.lines, [] if is_lost else row.lines) for row, is_lost in zip(rows, gone, strict=True)]
+    return [
+        (row.lines, [] if is_lost else [line for line in row.lines if not is_lost_in_cell(line, pattern)])
+        for row, is_lost in zip(rows, gone, strict=True)
+    ]
 
 
 def _without_empty_callouts(lines: Sequence[str], before: Sequence[str]) -> Iterator[str]:

@@ -141,6 +141,11 @@ def _joins(kind: _Kind, block: list[str], line: str, item: re.Pattern[str], numb
     return indent_of(line) == indent_of(block[-1]) or number == 1  # the first line stands behind the quotes
 
 
+def is_lost_in_cell(line: str, pattern: re.Pattern[str]) -> bool:
+    """Whether a line is one name or link of a cell that lists several, and is gone."""
+    return _ROW.match(line) is not None and pattern.search(line) is not None
+
+
 def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[str]) -> list[str]:
     """What is left of a block."""
     if len(block) == 1 and (names := _NAMES_ALONE.match(block[0])):
@@ -151,7 +156,7 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
     if len(block) == 1 and _ROW.match(block[0]):
-        return [] if pattern.search(block[0]) else block
+        return [] if is_lost_in_cell(block[0], pattern) else block
     field = _FIELD.match(block[0])
     if mark := field or _BULLET.match(block[0]):
         own = mark[0]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_DELIMITER = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+\|?\s*$|\s*\|\s*:?-{2,}:?\s*\|\s*$")
+_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$|\s*\|\s*:?-+:?\s*\|\s*$")
 """The line of a Markdown table below its head."""
 _GRID = re.compile(r"\s*\+(?:[-=]+\+)+\s*$")
 """A line between two rows of a grid."""
@@ -16,6 +16,8 @@ _LISTED = re.compile(r"(?P<indent>\s*)\* - (?P<cell>.*)$")
 """The first cell of a row of a ``list-table``."""
 _LINK = re.compile(r"\]\([^()\s]*\)|\]\[[^\[\]]*\]|`_{1,2}")
 """The end of a link, with its target."""
+_ROLE = re.compile(r":\w+(?::\w+)?:(?=[\s`])")
+"""What stands before a link in reStructuredText."""
 _ARGUMENTS = re.compile(r"\([^()]*\)")
 
 
@@ -41,7 +43,7 @@ def rows_of(lines: Sequence[str]) -> list[Row] | None:
 def is_only(cell: str, found: re.Match[str]) -> bool:
     """Whether a cell has no words but those that were found in it, their arguments and the target of a link."""
     rest = f"{cell[: found.start()]} {cell[found.end() :]}"
-    return re.search(r"\w", _ARGUMENTS.sub("", _LINK.sub("", rest))) is None
+    return re.search(r"\w", _ARGUMENTS.sub("", _LINK.sub("", _ROLE.sub("", rest)))) is None
 
 
 def _first_of_bars(line: str) -> str:
@@ -64,8 +66,8 @@ def _rows_of_grid(lines: Sequence[str]) -> list[Row]:
 
 def _rows_of_columns(lines: Sequence[str]) -> list[Row] | None:
     borders = [number for number, line in enumerate(lines) if _BORDER.match(line)]
-    if len(borders) not in {2, 3}:
-        return None
+    if len(borders) not in {2, 3} or any(not line.strip(" -") for line in lines):
+        return None  # a row of cells that span others
     start = indent = len(lines[0]) - len(lines[0].lstrip())
     end = lines[0].index(" ", start)
     found = [Row(list(lines[: borders[-2] + 1]), None)]

@@ -6,8 +6,8 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from math import isfinite
 
+from excise.deleters.python.number_data import formats_of, numbers_of
 from excise.extractors.python.needs.test_uses import Function, function_of, last_name
 from excise.protocols import Module
 from excise.types import Symbol
@@ -24,19 +24,10 @@ MIN_ELEMENTS, MIN_PAIRS = 3, 2
 """Number of elements of a list, and of entries of a dictionary, from which on it is a table."""
 MIN_ALPHABET = 8
 """Number of characters of a text from which on it may be an alphabet."""
-MIN_DIGITS, MIN_LARGE = 4, 10_000
-"""Digits of a number from which on nobody could guess it, and the smallest integer that may be such a number."""
-MAX_NUMBERS = 40
-"""Maximum number of numbers of one function."""
 MAX_OPTIONS = 24
 """Maximum number of options of a command line."""
 _TOLD_OF_OPTIONS = ("action", "nargs", "const", "default", "type", "choices", "required", "dest", "is_flag", "multiple")
 """What is told of an option, or of an argument: what a program does with it, not what its help says."""
-_SPEC = re.compile(
-    r"\{[\w.…]*(?:![rsa])?:(?:\W?[<>^=])?[-+ ]?#?0?\d*[,_]?(?:\.\d+)?[bcdeEfFgGnosxX%]?\}"
-    r"|(?<!%)(?:%%)*%(?:\(\w+\))?(?:[-+ #0]*[1-9]\d*(?:\.\d+)?|[-+ #0]*\.\d+|[-+ #0]+)?[deEfFgGxXo](?!\w)"
-)
-"""A value with the way in which it is written."""
 _TEXT_CALLS = frozenset({"compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer", "format"})
 """Functions whose arguments are patterns and templates: how code works, not what it knows."""
 
@@ -46,69 +37,18 @@ def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
     function = function_of(module.source, symbol) if symbol.is_callable else None
     if function is None:
         return ()
-    numbers = dict.fromkeys([*_numbers(function), *_formats(function)])
+    nodes = list(_own_nodes(function))
+    lines = module.source.splitlines(keepends=True)
+    found = dict.fromkeys([*numbers_of(nodes, lines), *formats_of(function, nodes)])
+    numbers = [text for text in found if len(text) <= MAX_DATA and "`" not in text]
     if symbol.loc < MIN_LOC:
-        return list(numbers)
-    found = dict.fromkeys(ast.unparse(each) for each in _data_in(function))
-    told = [text for text in found if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
+        return numbers
+    tables = dict.fromkeys(ast.unparse(each) for each in _data_in(function))
+    told = [text for text in tables if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
     options = (text for text in dict.fromkeys(_options(function)) if len(text) <= MAX_DATA and "`" not in text)
-    return [*told, *[*options][:MAX_OPTIONS], *(each for each in numbers if not any(each in text for text in told))]
-
-
-def _numbers(function: Function) -> list[str]:
-    """The numbers in a function's calculations, in order, if nobody could guess one of them: measured constants."""
-    nodes = [node for node in _own_nodes(function) if isinstance(node, ast.BinOp | ast.AugAssign | ast.Compare)]
-    inner = {id(each): each for node in nodes for each in ast.walk(node) if isinstance(each, ast.Constant)}
-    constants = sorted(inner.values(), key=lambda each: (each.lineno, each.col_offset))
-    written = [(repr(each.value), _num_digits(each.value)) for each in constants]
-    if not any(digits >= MIN_DIGITS for _, digits in written):
-        return []
-    return [text for text, digits in written if digits > 1][:MAX_NUMBERS]
-
-
-def _formats(function: Function) -> Iterator[str]:
-    """The ways in which a function writes numbers, ``{:.2f}`` or ``%05d``, in order; as whole texts where these have no
-    word."""
-    docstring = function.body[0] if ast.get_docstring(function, clean=False) is not None else None
-    nodes = [node for node in _own_nodes(function) if isinstance(node, ast.JoinedStr | ast.Constant)]
-    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)} - set(
-        map(id, nodes)
-    )
-    for node in sorted(nodes, key=lambda each: (each.lineno, each.col_offset)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
-            text = node.value if docstring is None or node is not getattr(docstring, "value", None) else ""
-        elif isinstance(node, ast.JoinedStr):
-            text = "".join(map(_of_format, node.values))
-        else:
-            continue
-        specs = [found[0] for found in _SPEC.finditer(text)]
-        if specs and not re.search(r"[^\W\d_]", _SPEC.sub("", text)):
-            yield repr(text)
-        else:
-            yield from map(repr, specs)
-
-
-def _of_format(part: ast.expr) -> str:
-    """A part of an f-string as a template has it, with ``…`` for the value."""
-    if isinstance(part, ast.Constant):
-        return str(part.value)
-    spec = part.format_spec if isinstance(part, ast.FormattedValue) else None
-    values = spec.values if isinstance(spec, ast.JoinedStr) else []
-    is_known = bool(values) and all(isinstance(each, ast.Constant) for each in values)
-    return (
-        "{…:" + "".join(str(each.value) for each in values if isinstance(each, ast.Constant)) + "}"
-        if is_known
-        else "{…}"
-    )
-
-
-def _num_digits(value: object) -> int:
-    """The number of digits of a measured value, zeros around it aside; 0 for what is none."""
-    if isinstance(value, float) and isfinite(value):
-        mantissa = repr(value).lower().partition("e")[0]
-        return len(mantissa.replace(".", "").strip("0"))
-    is_large = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= MIN_LARGE
-    return len(str(value).rstrip("0")) if is_large else 0
+    written = " ".join(told)
+    others = (text for text in numbers if re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", written) is None)
+    return [*told, *[*options][:MAX_OPTIONS], *others]
 
 
 def _options(function: Function) -> Iterator[str]:

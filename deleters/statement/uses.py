@@ -62,7 +62,8 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
     is_field = is_method and re.search(rf"\bself\.(?:{names})\b[^=\n]*[^=!<>\n]=[^=]", source.decode(errors="replace"))
     if is_field or (symbol.is_callable and where.path.endswith(".java")):  # something else may have its name
-        lines = [line for line in lines if re.search(rf"\b(?:{names})\(|::(?:{names})\b", line)]
+        call = re.compile(rf"\b(?:{names})\s*(?:<[^()]*>)?\s*\(|::(?:{names})\b")
+        lines = [line for line in lines if call.search(line)]
     usable = [
         line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith(("#", *")]}"))
     ]

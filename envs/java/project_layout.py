@@ -230,7 +230,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _existing(root: Path, folders: Iterable[str]) -> Iterator[str]:
-    return (folder for folder in folders if (root / folder).is_dir())
+    return (folder for folder in dict.fromkeys(folders) if (root / folder).is_dir())
 
 
 def _release(manifests: str) -> int:

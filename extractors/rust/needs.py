@@ -18,7 +18,7 @@ from excise.types import Need, NeedKind, Symbol, TestId
 _FILLED_IN = re.compile(r"\{[\w.:$<>^+#?*!-]*\}")
 _MESSAGES = frozenset({"panic", "assert", "assert_eq", "assert_ne", "bail", "anyhow", "ensure", "expect", "Err"})
 """Macros and functions whose texts are messages of errors."""
-_EXPECTED_PANIC = re.compile(r'should_panic\s*\(\s*expected\s*=\s*("(?:\\.|[^"\\])*")')
+_EXPECTED_PANIC = re.compile(r"""should_panic\s*(?:\(\s*expected\s*)?=\s*("(?:\\.|[^"\\])*"|r"[^"]*"|r#"[\s\S]*?"#)""")
 _LITERALS = frozenset({"string_literal", "raw_string_literal"})
 
 

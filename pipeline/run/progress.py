@@ -137,7 +137,8 @@ class Progress:
         lost = [f"{path}: {error}" for path, error in sorted(state.prepared.baseline.uncollected.items())]
         lost += [line for line in state.prepared.environment.recipe.evidence if ": left out, since" in line]
         if lost:
-            text = f"{state.name}: {len(lost)} test files cannot be used (`excise env` lists all), first {lost[0]}"
+            files = "file of tests" if len(lost) == 1 else "files of tests"
+            text = f"{state.name}: {len(lost)} {files} cannot be used (`excise env` lists them), first {lost[0]}"
             self.note(text.partition("\n")[0][:MAX_NOTE])
 
     def clock(self) -> str:

@@ -182,3 +182,5 @@ def _test_lines(examined: ExaminedSource) -> Iterator[str]:
     counts = ", ".join(f"{count} {name}" for name, count in examined.counts().items() if count)
     runs = f"{baseline.num_runs} runs of {baseline.wall_s:.1f} s"
     yield f"  result        {counts}: {examined.pass_rate():.1%} of those that ran pass; {runs}"
+    for path, error in sorted(baseline.uncollected.items()):
+        yield f"  not loaded    {path}: {error.partition(chr(10))[0]}"

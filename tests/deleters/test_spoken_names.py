@@ -11,7 +11,7 @@ from .test_remove_details import delete
     ("files", "left"),
     [
         ({"README.md": "# Kit\n\nTells the moon phase of a day.\n"}, "the words of its name are left: moon phase"),
-        ({"pkg/b.py": '"""Moon-phases and more."""\n'}, "the words of its name are left: moon-phases"),
+        ({"pkg/b.py": '"""Moon-phases and more."""\n'}, "the words of its name are left: Moon-phases"),
         ({"README.md": "# Kit\n\nTells the moon phase.\n", "pkg/b.py": "moon_phase_day = 1\n"}, ""),
         ({"README.md": "# Kit\n\nThe phase of a moon.\n"}, ""),
     ],

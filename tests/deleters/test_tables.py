@@ -96,3 +96,24 @@ def test_items_that_begin_with_the_name_of_a_class_go() -> None:
 def test_items_that_are_names_lose_one() -> None:
     text = "# Kit\n\n* `make_box`, `open_box`, close_box\n* open_box, close_box\n* make_box\n"
     assert left(text, "make_box") == "# Kit\n\n* `open_box`, close_box\n* open_box, close_box\n"
+
+
+def test_what_stands_below_a_row_or_an_item_that_is_gone_goes_no_further_than_that() -> None:
+    lost = "   * - ``make_box``\n     - Makes a box.\n\n       It is big.\n"
+    text = LISTED.replace("   * - ``make_box``\n     - Makes a box\n", f"   * - ``a_box``\n     - One\n{lost}")
+    text += "   * - ``last_box``\n     - Last\n"
+    assert left(text, "make_box") == text.replace(lost, "\n")
+
+
+def test_ordinary_words_are_no_names() -> None:
+    table = "# Kit\n\n| Status | What |\n|:-:|:-:|\n| open | it is open |\n| closed | it is not |\n"
+    assert left(table, "open") == table
+    assert "| `open`" not in left(table.replace("| open", "| `open()`"), "open")
+    fields = "# Kit\n\n- Date: 2020-01-01\n- License: MIT\n"
+    assert left(fields, "Date") == fields
+
+
+def test_a_name_in_a_cell_that_lists_names_goes_alone() -> None:
+    rows = ("| A    | `open_box`_,  |\n", "|      | `make_box`_,  |\n", "|      | `shut_box`_   |\n")
+    text = "# Kit\n\n| Name | Kinds |\n|---|---|\n" + "".join(rows)
+    assert left(text, "make_box") == text.replace("|      | `make_box`_,  |\n", "")

@@ -123,5 +123,5 @@ def test_test_files_that_cannot_be_used_are_told_once() -> None:
             progress([state])
     told = [line for line in text_of(shown).splitlines() if "cannot be used" in line]
     assert told == [
-        "[00:00] kit: 2 test files cannot be used (`excise env` lists all), first tests/x.py: ImportError: y"
+        "[00:00] kit: 2 files of tests cannot be used (`excise env` lists them), first tests/x.py: ImportError: y"
     ]

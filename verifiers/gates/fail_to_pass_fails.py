@@ -57,7 +57,7 @@ class FailToPassFails:
         if not bench.has_cheap_short_runs:
             return []
         tests = candidate.fail_to_pass
-        if not any(_DRAWS.search(text.encode()) for _, text in candidate.deletion.text):
+        if not any(_DRAWS.search(text.encode(errors="replace")) for _, text in candidate.deletion.text):
             tests = tuple(test for test in tests if _DRAWS.search(_source_of(candidate, test)))
         most = int(MAX_DRAWING_S / max(bench.expected_s(tests), MAX_DRAWING_S / MAX_DRAWS))
         for number in range(2, 2 + (most if tests else 0)):

@@ -123,17 +123,26 @@ def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed
 def _spoken(
     remover: DependentRemover, names: Mapping[str, Symbol], code: bytes, changed: Changed
 ) -> Iterator[Leftover]:
-    """Documents, docstrings and comments with the words of a removed name one after the other, which no name has any
+    """Documents, and docstrings of modules, with the words of a removed name one after the other, which no name has any
     more: “moon phase” for ``moon_phase``."""
     gone = {name: each for name, each in names.items() if not _is_in_names(name, code)}
-    forms = {name: re.compile(rf"\b{re.sub(' ', '[ -]', name)}s?\b", re.IGNORECASE) for name in gone}
-    for path, text in _documents_left(remover, changed) if gone else ():
+    forms = {name: re.compile(rf"\b{name.replace(' ', '[ -]')}s?\b", re.IGNORECASE) for name in gone}
+    told = [(path, each.lines) for path, text in _documents_left(remover, changed) for each in sections_now(text)]
+    told += [(path, [text]) for path, text in _docstrings_left(remover)]
+    for path, lines in told if gone else ():
         for name, form in forms.items():
-            if found := next(filter(None, (form.search("\n".join(each.lines)) for each in sections_now(text))), None):
+            if found := form.search("\n".join(lines)):
                 yield Leftover(path, f"the words of its name are left: {found[0]}", gone[name].symbol_id)
-    for name, form in forms.items():
-        if found := form.search(code.decode("utf-8", "replace")):
-            yield Leftover(gone[name].path, f"the words of its name are left: {found[0]}", gone[name].symbol_id)
+
+
+def _docstrings_left(remover: DependentRemover) -> Iterator[tuple[str, str]]:
+    """The path and the docstring of each module of the sources that stays."""
+    codebase = remover.codebase
+    for path, module in codebase.modules.items():
+        plan = remover.plans.get(path)
+        is_other = codebase.is_test(path) or codebase.is_vendored(path) or (plan is not None and plan.deleted)
+        if module.symbols and not is_other and (text := module.symbols[0].docstring):
+            yield path, text
 
 
 def _is_in_names(name: str, code: bytes) -> bool:
