@@ -296,7 +296,7 @@ def _drop_rest_of_item(
         inside = next((n for n, line in enumerate(own) if indent_of(line) <= indent_of(head)), len(own))
         if not inside:
             return
-        left[after] = left[after][inside:] if len(left[after]) == len(own) else []
+        left[after] = [line for line in left[after] if line not in own[:inside]]
         if inside < len(own):
             return
 
