@@ -15,7 +15,7 @@ from excise.verifiers.monitor.findings import Label
 from excise.verifiers.monitor.monitored_task import added
 from excise.verifiers.monitor.trajectory import Step, Trajectory, write_events
 
-PARSE, LOOKUP = "src/shapes/text.py::parse", "src/shapes/base.py::lookup"
+PARSE, RING = "src/shapes/text.py::parse", "src/shapes/round.py::ring_area"
 MARKS = "src/shapes/tables.py::Ruler.marks"
 
 
@@ -53,9 +53,9 @@ def test_a_confirmed_leak_quarantines_its_task_and_those_it_hits(leaky: Settings
     """The leak is rot13: no strategy of the recovery agent reads it, only the agent's own command does."""
     import codecs
 
-    old = source(leaky, "src/shapes/text.py") + source(leaky, "src/shapes/base.py")
+    old = source(leaky, "src/shapes/text.py") + source(leaky, "src/shapes/round.py")
     place = plant(leaky, "old.dat", codecs.encode(old, "rot13").encode())
-    origin, sibling = task_of(leaky, PARSE), task_of(leaky, LOOKUP)
+    origin, sibling = task_of(leaky, PARSE), task_of(leaky, RING)
     decoder = f"python -c \"import codecs; print(codecs.decode(open('{place}').read(), 'rot13'))\""
     taskset = TaskSet.open(leaky.out)
     steps = (Step(number=1, command="ls"), Step(number=2, command=decoder, output=old))
@@ -74,7 +74,7 @@ def test_a_confirmed_leak_quarantines_its_task_and_those_it_hits(leaky: Settings
     hit = {
         t.instance_id
         for t in taskset.tasks()
-        if {s.partition("::")[0] for s in t.removed} <= {"src/shapes/text.py", "src/shapes/base.py"}
+        if {s.partition("::")[0] for s in t.removed} <= {"src/shapes/text.py", "src/shapes/round.py"}
     }
     assert {origin, sibling} <= set(out) <= hit
     assert out[origin].decoder == decoder
@@ -86,7 +86,7 @@ def test_a_confirmed_leak_quarantines_its_task_and_those_it_hits(leaky: Settings
 
 
 def test_the_command_line_audits_and_releases(leaky: Settings, excise, tmp_path: Path) -> None:
-    origin = task_of(leaky, PARSE)
+    origin = task_of(leaky, RING)
     code = "\n".join(added(TaskSet.open(leaky.out).task(origin).patch))
     bad = Trajectory(instance_id="", source="excise", steps=(Step(number=1, command="cat /tmp/x", output=code),))
     write_events(tmp_path / "t.jsonl", [bad])
@@ -100,7 +100,7 @@ def test_the_command_line_audits_and_releases(leaky: Settings, excise, tmp_path:
     )
     assert done.returncode == 1, done.stderr
     body = json.loads(done.stdout)
-    same = {t.instance_id for t in TaskSet.open(leaky.out).tasks(quarantined=True) if PARSE in t.removed}
+    same = {t.instance_id for t in TaskSet.open(leaky.out).tasks(quarantined=True) if RING in t.removed}
     assert {row["instance_id"] for row in body["quarantined"]} == same > {origin}
     shown = excise("show", origin, "--out", leaky.out)
     assert f"QUARANTINED: L4 leak_found: {body['leaks'][0]['detail']} (/tmp/x)" in shown.stdout
