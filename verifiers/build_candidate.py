@@ -12,6 +12,7 @@ from excise.deleters.deletion_record import PARTLY_KEPT, PARTS_ALONE
 from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
+from excise.deleters.statement.spelling import unnumbered
 from excise.extractors.features.tiers import tier_of
 from excise.protocols import Codebase
 from excise.types import (
@@ -42,8 +43,6 @@ MORE_EXAMPLES = 3
 project's words show an example of gets at most as many, unless only a part of it is gone: what the words show works."""
 WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
-_NUMBER = re.compile(r"#\d+(?=\.|$)")
-"""What tells definitions of one name apart in their ids."""
 MIN_GRADED = 1 / 3
 """Share of the tests that fail without the code which must be left where those of undescribed functions go."""
 
@@ -87,9 +86,9 @@ def require_checked(plan: PlannedDeletion) -> None:
     outer = [s for s in removed if not any(s != other and is_inside(s, other) for other in removed)]
     of_name: dict[str, list[str]] = defaultdict(list)
     for symbol in outer:
-        of_name[_NUMBER.sub("", symbol)].append(symbol)  # of accessors, overloads and platforms, one may be executed
+        of_name[unnumbered(symbol)].append(symbol)  # of accessors, overloads and platforms, one may be executed
     functions = {s for s in outer if _is_callable(codebase, s)}
-    unchecked = {s for s in functions if coverage.executing(of_name[_NUMBER.sub("", s)]).isdisjoint(split.fail_to_pass)}
+    unchecked = {s for s in functions if coverage.executing(of_name[unnumbered(s)]).isdisjoint(split.fail_to_pass)}
     checked = set(removed) - unchecked
     while helpers := {s for s in unchecked if not checked.isdisjoint(codebase.callers(s))}:
         checked |= helpers

@@ -136,9 +136,8 @@ class DeletionTrees:
     def lost_symbols(self) -> list[str]:
         """Ids of the removed symbols, and of those that went along."""
         symbols, removed = self.bench.codebase.symbols(), self.deletion.removed
-        along = [i for i, _ in self.deletion.text if i in symbols]
-        inside = {i for i in along if any(is_inside(i, outer) for outer in removed)}
-        return [*removed, *(i for i in dict.fromkeys(along) if i not in removed and i not in inside)]
+        along = dict.fromkeys(i for i, _ in self.deletion.text if i in symbols)
+        return [*removed, *(i for i in along if not any(is_inside(i, outer) for outer in removed))]
 
     def needs(self, tests: tuple[str, ...], watched: Watched | None) -> tuple[Need, ...]:
         """The details that tests need of the removed code, found once; ``watched`` is what they were seen to use."""

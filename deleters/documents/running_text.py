@@ -156,7 +156,7 @@ def block_without(block: list[str], pattern: re.Pattern[str], item: re.Pattern[s
     if item.match(block[0]) or (_EXAMPLE.match(block[0]) and pattern.search(block[0].replace(".", " "))):
         return []
     if len(block) == 1 and _ROW.match(block[0]):
-        return [] if is_lost_in_cell(block[0], pattern) else block
+        return [] if pattern.search(block[0]) else block
     field = _FIELD.match(block[0])
     if mark := field or _BULLET.match(block[0]):
         own = mark[0]

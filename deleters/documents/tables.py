@@ -6,13 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from excise.deleters.documents.running_text import indent_of
+
 _DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$|\s*\|\s*:?-+:?\s*\|\s*$")
 """The line of a Markdown table below its head."""
 _GRID = re.compile(r"\s*\+(?:[-=]+\+)+\s*$")
 """A line between two rows of a grid."""
 _BORDER = re.compile(r"\s*=+(?: +=+)+\s*$")
 """A line around the rows, or below the head, of a table without other lines."""
-_LISTED = re.compile(r"(?P<indent>\s*)\* - (?P<cell>.*)$")
+_LISTED = re.compile(r"\s*\* - (?P<cell>.*)$")
 """The first cell of a row of a ``list-table``."""
 _LINK = re.compile(r"\]\([^()\s]*\)|\]\[[^\[\]]*\]|`_{1,2}")
 """The end of a link, with its target."""
@@ -53,13 +55,12 @@ def _first_of_bars(line: str) -> str:
 def _rows_of_grid(lines: Sequence[str]) -> list[Row]:
     found = [Row([lines[0]], None)]
     own: list[str] = []
-    has_head = any("=" in line for line in lines if _GRID.match(line))
-    for line in lines[1:]:
+    head_end = next((number for number, line in enumerate(lines) if _GRID.match(line) and "=" in line), 0)
+    for number, line in enumerate(lines[1:], 1):
         own.append(line)
         if _GRID.match(line):
-            is_head = has_head and not any("=" in each for row in found for each in row.lines if _GRID.match(each))
             cell = " ".join(filter(None, map(_first_of_bars, own[:-1])))
-            found.append(Row(own, None if is_head else cell))
+            found.append(Row(own, None if number <= head_end else cell))
             own = []
     return found
 
@@ -68,11 +69,11 @@ def _rows_of_columns(lines: Sequence[str]) -> list[Row] | None:
     borders = [number for number, line in enumerate(lines) if _BORDER.match(line)]
     if len(borders) not in {2, 3} or any(not line.strip(" -") for line in lines):
         return None  # a row of cells that span others
-    start = indent = len(lines[0]) - len(lines[0].lstrip())
+    start = indent_of(lines[0])
     end = lines[0].index(" ", start)
     found = [Row(list(lines[: borders[-2] + 1]), None)]
     for line in lines[borders[-2] + 1 : borders[-1]]:
-        first = line[indent:end].strip()
+        first = line[start:end].strip()
         if first or len(found) == 1:
             found.append(Row([line], first))
         else:
@@ -81,13 +82,12 @@ def _rows_of_columns(lines: Sequence[str]) -> list[Row] | None:
 
 
 def _rows_of_list(lines: Sequence[str]) -> list[Row] | None:
-    first = _LISTED.match(lines[0])
     found: list[Row] = []
     for line in lines:
-        own = _LISTED.match(line)
-        if own is not None and first is not None and own["indent"] == first["indent"]:
+        own, depth = _LISTED.match(line), indent_of(line) - indent_of(lines[0])
+        if own is not None and not depth:
             found.append(Row([line], own["cell"].strip()))
-        elif found and len(line) - len(line.lstrip()) > len(found[0].lines[0]) - len(found[0].lines[0].lstrip()):
+        elif found and depth > 0:
             found[-1].lines.append(line)
         else:
             return None

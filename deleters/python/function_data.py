@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from excise.deleters.python.number_data import formats_of, numbers_of
 from excise.extractors.python.needs.test_uses import Function, function_of, last_name
@@ -39,16 +39,18 @@ def function_data(module: Module, symbol: Symbol) -> Sequence[str]:
         return ()
     nodes = list(_own_nodes(function))
     lines = module.source.splitlines(keepends=True)
-    found = dict.fromkeys([*numbers_of(nodes, lines), *formats_of(function, nodes)])
-    numbers = [text for text in found if len(text) <= MAX_DATA and "`" not in text]
+    numbers = _short([*numbers_of(nodes, lines), *formats_of(function, nodes)])
     if symbol.loc < MIN_LOC:
         return numbers
-    tables = dict.fromkeys(ast.unparse(each) for each in _data_in(function))
-    told = [text for text in tables if len(text) <= MAX_DATA and "`" not in text][:MAX_LITERALS]
-    options = (text for text in dict.fromkeys(_options(function)) if len(text) <= MAX_DATA and "`" not in text)
+    told = _short(map(ast.unparse, _data_in(function)))[:MAX_LITERALS]
     written = " ".join(told)
     others = (text for text in numbers if re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", written) is None)
-    return [*told, *[*options][:MAX_OPTIONS], *others]
+    return [*told, *_short(_options(function))[:MAX_OPTIONS], *others]
+
+
+def _short(texts: Iterable[str]) -> list[str]:
+    """Those of the texts that a statement can show as code, each once."""
+    return [text for text in dict.fromkeys(texts) if len(text) <= MAX_DATA and "`" not in text]
 
 
 def _options(function: Function) -> Iterator[str]:

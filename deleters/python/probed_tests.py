@@ -253,9 +253,12 @@ def _loops(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         if isinstance(statement, ast.With | ast.AsyncWith):
             yield from _loops(statement.body)
-        elif isinstance(statement, ast.For | ast.AsyncFor) and _is_loop(statement):
-            is_empty = isinstance(statement.iter, ast.List | ast.Tuple) and not statement.iter.elts
-            yield from () if is_empty else (statement,)
+        elif isinstance(statement, ast.For | ast.AsyncFor) and _is_loop(statement) and not _is_empty(statement.iter):
+            yield statement
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return isinstance(value, ast.List | ast.Tuple) and not value.elts
 
 
 def _is_loop(statement: ast.stmt) -> bool:

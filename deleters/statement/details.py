@@ -104,6 +104,13 @@ def locate(needs: Sequence[Need], statement: str, related: str, codebase: Codeba
     return sorted(found, key=lambda need: (need.owner, need.kind, _position(need, codebase), need.word))
 
 
+def locate_all(needs: Sequence[Need], deletion: Deletion, statement: str, codebase: Codebase) -> list[Need]:
+    """The needs of a deletion's tests with the places where a statement, or the shipped tree, gives them."""
+    if not needs:
+        return []
+    return locate(known_from_rest(needs, deletion), statement, related_code(codebase, deletion), codebase)
+
+
 def known_from_rest(needs: Iterable[Need], deletion: Deletion) -> list[Need]:
     """The needs, with exceptions and messages in what stays of functions that lose parts as given by the tree."""
     is_small = deletion.deleter in {"line", "expression"}

@@ -39,11 +39,9 @@ from excise.deleters.statement.descriptions import (
 )
 from excise.deleters.statement.details import (
     PLACEHOLDERS,
-    known_from_rest,
     lines_by_symbol,
-    locate,
+    locate_all,
     place_of,
-    related_code,
 )
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.lost_text import removed_text
@@ -150,11 +148,7 @@ def write_statement(
     along = [symbols[i] for i, _ in deletion.text if i in symbols]
     whole = [s for s in dict.fromkeys([*removed, *along]) if s.symbol_id not in partly]
     data = _data_lines(codebase, whole, listed, words, written({}))
-    located = (
-        locate(known_from_rest(needs, deletion), written(data), related_code(codebase, deletion), codebase)
-        if needs
-        else []
-    )
+    located = locate_all(needs, deletion, written(data), codebase)
     details = lines_by_symbol(located, listed, codebase)
     spelled = kind_and_name if visibility is Visibility.BEHAVIOUR else signature_or_path
     return Statement(

@@ -36,13 +36,13 @@ def _panics(
     codebase: RustCodebase, functions: Sequence[Symbol], tests: Sequence[str], known: set[str]
 ) -> Iterator[Need]:
     """Texts with which tests want it to panic and that the removed code has from elsewhere."""
-    for test in tests:
-        item = _item_of(codebase, test)
-        source = codebase.modules[TestId.parse(test).path].source if item is not None else b""
-        text_of_item = source[item.start : item.end].decode("utf-8", "replace") if item is not None else ""
-        wanted = _EXPECTED_PANIC.search(text_of_item)
+    for test in tests if functions else ():
+        if (item := _item_of(codebase, test)) is None:
+            continue
+        source = codebase.modules[TestId.parse(test).path].source
+        wanted = _EXPECTED_PANIC.search(source[item.start : item.end].decode("utf-8", "replace"))
         word = _content(wanted[1]) if wanted is not None else ""
-        if item is None or not word or not functions or any(word in each or each in word for each in known):
+        if not word or any(word in each or each in word for each in known):
             continue
         known.add(word)
         named = [each for each in functions if each.name.partition("#")[0] in item.uses]

@@ -13,7 +13,13 @@ from dataclasses import replace
 
 from excise.config import Settings
 from excise.errors import EnvironmentFailure
-from excise.extractors.coverage_passes import affected_tests, combined, varying_symbols, with_tests_of_callers
+from excise.extractors.coverage_passes import (
+    affected_tests,
+    combined,
+    hits_by_symbol,
+    varying_symbols,
+    with_tests_of_callers,
+)
 from excise.pipeline.stages.baseline_stage import first_run
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
@@ -49,14 +55,14 @@ def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
     if not isinstance(coverage, CoverageMap):
         limit_s = settings.verdict.suite_timeout_s * 3 + STAGE_GRACE_S
         with deadline(limit_s, f"The coverage of {prepared.repo.repo}"):
-            coverage = _map_coverage(settings, prepared)
-            coverage = replace(coverage, uncounted=_uncounted(settings, prepared, coverage))
+            bench = open_workbench(settings, prepared)
+            coverage = _map_coverage(settings, bench)
+            coverage = replace(coverage, uncounted=_uncounted(bench, coverage))
         cache.put("coverage", key, coverage)
     return replace(prepared, coverage=coverage)
 
 
-def _map_coverage(settings: Settings, prepared: Prepared) -> CoverageMap:
-    bench = open_workbench(settings, prepared)
+def _map_coverage(settings: Settings, bench: Workbench) -> CoverageMap:
     num_tests, suite_s = len(bench.baseline.durations), bench.baseline.suite_s()
     made = _made_already(settings, bench)
     ways: list[Callable[[], CoverageMap]] = [lambda: _together(bench, made)]
@@ -73,9 +79,8 @@ def _map_coverage(settings: Settings, prepared: Prepared) -> CoverageMap:
     return ways[-1]()
 
 
-def _uncounted(settings: Settings, prepared: Prepared, coverage: CoverageMap) -> dict[str, tuple[str, ...]]:
+def _uncounted(bench: Workbench, coverage: CoverageMap) -> dict[str, tuple[str, ...]]:
     """See :attr:`CoverageMap.uncounted`: the result of one more pass, over these tests alone."""
-    bench = open_workbench(settings, prepared)
     expected = (test for test, status in bench.baseline.statuses.items() if status is Status.XFAIL)
     tests = sorted({*bench.baseline.flaky, *coverage.unstable, *expected} & bench.baseline.durations.keys())
     if not tests or COVERAGE_SLOWDOWN * bench.expected_s(tests) > MAX_UNCOUNTED_S:
@@ -86,8 +91,7 @@ def _uncounted(settings: Settings, prepared: Prepared, coverage: CoverageMap) ->
         if failure.reason == "infra":
             raise
         return {}
-    found = made.coverage
-    return {symbol: tuple(found.tests[number] for number in own) for symbol, own in found.by_symbol.items()}
+    return {symbol: tuple(sorted(own)) for symbol, own in hits_by_symbol(made.coverage).items()}
 
 
 def _made_already(settings: Settings, bench: Workbench) -> CoveragePass | None:

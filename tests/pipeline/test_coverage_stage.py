@@ -53,7 +53,7 @@ def mapped(bench: Workbench, suite_s: float, executed: ExecutedCode | None = Non
     prepared = prepared_with(bench, suite_s)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "first_run", lambda *_: executed)
-        return module._map_coverage(changed, prepared)
+        return module._map_coverage(changed, open_workbench(changed, prepared))
 
 
 def executed_by(bench: Workbench) -> ExecutedCode:
@@ -183,7 +183,7 @@ def test_what_expected_failures_execute_is_measured_and_hidden(vary) -> None:
     baseline = replace(baseline, statuses=baseline.statuses | statuses, durations=baseline.durations | durations)
     prepared = replace(bench.prepared, baseline=baseline)
     settings = Settings(verdict=bench.settings)
-    found = module._uncounted(settings, prepared, bench.prepared.coverage)
+    found = module._uncounted(open_workbench(settings, prepared), bench.prepared.coverage)
     assert found["src/shapes/walk.py::spiral"] == (f"{path}::test_expected",)
     symbol = bench.codebase.symbols()["src/shapes/walk.py::spiral"]
     feature = Feature(

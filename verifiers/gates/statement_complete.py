@@ -7,7 +7,7 @@ from collections import Counter
 
 from excise.deleters.statement.completeness import normal_lines
 from excise.deleters.statement.descriptions import body_comments
-from excise.deleters.statement.details import known_from_rest, locate, related_code
+from excise.deleters.statement.details import locate_all
 from excise.protocols import GateReport
 from excise.types import GivenBy, Need, Symbol, SymbolKind, Watched, name_in_file, path_of
 from excise.verifiers.candidate import Candidate
@@ -75,12 +75,11 @@ class StatementComplete:
 
     def _needs(self, candidate: Candidate) -> list[Need]:
         """The details that hidden tests need, found anew and located in the finished statement."""
-        bench, deletion = candidate.bench, candidate.deletion
+        bench = candidate.bench
         unseen = [test for test in candidate.fail_to_pass if test in candidate.hidden]
         lost = candidate.trees.lost_symbols()
         needs = bench.language.find_needs(bench.codebase, lost, unseen, _watched(candidate))
-        related = related_code(bench.codebase, deletion) if needs else ""
-        return locate(known_from_rest(needs, deletion), candidate.task.problem_statement, related, bench.codebase)
+        return locate_all(needs, candidate.deletion, candidate.task.problem_statement, bench.codebase)
 
     def _code_lines(self, candidate: Candidate) -> list[str]:
         """Lines of deleted bodies, docstrings and comments excluded, that the statement contains."""

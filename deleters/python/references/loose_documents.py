@@ -17,6 +17,7 @@ from excise.deleters.python.references.documents import as_documents_mean
 from excise.deleters.python.references.leftovers import Leftover
 from excise.deleters.python.references.remaining_words import source_left
 from excise.deleters.statement.project_docs import is_document
+from excise.extractors.features.feature_names import words_of as words_of_name
 from excise.types import Symbol, SymbolKind
 
 MIN_CALLED = 2
@@ -27,8 +28,6 @@ _MADE = re.compile(r"(?<![\w.])(\w+)\s*=(?!=)\s*(?:(?:\w+\.)*(\w+)\()?")
 """A name to which an example gives something, and the name of what is called for it."""
 _CALL = re.compile(r"(?<![\w$@-])([A-Za-z_]\w{3,})\(")
 """A call of a name of four letters or more."""
-_WORD_OF_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-"""A word of a name."""
 MIN_SPOKEN = 3
 """Number of letters of each word of a name, from which on text may mean it by its words."""
 _OPENING = frozenset({"and", "are", "can", "for", "from", "get", "has", "not", "set", "the", "use", "was", "with"})
@@ -107,7 +106,7 @@ def _in_other_words(remover: DependentRemover, wanted: Sequence[Symbol], changed
     """Names of several words, with blanks between these."""
     for symbol in wanted:
         name = without_numbers(symbol.qualname).rpartition(".")[2] or PurePosixPath(symbol.path).stem
-        apart = [word.lower() for word in _WORD_OF_NAME.findall(name)]
+        apart = words_of_name(name)
         if len(apart) > 1 and apart[0] not in _OPENING and min(map(len, apart)) >= MIN_SPOKEN:
             names_apart[" ".join(apart)] = symbol
         names.update({word.lower(): symbol for word in _NAME_PART.findall(name)})
@@ -126,10 +125,12 @@ def _spoken(
     """Documents, and docstrings of modules, with the words of a removed name one after the other, which no name has any
     more: “moon phase” for ``moon_phase``."""
     gone = {name: each for name, each in names.items() if not _is_in_names(name, code)}
+    if not gone:
+        return
     forms = {name: re.compile(rf"\b{name.replace(' ', '[ -]')}s?\b", re.IGNORECASE) for name in gone}
     told = [(path, each.lines) for path, text in _documents_left(remover, changed) for each in sections_now(text)]
     told += [(path, [text]) for path, text in _docstrings_left(remover)]
-    for path, lines in told if gone else ():
+    for path, lines in told:
         for name, form in forms.items():
             if found := form.search("\n".join(lines)):
                 yield Leftover(path, f"the words of its name are left: {found[0]}", gone[name].symbol_id)
