@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from excise.deleters.documents.running_text import indent_of
 
-_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$|\s*\|\s*:?-+:?\s*\|\s*$")
+_DELIMITER = re.compile(r"\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$|\s*\|\s*:?-+:?\s*\|\s*$")
 """The line of a Markdown table below its head."""
 _GRID = re.compile(r"\s*\+(?:[-=]+\+)+\s*$")
 """A line between two rows of a grid."""

@@ -6,6 +6,7 @@ import pytest
 
 from excise.deleters.documents.gone_names import GoneCode, GoneNames
 from excise.deleters.documents.sections import shortened_documents
+from excise.deleters.documents.tables import rows_of
 
 SIMPLE = """Kit
 ===
@@ -80,6 +81,10 @@ def left(text: str, *names: str) -> str:
 def test_rows_go_whose_first_cell_is_the_name(text: str, lost: str) -> None:
     assert lost in text
     assert left(text, "make_box") == text.replace(lost, "")
+
+
+def test_long_lines_of_blanks_are_looked_at_once() -> None:
+    assert rows_of(["a | b", " " * 200_000 + "x", "c | d"]) is None
 
 
 def test_the_only_row_of_a_table_stays() -> None:
