@@ -26,6 +26,7 @@ class Command:
         self.stdin = memoryview(stdin)
         self.kept = {}
         self.killed = self.full = False
+        self.most_written = max(sandbox.disk_bytes, sandbox.written())
         self.status = None
         ins, outs, errs = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
@@ -91,8 +92,11 @@ class Command:
                 self.status = status
 
     def check_disk(self):
-        """Kill the command if all writable folders together hold more than the limit."""
-        if not self.killed and not self.full and self.sandbox.written() > self.sandbox.disk_bytes:
+        """Kill the command if all writable folders together hold more than the limit, and more than before it.
+
+        A command that finds a full disk can still remove files.
+        """
+        if not self.killed and not self.full and self.sandbox.written() > self.most_written:
             self.full = True
             kill_everything()
 

@@ -230,7 +230,7 @@ def disk_filler() -> dict[str, object]:
         done = facts(
             sh(session, script, "/tmp/big", "/testbed/big", "/dev/shm/big", "/home/agent/big", "/excise/out/big")
         )
-        free = facts(sh(session, "rm -f /excise/out/big && echo report >/excise/out/r && cat /excise/out/r"))
+        free = facts(sh(session, "sleep 0.5; rm -f /excise/out/big && echo report >/excise/out/r && cat /excise/out/r"))
         sh(session, "rm -f /tmp/big /testbed/big /dev/shm/big /home/agent/big")
         return {"fill": done, "report": free, "many": facts(sh(session, many))}
 
