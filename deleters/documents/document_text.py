@@ -25,7 +25,7 @@ from excise.deleters.documents.running_text import (
     without_back_references,
     without_introduction,
 )
-from excise.deleters.documents.tables import Row, is_only, rows_of
+from excise.deleters.documents.tables import Row, column_of_names, is_only, rows_of
 
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -391,15 +391,16 @@ def _lists_names(lines: Sequence[str]) -> bool:
 
 
 def _rows_left(rows: Sequence[Row], pattern: re.Pattern[str]) -> list[tuple[list[str], list[str]]]:
-    """(lines, those that are left) of each row of a table: one whose first cell is a name that is gone goes, if others
-    stay; so does a name in a cell that is a list of names."""
+    """(lines, those that are left) of each row of a table: one whose first cell, or the one in a column of names, is a
+    name that is gone goes, if others stay; so does a name in a cell that is a list of names."""
 
     def is_gone(cell: str) -> bool:
         found = pattern.search(cell)
         return found is not None and is_only(cell, found)
 
-    gone = [row.cell is not None and is_gone(row.cell) for row in rows]
-    if all(is_lost for row, is_lost in zip(rows, gone, strict=True) if row.cell is not None):
+    column = column_of_names(rows)
+    gone = [any(map(is_gone, {*row.cells[:1], *row.cells[column : column + 1]})) for row in rows]
+    if all(is_lost for row, is_lost in zip(rows, gone, strict=True) if row.cells):
         gone = [False] * len(rows)
     return [
         (row.lines, [] if is_lost else [line for line in row.lines if not is_lost_in_cell(line, pattern)])

@@ -21,20 +21,22 @@ _LINK = re.compile(r"\]\([^()\s]*\)|\]\[[^\[\]]*\]|`_{1,2}")
 _ROLE = re.compile(r":\w+(?::\w+)?:(?=[\s`])")
 """What stands before a link in reStructuredText."""
 _ARGUMENTS = re.compile(r"\([^()]*\)")
+_BAR = re.compile(r"(?<!\\)\|")
+_NAME = re.compile(r"\W*[\w.]+\W*")
 
 
 class Row(NamedTuple):
     """Consecutive lines of a table."""
 
     lines: list[str]
-    cell: str | None
-    """The text of its first cell; ``None`` for a head, and for lines that are no row."""
+    cells: Sequence[str]
+    """The texts of its cells; none for a head, and for lines that are no row."""
 
 
 def rows_of(lines: Sequence[str]) -> list[Row] | None:
     """All lines of a paragraph that is a table, as rows; ``None`` if it is none that can be read."""
     if len(lines) > 2 and "|" in lines[0] and _DELIMITER.match(lines[1]):
-        return [*(Row([line], None) for line in lines[:2]), *(Row([line], _first_of_bars(line)) for line in lines[2:])]
+        return [*(Row([line], ()) for line in lines[:2]), *(Row([line], _between_bars(line)) for line in lines[2:])]
     if len(lines) > 2 and _GRID.match(lines[0]) and _GRID.match(lines[-1]):
         return _rows_of_grid(lines)
     if len(lines) > 3 and _BORDER.match(lines[0]) and _BORDER.match(lines[-1]):
@@ -42,25 +44,39 @@ def rows_of(lines: Sequence[str]) -> list[Row] | None:
     return _rows_of_list(lines) if _LISTED.match(lines[0]) else None
 
 
+def column_of_names(rows: Sequence[Row]) -> int:
+    """The number of the first column whose cells are names alone: what the rows are about; 0 if there is none."""
+    columns = zip(*(row.cells for row in rows if row.cells), strict=False)
+    return next((n for n, cells in enumerate(columns) if all(_NAME.fullmatch(_plain(cell)) for cell in cells)), 0)
+
+
 def is_only(cell: str, found: re.Match[str]) -> bool:
     """Whether a cell has no words but those that were found in it, their arguments and the target of a link."""
-    rest = f"{cell[: found.start()]} {cell[found.end() :]}"
-    return re.search(r"\w", _ARGUMENTS.sub("", _LINK.sub("", _ROLE.sub("", rest)))) is None
+    return re.search(r"\w", _plain(f"{cell[: found.start()]} {cell[found.end() :]}")) is None
 
 
-def _first_of_bars(line: str) -> str:
-    return re.split(r"(?<!\\)\|", line.strip().removeprefix("|"))[0].strip()
+def _plain(cell: str) -> str:
+    """A cell without arguments, targets of links and roles."""
+    return _ARGUMENTS.sub("", _LINK.sub("", _ROLE.sub("", cell)))
+
+
+def _between_bars(line: str) -> list[str]:
+    return [cell.strip() for cell in _BAR.split(line.strip().removeprefix("|"))]
+
+
+def _joined(cells: Sequence[Sequence[str]]) -> list[str]:
+    """The cells of a row whose text stands in several lines."""
+    return [" ".join(filter(None, column)) for column in zip(*cells, strict=False)]
 
 
 def _rows_of_grid(lines: Sequence[str]) -> list[Row]:
-    found = [Row([lines[0]], None)]
+    found = [Row([lines[0]], ())]
     own: list[str] = []
     head_end = next((number for number, line in enumerate(lines) if _GRID.match(line) and "=" in line), 0)
     for number, line in enumerate(lines[1:], 1):
         own.append(line)
         if _GRID.match(line):
-            cell = " ".join(filter(None, map(_first_of_bars, own[:-1])))
-            found.append(Row(own, None if number <= head_end else cell))
+            found.append(Row(own, () if number <= head_end else _joined([_between_bars(each) for each in own[:-1]])))
             own = []
     return found
 
@@ -69,16 +85,16 @@ def _rows_of_columns(lines: Sequence[str]) -> list[Row] | None:
     borders = [number for number, line in enumerate(lines) if _BORDER.match(line)]
     if len(borders) not in {2, 3} or any(not line.strip(" -") for line in lines):
         return None  # a row of cells that span others
-    start = indent_of(lines[0])
-    end = lines[0].index(" ", start)
-    found = [Row(list(lines[: borders[-2] + 1]), None)]
+    starts = [found.start() for found in re.finditer("=+", lines[0])]
+    ends = [*starts[1:], None]
+    rows: list[list[str]] = []
     for line in lines[borders[-2] + 1 : borders[-1]]:
-        first = line[start:end].strip()
-        if first or len(found) == 1:
-            found.append(Row([line], first))
-        else:
-            found[-1].lines.append(line)
-    return [*found, Row(list(lines[borders[-1] :]), None)]
+        if line[starts[0] : ends[0]].strip() or not rows:
+            rows.append([])
+        rows[-1].append(line)
+    cells = ([[line[s:e].strip() for s, e in zip(starts, ends, strict=True)] for line in own] for own in rows)
+    found = [Row(own, _joined(each)) for own, each in zip(rows, cells, strict=True)]
+    return [Row(list(lines[: borders[-2] + 1]), ()), *found, Row(list(lines[borders[-1] :]), ())]
 
 
 def _rows_of_list(lines: Sequence[str]) -> list[Row] | None:
@@ -86,10 +102,10 @@ def _rows_of_list(lines: Sequence[str]) -> list[Row] | None:
     for line in lines:
         own, depth = _LISTED.match(line), indent_of(line) - indent_of(lines[0])
         if own is not None and not depth:
-            found.append(Row([line], own["cell"].strip()))
+            found.append(Row([line], [own["cell"].strip()]))
         elif found and depth > 0:
             found[-1].lines.append(line)
         else:
             return None
     head = found[0]  # nearly always
-    return [Row(head.lines, None), *found[1:]]
+    return [Row(head.lines, ()), *found[1:]]

@@ -83,6 +83,27 @@ def test_rows_go_whose_first_cell_is_the_name(text: str, lost: str) -> None:
     assert left(text, "make_box") == text.replace(lost, "")
 
 
+def test_rows_of_things_go_by_their_column_of_names() -> None:
+    things = "# Kit\n\n| Task | Function | Class |\n|---|---|---|\n"
+    rows = ("| Make boxes | `make_box` | `Box` |\n", "| [Open](x) them | [`open_box`](y) | `Box` |\n")
+    assert left(things + "".join(rows), "open_box") == things + rows[0]
+    assert left(things + "".join(rows), "Box") == things + "".join(rows), "rows are about functions"
+    grid = GRID.replace("| Name            |", "| Task            |").replace("| What         |", "| Function     |")
+    grid = grid.replace("| :func:`make_box`|", "| to make boxes   |").replace("| makes a box  |", "| ``make_box`` |")
+    grid = grid.replace("| of paper     |", "|              |").replace(
+        "| open_box        | opens one    |", "| open them       | open_box     |"
+    )
+    lost = (
+        "| to make boxes   | ``make_box`` |\n|                 |              |\n+-----------------+--------------+\n"
+    )
+    assert lost in grid
+    assert left(grid, "make_box") == grid.replace(lost, "")
+    columns = SIMPLE.replace("Name         What", "Task         Function").replace("makes a box,", "make_box")
+    columns = columns.replace("             of paper\n", "").replace("make_box     make", "fold paper   make")
+    columns = columns.replace("open_box     opens make_box", "look into    open_box")
+    assert left(columns, "make_box") == columns.replace("fold paper   make_box\n", "")
+
+
 def test_long_lines_of_blanks_are_looked_at_once() -> None:
     assert rows_of(["a | b", " " * 200_000 + "x", "c | d"]) is None
 
