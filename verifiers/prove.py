@@ -113,9 +113,17 @@ def _prove_or_stub(bench: Workbench, feature: Feature, deleter_name: str, solver
         if next_deleter == "remove_and_stub" and proof.rejection.reason != USED_ELSEWHERE:
             continue
         other = _prove_with(bench, feature, next_deleter, solver)
-        is_refused = other.task is None and next_deleter == "stub"
-        proof = _with_costs(proof if is_refused else other, proof, other)
+        is_refused = other.rejection is not None and next_deleter == "stub"
+        proof = _with_costs(_refused_as_stub(proof, other) if is_refused else other, proof, other)
     return proof
+
+
+def _refused_as_stub(proof: Proof, stub: Proof) -> Proof:
+    """A refused removal, with the reason why a stub is refused as well."""
+    assert proof.rejection is not None
+    assert stub.rejection is not None
+    reason = {"stub": f"{stub.rejection.reason}: {stub.rejection.detail}"}
+    return replace(proof, rejection=replace(proof.rejection, evidence={**proof.rejection.evidence, **reason}))
 
 
 def _with_costs(outcome: Proof, *tries: Proof) -> Proof:

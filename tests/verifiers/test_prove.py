@@ -306,6 +306,7 @@ def test_code_that_runs_during_an_import_is_refused(bench: Workbench) -> None:
     refused(proof, "import_time_reference")
     assert proof.rejection is not None
     assert (proof.rejection.stage, proof.rejection.worker_outcome) == ("delete", WorkerOutcome.OK)
+    assert proof.rejection.evidence["stub"].startswith("no_fail_to_pass: ")
 
 
 @pytest.mark.parametrize(

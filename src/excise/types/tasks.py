@@ -218,7 +218,7 @@ class Rejection:
     worker_outcome: WorkerOutcome = WorkerOutcome.OK
     """Whether the run completed; any value but ``ok`` is an infrastructure failure, so nothing was decided."""
     evidence: dict[str, str] = field(default_factory=dict)
-    """Supporting data as text."""
+    """Supporting data as text; ``stub`` is the reason why a stub in place of a refused removal is refused, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
