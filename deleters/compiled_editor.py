@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic
 
-from excise.deleters.compiled_edits import C, CompiledEdits, text_of
+from excise.deleters.compiled_edits import C, CompiledEdits
 from excise.deleters.deletion_record import PARTLY_KEPT, hiding, patch_of
 from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.remove_definitions import RemoveDeleter
+from excise.deleters.source_texts import source_text
 from excise.deleters.statement.spelling import unnumbered
 from excise.deleters.stub_bodies import StubDeleter
 from excise.deleters.test_mentions import NOTHING
@@ -56,11 +57,11 @@ class CompiledEditor(Generic[C]):
         known = codebase.symbols()
         symbols = [known[symbol_id] for symbol_id in removed if symbol_id in known]
         if deleter not in PARTLY_KEPT:
-            return [(symbol.symbol_id, text_of(codebase, symbol)) for symbol in symbols]
+            return [(symbol.symbol_id, source_text(codebase, symbol)) for symbol in symbols]
         left = {path: self._functions_left(path, data) for path, data in edits.items() if data is not None}
         texts: list[tuple[str, str]] = []
         for symbol in symbols:
-            before, after = text_of(codebase, symbol), left.get(symbol.path, {}).get(_identity(symbol))
+            before, after = source_text(codebase, symbol), left.get(symbol.path, {}).get(_identity(symbol))
             texts += [(symbol.symbol_id, before)] if after is None else texts_of_parts(symbol.symbol_id, before, after)
         return texts
 

@@ -149,8 +149,3 @@ def chosen_symbols(codebase: CompiledCodebase[Any], feature: Feature, only: froz
         if codebase.modules[symbol.path].has_error:
             raise DeletionRefused(f"{symbol.path}: has syntax errors", reason="syntax_error")
     return [symbols[each] for each in ids]
-
-
-def text_of(codebase: Codebase, symbol: Symbol) -> str:
-    """Source text of a definition."""
-    return codebase.modules[symbol.path].source[symbol.start : symbol.end].decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Generic
 
-from excise.deleters.compiled_edits import BuildError, C, CompiledEdits, chosen_symbols, text_of
+from excise.deleters.compiled_edits import BuildError, C, CompiledEdits, chosen_symbols
 from excise.deleters.compiled_mentions import without_mentions
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
 from excise.deleters.edits.blank_lines import evened
@@ -19,6 +19,7 @@ from excise.deleters.edits.removed_lines import removals
 from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.removal_plan import RemovalPlan
+from excise.deleters.source_texts import source_text
 from excise.deleters.test_mentions import mentions_of
 from excise.deleters.unused_fields import FieldsLeft, GonePart, Sources, fields_left
 from excise.errors import DeletionRefused
@@ -165,7 +166,7 @@ class RemoveDeleter(Generic[C]):
             edit = next(e for e in bodies[symbol.path] if symbol.start <= e.start and e.end <= symbol.end)
             source = codebase.modules[symbol.path].source
             after = source[symbol.start : edit.start] + edit.replacement + source[edit.end : symbol.end]
-            before = text_of(codebase, symbol)
+            before = source_text(codebase, symbol)
             found[symbol.symbol_id] = texts_of_parts(symbol.symbol_id, before, after.decode("utf-8", "replace"))
         return found
 
@@ -190,7 +191,7 @@ def _texts(codebase: Codebase, gone: Sequence[Definition]) -> Iterator[tuple[str
     symbols = codebase.symbols()
     for each in _outermost(gone):
         if each.key in symbols:
-            yield each.key, text_of(codebase, symbols[each.key])
+            yield each.key, source_text(codebase, symbols[each.key])
         else:
             source = codebase.modules[each.path].source
             yield each.key, source[each.code : each.end].decode("utf-8", "replace").rstrip()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Generic
 
-from excise.deleters.compiled_edits import C, CompiledEdits, chosen_symbols, functions_of, text_of
+from excise.deleters.compiled_edits import C, CompiledEdits, chosen_symbols, functions_of
 from excise.deleters.deletion_record import EditedFiles, build_deletion
+from excise.deleters.source_texts import source_text
 from excise.deleters.test_mentions import NOTHING
 from excise.errors import DeletionRefused
 from excise.protocols import Codebase
@@ -41,7 +42,7 @@ class StubDeleter(Generic[C]):
             changed={**self._edits.with_bodies(own, functions, "raise"), **tests},
             removed=ids,
             hidden=hidden,
-            text=[(symbol.symbol_id, text_of(own, symbol)) for symbol in functions],
+            text=[(symbol.symbol_id, source_text(own, symbol)) for symbol in functions],
             stubs_of=ids,
         )
         return build_deletion(

@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from excise.deleters.javascript.hidden_tests import hiding_only
 from excise.deleters.javascript.remove import Remove
-from excise.deleters.javascript.selection import body_text, require_javascript, source_text
+from excise.deleters.javascript.selection import body_text, require_javascript
 from excise.deleters.javascript.stand_ins import stand_ins
 from excise.deleters.javascript.statement_words import JavaScriptWords
 from excise.deleters.javascript.stub import Stub
+from excise.deleters.source_texts import source_text
 from excise.errors import DeletionRefused
 from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode
 from excise.types import Deletion, Symbol

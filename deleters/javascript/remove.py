@@ -14,12 +14,13 @@ from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.hidden_tests import hide_tests
 from excise.deleters.javascript.mentions import qualified_name, without_mentions
-from excise.deleters.javascript.selection import require_javascript, source_text, symbols_to_delete
+from excise.deleters.javascript.selection import require_javascript, symbols_to_delete
 from excise.deleters.javascript.stand_ins import require_parses, stand_ins
 from excise.deleters.javascript.type_declarations import TypeNames, names_in_types, without_declarations
 from excise.deleters.javascript.type_tests import type_tests_without
 from excise.deleters.javascript.unused_code import without_unused
 from excise.deleters.javascript.uses_left import calls_left
+from excise.deleters.source_texts import source_text
 from excise.deleters.unused_fields import GonePart, Sources, fields_left
 from excise.errors import DeletionRefused
 from excise.extractors.field_uses import FieldGrammar

@@ -41,11 +41,6 @@ def _check(codebase: JavaScriptCodebase, symbol: Symbol) -> None:
         raise DeletionRefused(f"{symbol.symbol_id}: JavaScript itself calls it", reason="constructor")
 
 
-def source_text(codebase: JavaScriptCodebase, symbol: Symbol) -> str:
-    """Source text of a definition."""
-    return codebase.modules[symbol.path].source[symbol.start : symbol.end].decode("utf-8", "replace")
-
-
 def body_text(codebase: JavaScriptCodebase, symbol: Symbol) -> str:
     """Source text of a function's body."""
     span = codebase.modules[symbol.path].functions[symbol.qualname]

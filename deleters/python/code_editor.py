@@ -8,7 +8,7 @@ from types import MappingProxyType
 from excise.deleters.deletion_record import PARTLY_KEPT
 from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.python.changed_code import changed_code, gone_definitions
-from excise.deleters.python.deletion_builder import require_python, source_text, stub_patches
+from excise.deleters.python.deletion_builder import require_python, stub_patches
 from excise.deleters.python.hidden_tests import hidden_rows, hiding_only
 from excise.deleters.python.part_deleters import Expression, Line, returned_expression
 from excise.deleters.python.paths import Path, longest_path
@@ -17,6 +17,7 @@ from excise.deleters.python.remove import Remove
 from excise.deleters.python.remove_and_stub import RemoveAndStub
 from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.python.stub import Stub, body_of
+from excise.deleters.source_texts import source_text
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode
 from excise.types import Deletion, Symbol, is_inside, joined, path_of

@@ -125,12 +125,6 @@ def emptied_text(codebase: PythonCodebase, symbol: Symbol) -> str:
     return apply_edits(module.source[symbol.start : symbol.end], [within]).decode("utf-8", "replace")
 
 
-def source_text(codebase: PythonCodebase, symbol: Symbol) -> str:
-    """Source text of a definition, with its decorators and docstring."""
-    source = codebase.modules[symbol.path].source
-    return source[symbol.start : symbol.end].decode("utf-8", "replace")
-
-
 def ids_with_members(codebase: PythonCodebase, symbols: Iterable[Symbol], wanted: Iterable[str]) -> set[str]:
     """Ids of ``symbols``, of all definitions with their names, and of those ``wanted`` symbols that are inside them."""
     found: set[str] = set()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from excise.deleters.edits.removed_parts import texts_of_parts
-from excise.deleters.python.deletion_builder import source_text
 from excise.deleters.python.remove import Remove
+from excise.deleters.source_texts import source_text
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parser import parse_module
 

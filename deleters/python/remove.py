@@ -17,7 +17,6 @@ from excise.deleters.python.deletion_builder import (
     empty_body_edits,
     ids_with_members,
     require_python,
-    source_text,
     symbols_to_delete,
 )
 from excise.deleters.python.edits.file_plan import FilePlan, Span
@@ -59,6 +58,7 @@ from excise.deleters.python.references.remaining_words import source_left
 from excise.deleters.python.references.stub_files import stub_files_without
 from excise.deleters.python.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.deleters.python.references.unused_members import drop_unused_members
+from excise.deleters.source_texts import source_text
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase, is_generated_manifest
 from excise.extractors.python.analysis.parsed_file import Reference
