@@ -10,7 +10,8 @@ from excise.types import Feature, SourceSpec
 
 STUB_EVERY = 4
 """Every fourth feature, if it is a function or a method, is also tried as a stub; those that other code needs always,
-and only as stubs."""
+and only as stubs. The stub comes some features later, when the removal of it is known: one that became a stub, or was
+refused as one, too, is not tried again."""
 
 REQUEST_MARK = "#request="
 """Separates a source's name and the id of a request in the names of a task set's entries."""
@@ -36,16 +37,22 @@ class CandidateSelection:
         if "remove" not in editor_of(language).deleters:
             return [(feature, "stub") for feature in features]
         chosen: list[CandidateSpec] = []
+        later: list[CandidateSpec] = []
         for number, feature in enumerate(features):
+            if number % STUB_EVERY == 0:
+                chosen += later
+                later = []
             is_function = feature.kind in {"function", "method"}
             if feature.changed:
                 chosen.append((feature, "path"))
                 continue
             if not feature.needed_by:
                 chosen.append((feature, "remove"))
-            if is_function and (feature.needed_by or number % STUB_EVERY == 1):
+            if is_function and feature.needed_by:
                 chosen.append((feature, "stub"))
-        return chosen
+            elif is_function and number % STUB_EVERY == 1:
+                later.append((feature, "stub"))
+        return [*chosen, *later]
 
     def is_published_elsewhere(self, instance_id: str) -> bool:  # noqa: ARG002
         """Whether another entry of the set has this task already."""

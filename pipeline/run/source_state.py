@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 from math import ceil, inf
 from pathlib import Path
 
@@ -77,6 +78,12 @@ class SourceState:
     still to be proven costs as much."""
     proofs: dict[int, Proof] = field(default_factory=dict)
     """Number of a candidate to its proof."""
+    removals: dict[int, str] = field(default_factory=dict)
+    """Number of a candidate that is to be removed to the id of its feature."""
+    stubs: dict[int, str] = field(default_factory=dict)
+    """Number of a candidate that is to be a stub to the id of its feature."""
+    stubs_tried: set[str] = field(default_factory=set)
+    """Ids of features that were to be removed and were tried as stubs in that proof: other code needs them."""
     consecutive_failures: int = 0
     """Number of latest consecutive proofs that failed for reasons of the infrastructure."""
     tried: int = 0
@@ -154,10 +161,16 @@ class SourceState:
         source ends.
         """
         needed = inf if self.limit is None else ceil(self.num_wanted / SHARD_SIZE)
-        while self.pending and self.num_shards_running < min(workers + 1, needed):
+        while self.num_shards_running < min(workers + 1, needed):
+            self.pending = list(dropwhile(self._is_answered, self.pending))
+            if not self.pending:
+                break
             shard, self.pending = self.pending[:SHARD_SIZE], self.pending[SHARD_SIZE:]
             self.num_shards_running += 1
             first, self.num_submitted = self.num_submitted, self.num_submitted + len(shard)
+            for number, (feature, deleter) in enumerate(shard, first):
+                if (kind := {"remove": self.removals, "stub": self.stubs}.get(deleter)) is not None:
+                    kind[number] = feature.feature_id
             yield first, shard
         if not self.num_shards_running and (not self.pending or not self.num_wanted):
             self.stage = "done"
@@ -171,8 +184,21 @@ class SourceState:
         self.proof_s += max(seconds, sum(proof.wall_s for proof in proofs))
         if self.failure is None:
             self.proofs.update(enumerate(proofs, first))
+            self.stubs_tried.update(self._tried_as_stubs(enumerate(proofs, first)))
             self._recount()
             self._end_if_infrastructure_fails(proofs)
+
+    def _tried_as_stubs(self, proofs: Iterable[tuple[int, Proof]]) -> Iterator[str]:
+        for number, proof in proofs:
+            is_stub = proof.task is not None and proof.task.deleter == "stub"
+            is_refused = proof.rejection is not None and "stub" in proof.rejection.evidence
+            if number in self.removals and (is_stub or is_refused):
+                yield self.removals[number]
+
+    def _is_answered(self, candidate: CandidateSpec) -> bool:
+        """Whether the proof of another candidate says what this one's would."""
+        feature, deleter = candidate
+        return deleter == "stub" and feature.feature_id in self.stubs_tried
 
     def _end_if_infrastructure_fails(self, proofs: Sequence[Proof]) -> None:
         """End the source after :data:`MAX_CONSECUTIVE_FAILURES` consecutive failures of the infrastructure."""
@@ -191,7 +217,7 @@ class SourceState:
         """Count tasks and rejections again, in the order of the candidates, up to the limit.
 
         Proofs arrive in any order, and workers may have tried more candidates than the limit needs; the published rows
-        must not depend on either.
+        must not depend on either. Nor may they depend on whether a candidate was tried that another one answers.
         """
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
         self.model_statements = []
@@ -200,7 +226,8 @@ class SourceState:
         for number in sorted(self.proofs):
             if self.limit is not None and len(self.tasks) >= self.limit:
                 return
-            self._count(self.proofs[number], known)
+            if self.stubs.get(number) not in self.stubs_tried:
+                self._count(self.proofs[number], known)
 
     def _count(self, proof: Proof, known: RepeatedTasks) -> None:
         """Count a proof; ``known`` are the tasks that were counted."""
@@ -231,7 +258,7 @@ class SourceState:
         self.final_report = self.report()
         self.sources = self.prepared = self.proposed = None
         self.tasks, self.certificates, self.proofs, self.model_statements = {}, {}, {}, []
-        self.pending, self.verdicts, self.rejections = [], [], []
+        self.pending, self.verdicts, self.rejections, self.removals, self.stubs = [], [], [], {}, {}
         self.refused_proposals = ()
 
     def rows(self) -> RepoRows:

@@ -246,6 +246,30 @@ def test_a_machine_that_cannot_try_candidates_ends_its_source() -> None:
     assert state.report().detail.startswith("3 candidates in a row could not be tried on this machine: No space left.")
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_a_removal_was_refused_as_is_not_tried_or_counted_again(is_late: bool) -> None:
+    """Or not counted, if it was under way when the removal was refused."""
+    features = tuple(
+        Feature(feature_id=str(number), kind=FeatureKind.FUNCTION, tier=1, entry=(), symbols=(), tests=())
+        for number in range(5)
+    )
+    state = SourceState(SourceSpec(spec="pypi:p"), limit=None)
+    state.add_features(FoundFeatures(features=features, symbols=()))
+    refused = Rejection(repo="p", stage="delete", subject="f", reason="used_elsewhere", detail="x")
+    as_stub = replace(refused, evidence={"stub": "no_fail_to_pass: y"})
+    shards = dict(state.next_shards(9 if is_late else 3))
+    assert len(shards) == (6 if is_late else 4)
+    for first, ((each, _),) in reversed(shards.items()):
+        state.record_proofs(first, [Proof(rejection=as_stub if each.feature_id == "1" else refused)])
+    left = dict(state.next_shards(9))
+    assert [(each.feature_id, deleter) for ((each, deleter),) in left.values()] == (
+        [] if is_late else [("4", "remove")]
+    )
+    for first in left:
+        state.record_proofs(first, [Proof(rejection=refused)])
+    assert state.report().rejected == {"used_elsewhere": 5}
+
+
 MARKER = 31415.25
 """CPU seconds of proofs that no other test makes."""
 
