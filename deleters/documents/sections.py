@@ -40,6 +40,8 @@ _ENTRY = re.compile(
 """An item of a list that is a link to a place in the document, and nothing else."""
 _KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
 """What a heading calls a name."""
+_WHAT_IT_IS = r"(?:\s+[-–—]{1,3}\s[^\n]{1,300}|:\s[^\n]{1,300})"
+"""What a heading says of the name that it begins with."""
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""
 _HISTORY = re.compile(
@@ -336,8 +338,8 @@ def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
     owned = (with_owner(each) for each in (*names.dotted, *names.mentioned.qualified) if "." in each)
     dotted = any_of(owned).replace(r"\.", SEPARATOR)
     parts = [
-        rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
-        rf"(?:{marked}|{owner}(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
+        rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?{_WHAT_IT_IS}?",
+        rf"(?:{marked}|{owner}(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?{_WHAT_IT_IS}?",
         rf"(?:{own})\s+{_KIND}",
         rf"[`*]{{0,2}}\.(?:{any_of(names.mentioned.headed)})\(\)[`*]{{0,2}}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
