@@ -90,6 +90,15 @@ def test_public_helpers_of_removed_code_alone_go(more: dict[str, str], is_gone: 
     assert "class Base" in left
 
 
+@pytest.mark.parametrize(("docstring", "is_gone"), [("", True), ('        """Add it."""\n', False)])
+def test_public_methods_that_are_described_are_for_users(docstring: str, is_gone: bool) -> None:
+    method = f"    def add(self, x):\n{docstring}        return x\n\n"
+    files = {
+        "m.py": f"class C:\n{method}    def f(self):\n        return self.add(1)\n\n    def g(self):\n        pass\n"
+    }
+    assert ("add" not in after(files, delete(files, "m.py::C.f"))["m.py"]) is is_gone
+
+
 ENUM = "import enum\n\n\nclass Kind(enum.Enum):\n    PLAIN = 'plain'\n    BOLD = 'bold'\n\n\n"
 
 

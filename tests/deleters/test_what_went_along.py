@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from excise.deleters.all_deleters import get
 from excise.deleters.python.code_editor import EDITOR
 from excise.deleters.python.references.entry_points import entry_lines
 from excise.deleters.statement.problem_statement import write_statement
+from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
 from excise.types import Feature, FeatureKind
@@ -299,3 +302,15 @@ def test_a_field_of_the_name_of_a_method_is_no_use_of_it() -> None:
     assert "`return Tree().leaves() + 1`" in text
     assert "extend" not in text
     assert "list[int]" not in text
+
+
+@pytest.mark.parametrize(("num_rows", "is_refused"), [(2, False), (3, True)])
+def test_a_converter_that_many_rows_share_stays(num_rows: int, is_refused: bool) -> None:
+    """Rows of fields count by their position, and are about the fields."""
+    rows = "".join(f"    ('f{n}', f, {n}),\n" for n in range(num_rows))
+    files = {"m.py": f"def f(x):\n    return x\n\n\nFIELDS = (\n    ('a', int, 0),\n{rows})\n"}
+    if is_refused:
+        with pytest.raises(DeletionRefused, match="in more than 2 rows of tables"):
+            delete(files, "m.py::f")
+    else:
+        assert after(files, delete(files, "m.py::f"))["m.py"] == "FIELDS = (\n    ('a', int, 0),\n)\n"

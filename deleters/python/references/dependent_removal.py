@@ -7,6 +7,7 @@ are not removed: the test runs show whether they matter.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -25,6 +26,9 @@ from excise.types import Symbol, SymbolKind
 _IMPORTS = frozenset({"import_statement", "import_from_statement"})
 _BELONGING = frozenset({"register", "setter", "getter", "deleter"})
 """Attributes in decorators such as ``@f.register``; the decorated functions are part of ``f``."""
+MAX_ROWS = 2
+"""Number of rows of tables, tuples in a display, that may go with a name: a converter that many rows share is not what
+they are about, and rows may count by position."""
 
 
 @dataclass(slots=True)
@@ -58,6 +62,7 @@ class DependentRemover:
         self._seen: set[LostBinding] = set()
         self._defining: set[str] = set()
         self._queue: list[LostBinding] = []
+        self._rows: dict[str, set[tuple[str, int]]] = defaultdict(set)
         self._current: LostBinding | None = None
         self._because_of: dict[LostBinding, LostBinding] = {}
 
@@ -286,6 +291,13 @@ class DependentRemover:
                 self._dependent(plan, ref, use.node)
 
     def _element(self, plan: FilePlan, ref: Reference, use: Use, container: Node) -> None:
+        if use.node.type == "tuple" and not self.codebase.is_test(plan.path):
+            rows = self._rows[ref.chain.rpartition(".")[2]]
+            rows.add((plan.path, use.node.start_byte))
+            if len(rows) > MAX_ROWS:
+                self._refuse(
+                    plan, ref, f"stands in more than {MAX_ROWS} rows of tables, as a value of what they are about"
+                )
         plan.remove_element(container, use.node)
         decorated = _enclosing_decorated(container)
         if decorated is not None and self.codebase.is_test(plan.path) and plan.is_emptied(container):

@@ -93,9 +93,13 @@ def _is_internal(remover: DependentRemover, symbols: Sequence[Symbol]) -> bool:
     """Whether public definitions serve removed code alone: sources use them, in bodies, and no other file names them.
 
     What stands in the head of a definition, as a base class or in an annotation, is a part of what a statement shows.
+    Methods of public classes with a docstring are for users, whoever else calls them.
     """
     codebase = remover.codebase
     for symbol in symbols:
+        is_public = not any(part.startswith("_") for part in symbol.qualname.split("."))
+        if symbol.kind is SymbolKind.METHOD and symbol.docstring and is_public:
+            return False
         callers = [each for each in codebase.callers(symbol.symbol_id) if not codebase.is_test(path_of(each))]
         heads = (codebase.symbols()[each] for each in callers if each in codebase.symbols())
         is_in_head = any(symbol.name in words_in(f"{s.signature} {s.decorators}".encode()) for s in heads)
