@@ -167,7 +167,7 @@ class UseIndex:
             return
         for path, ref in self.attributes_named(lost.name):
             head = ref.chain.rpartition(".")[0]
-            is_own = head.startswith("<") and (is_method or "." not in head)
+            is_own = head.startswith("<") and "." not in head
             num_known = 2 if is_method else head.count(".") + 2
             if not is_own and len(self.resolver.prefixes(path, ref)) < num_known:
                 yield path, ref
