@@ -64,10 +64,12 @@ def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
         ("    y = 1\n    # Each word counts.\n    return x\n", "> Each word counts.", 0),
         ("    y = 1\n    # TODO: look each word up once and keep the longest\n    return x\n", "", 0),
         ("    y = 1\n    # y = look(each, word, up, once, keeps, longest)\n    return x\n", "", 0),
+        ("    y = 1\n    # y = look(each, word, up,\n    #     once, keeps, longest)\n    return x\n", "", 0),
+        ("    # docstr-coverage: looks each word up once and keeps the longest\n    return x\n", "", 0),
         ("    y = 1\n    # noqa: look each word up once and keep the longest\n    return x\n", "", 0),
         ("    # https://example.org/look-each-word-up-once/keep-the-longest\n    return x\n", "> https://", 0),
     ],
-    ids=["first", "inside", "type", "few", "plan", "code", "directive", "address"],
+    ids=["first", "inside", "type", "few", "plan", "code", "lines", "tool", "directive", "address"],
 )  # fmt: skip
 def test_comments_in_code_describe_it(inside: str, shown: str, share: float) -> None:
     codebase = PythonCodebase.from_texts({**SILENT, "m.py": f"def longest(x):\n{inside}\n\ndef other():\n    pass\n"})
@@ -131,6 +133,12 @@ def test_private_functions_that_are_data_need_words(body: str, is_data: bool) ->
         pytest.param(" " * 20_000 + "x", "", 0, id="blanks"),
         (":param x: TODO\n    :return: todo: say what", "", 0),
         ("Turns it until it fits.\n\n    @param x description omitted.", "> Turns it until it fits.\n\n", 1),
+        (":return:\n    :rtype:", "", 0),
+        (
+            "Turns it until it fits.\n\n    :param x: how\n    :type x:\n    :return:\n        the rest\n    :rtype:",
+            "> Turns it until it fits.\n> \n> :param x: how\n> :return:\n>     the rest\n\n",
+            1,
+        ),
         ("Says whether the documentation is missing.", "> Says whether the documentation is missing.", 1),
     ],
 )

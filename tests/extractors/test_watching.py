@@ -182,6 +182,11 @@ def options():
         ("def test_a():\n    assert getattr(summary([3]), 'cou' + 'nt') == 1", {"attribute count"}),
         ("def test_a():\n    assert list(names())[0] == 'one ' + 'more'", {"text one more"}),
         ("def test_a():\n    assert next(names()) == 'one ' + 'more'", {"text one more"}),
+        (
+            "def test_a():\n    import unittest\n"
+            "    unittest.TestCase().assertRegex(next(names()), 'one ' + 'more' + r'\\s*$')",
+            {"text one more"},
+        ),
         ("def test_a():\n    other = {'boo' + 'ked': 1}\n    assert other['boo' + 'ked'] == 1", set()),
         ("def test_a():\n    class Other:\n        pass\n    one = Other()\n    setattr(one, 'to' + 'tal', 1)\n"
          "    assert getattr(one, 'to' + 'tal') == 1", set()),

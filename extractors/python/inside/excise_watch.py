@@ -3,7 +3,8 @@
 The functions of the tests are rewritten (``excise_observed.py``) when the suite has been collected. What they do with
 such values is noted as words, by test: ``attributes``, ``settled`` (attributes of objects whose class stays), ``keys``,
 ``shapes`` (of containers, after the name of the attribute and a blank), ``keywords`` (after the name of the function
-and a blank), ``texts``, ``numbers``, ``exceptions`` and ``patterns``.
+and a blank), ``texts``, ``expressions`` (regular ones, that texts match), ``numbers``, ``exceptions`` and ``patterns``
+(regular expressions that messages match).
 Places where a word of interest was used on nothing but values that have nothing to do with removed code are reported,
 too.
 """
@@ -310,6 +311,9 @@ class Watch:
             return
         if name == "assertIn":
             self.contained(given[0], given[1])
+        elif "Regex" in name:
+            if self.origins.is_from_removed(given[0]):
+                self.note_text("expressions", getattr(given[1], "pattern", given[1]))
         elif "Not" not in name:
             self.compared(given[0], given[1])
 

@@ -6,7 +6,7 @@ The run itself is that of ``inside/excise_watch.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -19,7 +19,12 @@ MAX_FUNCTIONS = 100
 """Maximum number of functions that stay whose use of removed objects is watched."""
 MAX_WORDS = 2000
 """Maximum number of words of one kind and test that are read from a report."""
-KINDS = frozenset({"attributes", "settled", "shapes", "keys", "keywords", "texts", "numbers", "exceptions", "patterns"})
+KINDS = frozenset(
+    {
+        "attributes", "settled", "shapes", "keys", "keywords", "texts", "expressions", "numbers", "exceptions",
+        "patterns",
+    }
+)  # fmt: skip
 """Kinds of words in a report; see ``excise_watch.py``."""
 _SET_UP_FILE = "conftest.py"
 
@@ -125,8 +130,13 @@ def watched_uses(words: Mapping[str, Sequence[str]]) -> Uses:
         shapes=set(words.get("shapes", ())),
         keys=keys,
         keywords={(function, word) for function, _, word in pairs},
-        texts=keys | set(words.get("texts", ())),
+        texts=keys | set(words.get("texts", ())) | _literal(words.get("expressions", ())),
         numbers=set(words.get("numbers", ())),
         exceptions=set(words.get("exceptions", ())),
-        patterns={part for pattern in words.get("patterns", ()) for part in literal_parts(pattern)},
+        patterns=_literal(words.get("patterns", ())),
     )
+
+
+def _literal(expressions: Iterable[str]) -> set[str]:
+    """The literal parts of regular expressions."""
+    return {part for expression in expressions for part in literal_parts(expression)}
