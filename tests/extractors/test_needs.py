@@ -141,6 +141,16 @@ def test_a_part_of_a_text_comes_with_the_whole() -> None:
     assert "plain text" in {need.word for need in needs if not need.template}
 
 
+def test_parts_of_one_text_are_told_in_their_order() -> None:
+    source = "def f(x):\n    raise KeyError(f'zone {x} and area {x}')\n"
+    test = "def test_a():\n    with pytest.raises(KeyError, match='zone 1 and area 1'):\n        bank.f(1)\n"
+    codebase = PythonCodebase.from_texts(
+        {"bank.py": source, "tests/test_bank.py": f"import pytest\nimport bank\n{test}"}
+    )
+    needs = Python().find_needs(codebase, ("bank.py::f",), ["tests/test_bank.py::test_a"])
+    assert [need.word.strip() for need in needs if need.kind is NeedKind.MESSAGE] == ["zone", "and area"]
+
+
 def test_placeholders_show_names_conversions_and_formats_but_no_code() -> None:
     source = (
         "def f(x, y):\n    if x.lost:\n        pass\n"

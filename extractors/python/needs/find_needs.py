@@ -148,7 +148,7 @@ class _Found:
         self.owners[key].add(detail.owner)
 
     def needs(self) -> tuple[Need, ...]:
-        """The details, sorted; a text that is a key, too, is listed once."""
+        """The details, sorted, parts of one text in their order; a text that is a key, too, is listed once."""
         found = {
             (kind, word): detail
             for (kind, word), detail in self.details.items()
@@ -167,15 +167,22 @@ class _Found:
                 is_watched=detail.is_watched,
                 given=GivenBy.OTHER if detail.is_other else None,
             )
-            for (kind, word), detail in found.items()
+            for (kind, word), detail in sorted(found.items(), key=_place)
         )
-        return tuple(sorted(needs, key=lambda need: (need.owner, need.kind, need.word)))
+        return tuple(needs)
 
     def _shaped(self, attribute: str) -> str:
         """``rows: list[tuple[int, str]]``, if all values that tests saw in an attribute are alike; else empty."""
         shapes = {shape for name, _, shape in (each.partition(" ") for each in self.shapes) if name == attribute}
         telling = {shape for shape in shapes if not any(other.startswith(f"{shape}[") for other in shapes)}
         return f"{attribute}: {telling.pop()}" if len(telling) == 1 else ""
+
+
+def _place(found: tuple[tuple[NeedKind, str], _Detail]) -> tuple[str, NeedKind, str, int, str]:
+    """What details are sorted by."""
+    (kind, word), detail = found
+    text = detail.piece.within
+    return detail.owner, kind, text or word, text.find(word), word
 
 
 def _is_foreign(kind: NeedKind, places: Iterable[Place], foreign: Collection[tuple[str, str, int, int]]) -> bool:
@@ -310,7 +317,7 @@ def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[Ne
             is_answer = len(word) > MAX_ANSWER or word in whole or piece.text in whole
             template = piece.template or (piece.text if word != piece.text else "")
             is_shown = len(template) <= MAX_ANSWER and words.symbol.loc > MIN_SHOWN_LOC
-            yield _KINDS[role], word, replace(piece, template=template if is_shown else ""), is_answer
+            yield _KINDS[role], word, replace(piece, template=template if is_shown else "", within=template), is_answer
 
 
 def _whole_texts(pieces: Iterable[Piece], used: Uses, *, is_short: bool) -> list[str]:

@@ -32,6 +32,8 @@ class Piece:
     """Whether the function does nothing but return it."""
     template: str = ""
     """The text that it is a part of, with what statements show for placeholders; empty if it is whole."""
+    within: str = ""
+    """This text where statements do not show it: it only tells the order of its parts."""
 
     @property
     def order(self) -> tuple[str, Role, str, bool, str]:
