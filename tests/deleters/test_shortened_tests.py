@@ -48,6 +48,12 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "():\n    f = load(0)\n    f = load(f)\n    assert load(f)\n"
             "    for x, y in [(1, 2)]:\n        z = load(x)\n    assert load(z)\n    assert load(4)\n",
         ),
+        # so does what is put together for a lost check
+        (
+            "def test_it():\n    out = 'a'\n    out += 'b'\n    n = 1\n    n += 2\n    assert parse(1) == out\n"
+            "    assert load(n)\n    assert load(4)\n",
+            "():\n    n = 1\n    n += 2\n    assert load(n)\n    assert load(4)\n",
+        ),
         # what is put into something empty, or done with a stand-in, is lost
         (
             "def test_it():\n    errors = []\n    parse(errors)\n    assert not errors\n"

@@ -151,9 +151,10 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
     found = dict.fromkeys(gone)
     while True:
         staying = [each for each in body if each not in found]
-        read = frozenset[str]().union(*(_names_of(each, found).read for each in staying))
+        read = frozenset[str]().union(*(_names_of(each, found).read - _adding_to(each) for each in staying))
         lost = frozenset[str]().union(*(_names_of(each, ()).read for each in found))
-        more = [each for each in staying if _is_plain(each) and _names_of(each, ()).bound <= lost - read]
+        binding = (each for each in staying if _is_plain(each) or _adding_to(each))
+        more = [each for each in binding if _names_of(each, ()).bound <= lost - read]
         more += _reading_lost(body, found)
         more += _without_effect(body, found)
         more += [each for block in _blocks_of(body) for each in _checking_nothing(block, found, local)]
@@ -341,6 +342,16 @@ def _is_plain(statement: ast.stmt) -> bool:
     if isinstance(statement, Function):
         return True
     return isinstance(statement, ast.Assign) and all(isinstance(each, ast.Name) for each in statement.targets)
+
+
+def _adding_to(statement: ast.stmt) -> frozenset[str]:
+    """The name to which a statement adds something, ``text += "more"``, and that it does not read otherwise."""
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+        return frozenset()
+    parts = list(walk(statement.value))
+    is_plain = not any(isinstance(part, ast.Call | ast.Await | ast.NamedExpr) for part in parts)
+    is_read = any(isinstance(part, ast.Name) and part.id == statement.target.id for part in parts)
+    return frozenset([statement.target.id] if is_plain and not is_read else ())
 
 
 def _names_of(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
