@@ -97,3 +97,14 @@ def test_a_family_of_test_classes_goes_with_its_only_test() -> None:
         == "from unittest import TestCase\n\nfrom m import g\n\n\nclass TestG(TestCase):\n"
         + (FAMILY.partition("class TestG(TestCase):\n")[2])
     )
+
+
+def test_a_helper_of_one_class_is_none_of_another_with_the_same_name() -> None:
+    helper = "    def _make(self, x):\n        return x\n\n"
+    test = "    def test_{0}(self):\n        assert m.{0}(self._make(1))\n\n\n"
+    one, two = (f"class Test{n.upper()}:\n{helper}{test.format(n)}" for n in "fg")
+    files = {"m.py": "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n", "test_m.py": f"import m\n\n\n{one}{two}"}
+    more = "    def test_h(self):\n        assert 1\n\n\n"
+    files["test_m.py"] = f"import m\n\n\n{one.rstrip()}\n\n{more}{two}"
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
+    assert left == f"import m\n\n\nclass TestF:\n{more}{two}"

@@ -14,6 +14,7 @@ from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import comments, parse_tree
+from excise.types import Symbol
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -52,6 +53,18 @@ def source_left(codebase: PythonCodebase, plans: Mapping[str, FilePlan], path: s
     """What is planned at the moment leaves of a file: nothing of one that is deleted."""
     plan = plans.get(path)
     return codebase.modules[path].source if plan is None else words_of(plan).after
+
+
+def text_left(codebase: PythonCodebase, plans: Mapping[str, FilePlan], symbol: Symbol) -> bytes:
+    """The text of a definition that stays, without what is planned to be removed from it."""
+    source, plan = codebase.modules[symbol.path].source, plans.get(symbol.path)
+    edits = plan.edits() if plan is not None and plan.is_changed else ()
+    inside = (
+        Edit(edit.start - symbol.start, edit.end - symbol.start, edit.replacement)
+        for edit in edits
+        if symbol.start <= edit.start and edit.end <= symbol.end
+    )
+    return apply_edits(source[symbol.start : symbol.end], inside)
 
 
 @lru_cache(maxsize=256)

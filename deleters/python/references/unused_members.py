@@ -12,12 +12,17 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.attribute_values import is_write_only
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.documents import is_documented
-from excise.deleters.python.references.remaining_words import RemainingWords, count_words, paths_of_words, words_in
+from excise.deleters.python.references.remaining_words import (
+    RemainingWords,
+    count_words,
+    paths_of_words,
+    text_left,
+    words_in,
+)
 from excise.deleters.python.references.unused_code import is_constant, statement_of_module
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field, of_types
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -42,7 +47,9 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
     for symbol in _definitions(remover, names):
         by_name[symbol.name].append(symbol)
     for name, symbols in by_name.items():
-        is_used = words.is_used(name, sum(count_words(_text_left(remover, s)).get(name, 0) for s in symbols))
+        is_used = words.is_used(
+            name, sum(count_words(text_left(remover.codebase, remover.plans, s)).get(name, 0) for s in symbols)
+        )
         if not is_used and (_is_private(name) or _is_internal(remover, symbols)):
             is_tested = any(map(remover.codebase.is_test, paths_of_words(remover.codebase)[name]))
             (remover.removed.symbols if is_tested else remover.removed.helpers).extend(symbols)
@@ -57,18 +64,6 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
             name = f"{binding.klass}.{binding.name}" if binding.klass else binding.name
             remover.removed.aliases.append((f"{path}::{name}", text))
     return [found for plan in _kept_sources(remover) for found in _drop_attributes(remover, plan, words, names)]
-
-
-def _text_left(remover: DependentRemover, symbol: Symbol) -> bytes:
-    """The text of a definition that stays, without what is removed from it."""
-    source, plan = remover.codebase.modules[symbol.path].source, remover.plans.get(symbol.path)
-    edits = plan.edits() if plan is not None and plan.is_changed else ()
-    inside = (
-        Edit(edit.start - symbol.start, edit.end - symbol.start, edit.replacement)
-        for edit in edits
-        if symbol.start <= edit.start and edit.end <= symbol.end
-    )
-    return apply_edits(source[symbol.start : symbol.end], inside)
 
 
 def _definitions(remover: DependentRemover, names: frozenset[str]) -> Iterator[Symbol]:

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.dependent_removal import DependentRemover
-from excise.deleters.python.references.remaining_words import RemainingWords, count_words
+from excise.deleters.python.references.remaining_words import RemainingWords, count_words, text_left
 from excise.deleters.python.references.unused_code import is_reached_from_elsewhere
 from excise.deleters.python.references.uses_by_name import is_fixture
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -72,6 +72,7 @@ def _unused(
             continue
         is_whole = not any(symbol.start <= edit.start < symbol.end for edit in plan.edits())
         inside = count_words(plan.source[symbol.start : symbol.end]).get(symbol.name, 1) if is_whole else 1
+        inside += _num_in_namesakes(remover, plan, symbol)
         if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname, inside):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
@@ -88,6 +89,23 @@ def _unused(
             continue
         if _is_unused(remover, plan, words, binding.name, bool(binding.klass), binding.klass):
             yield binding.start, binding.end
+
+
+def _num_in_namesakes(remover: DependentRemover, plan: FilePlan, method: Symbol) -> int:
+    """How often the name of a method stands in other classes of its file that have one of that name of their own."""
+    owner = method.qualname.rpartition(".")[0]
+    if method.kind is not SymbolKind.METHOD:
+        return 0
+    related = {each.qualname for each in remover.uses.resolver.with_bases([Entity(plan.path, owner)])}
+    known, found = {symbol.qualname for symbol in plan.module.symbols}, 0
+    for symbol in plan.module.symbols:
+        if symbol.kind is not SymbolKind.CLASS or f"{symbol.qualname}.{method.name}" not in known:
+            continue
+        bases = {each.qualname for each in remover.uses.resolver.with_bases([Entity(plan.path, symbol.qualname)])}
+        if symbol.qualname not in related and owner not in bases and not plan.is_removed(symbol.start, symbol.end):
+            left = text_left(remover.codebase, remover.plans, symbol)
+            found += count_words(left).get(method.name, 0)
+    return found
 
 
 def _was_used(remover: DependentRemover, path: str, name: str, own: Collection[str], is_found_by_name: bool) -> bool:
