@@ -13,6 +13,8 @@ from excise.deleters.python.references.unfilled_containers import FILLING
 _EMPTY = frozenset({"()", "[]", "{}", "OrderedDict()", "deque()", "dict()", "list()", "set()"})
 _READERS = frozenset({"all", "any", "bool", "enumerate", "iter", "len", "list", "max", "min", "sorted", "sum", "tuple"})
 _RECEIVERS = frozenset({"self", "cls"})
+_STEPS = {ast.Add: "+=", ast.Sub: "-="}
+"""What stands among the values of a name that is counted up or down."""
 
 
 @dataclass
@@ -21,7 +23,8 @@ class _Names:
 
     parameters: set[str] = field(default_factory=set)
     values: dict[str, list[str]] = field(default_factory=dict)
-    """Name to the values that it is given, as code; empty for those of loops and of several at once."""
+    """Name to the values that it is given, as code; empty for those of loops and of several at once; see also
+    :data:`_STEPS`."""
     loads: Counter[str] = field(default_factory=Counter)
     """Number of reads, without those that only fill a container."""
     fills: Counter[str] = field(default_factory=Counter)
@@ -44,7 +47,8 @@ def has_lost_sense(before: str, after: str, options: Collection[str] = ()) -> bo
 
 
 def constant_variables(before: str, after: str) -> list[str]:
-    """The variables of a function that have one value, or stay empty, since only what is gone gave them another one."""
+    """The variables of a function that have one value, stay empty, or are only counted up, or down, since only what is
+    gone did more with them."""
     both = _names_of_both(before, after)
     if both is None:
         return []
@@ -73,7 +77,9 @@ def _is_constant_now(name: str, was: _Names, now: _Names) -> bool:
     is_constant = len(set(values)) == 1 and _is_constant(values[0])
     has_lost_value = not set(was.values.get(name, [])) <= set(values)
     has_lost_content = was.fills[name] > 0 and not now.fills[name] and _EMPTY.issuperset(values)
-    return (is_constant and has_lost_value) or has_lost_content
+    steps = set(_STEPS.values())
+    is_counted_one_way = steps <= set(was.values.get(name, [])) and len(steps.intersection(values)) == 1
+    return (is_constant and has_lost_value) or has_lost_content or is_counted_one_way
 
 
 def _is_constant(value: str) -> bool:
@@ -94,7 +100,7 @@ def _names_of(tree: ast.Module) -> _Names:
             found.outer.update(node.names)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             found.fills[node.target.id] += 1
-            found.values.setdefault(node.target.id, []).append("")
+            found.values.setdefault(node.target.id, []).append(_STEPS.get(type(node.op), ""))
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
             _note_values(node, found)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

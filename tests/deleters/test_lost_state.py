@@ -23,6 +23,9 @@ from excise.deleters.python.lost_state import has_lost_sense
         ("    x += two\n", "    return x, one, two, a, b\n", False),
         ("    x += _rest\n", "    return x, one, two, a, b\n", False),
         ("    x = a\n", "    return x, b, lambda: a\n", False),
+        ("    if a:\n        x += 1\n", "    if b:\n        x -= 1\n    return x, a\n", True),
+        ("    if a:\n        x -= 1\n", "    if b:\n        x += 1\n    return x, a\n", True),
+        ("    if a:\n        x += 1\n", "    if b:\n        x -= 1\n    x += 1\n    return x, a\n", False),
     ],
 )
 def test_names_are_read_have_several_values_and_content(part: str, rest: str, is_lost: bool) -> None:

@@ -263,6 +263,8 @@ def test_special_methods_stay_unless_their_class_goes(name: str) -> None:
     text = f"Box.{name} is used without its name"
     assert text in left({"pkg/m.py": source}, f"pkg/m.py::Box.{name}")
     assert text not in left({"pkg/m.py": source}, "pkg/m.py::Box")
+    source = source.replace(f"def {name}", "def go").replace("    def other", f"    {name} = go\n\n    def other")
+    assert text in left({"pkg/m.py": source}, "pkg/m.py::Box.go")
 
 
 @pytest.mark.parametrize(

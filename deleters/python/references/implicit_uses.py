@@ -7,20 +7,29 @@ import re
 from collections.abc import Iterable, Iterator
 
 from excise.deleters.python.references.dependent_removal import DependentRemover, without_numbers
+from excise.deleters.python.references.remaining_words import words_in
 from excise.extractors.python.analysis.grammar import field
-from excise.types import Symbol
+from excise.types import Symbol, name_in_file, path_of
 
 MIN_KEY = 2
 """Number of characters of a key from which on the same text elsewhere means it."""
 
 
-def special_methods(methods: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
+def special_methods(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
     """(path, text, id) of special methods of classes that stay: ``str(x)``, ``x + y`` and ``for … in x`` call them, and
-    documents show these without a word of theirs."""
-    for symbol in methods:
-        name = without_numbers(symbol.name)
+    documents show these without a word of theirs. The id is that of the method to which one is assigned."""
+    own = {symbol.symbol_id: symbol.symbol_id for symbol in methods}
+    assigned = {
+        alias: method
+        for alias, text in remover.removed.aliases
+        for method in own
+        if alias.rpartition(".")[0] == method.rpartition(".")[0]
+        and method.rpartition(".")[2] in words_in(text.encode())
+    }
+    for symbol_id, method in {**own, **assigned}.items():
+        name = without_numbers(symbol_id.rpartition(".")[2])
         if name.startswith("__") and name.endswith("__"):
-            yield symbol.path, f"{symbol.qualname} is used without its name", symbol.symbol_id
+            yield path_of(symbol_id), f"{name_in_file(symbol_id)} is used without its name", method
 
 
 def keys_left(remover: DependentRemover) -> Iterator[tuple[str, str]]:

@@ -74,7 +74,7 @@ def leftovers(remover: DependentRemover, removed: Sequence[Symbol]) -> Iterator[
         for name in unread_attributes(remover, symbol):
             yield Leftover(symbol.path, f"nothing would read the attribute {name} any more", symbol.symbol_id)
     yield from (Leftover(*each) for each in lost_halves(remover, removed, methods))
-    yield from (Leftover(*each) for each in special_methods(methods))
+    yield from (Leftover(*each) for each in special_methods(remover, methods))
     yield from (Leftover(*each, "") for each in (*keys_left(remover), *helpers_of_tests(remover)))
     yield from _without_content(remover, removed, methods)
     for path, text in unread_names(remover):
