@@ -14,7 +14,7 @@ from excise.deleters.statement.spelling import unnumbered
 from excise.deleters.stub_bodies import StubDeleter
 from excise.deleters.test_mentions import NOTHING
 from excise.errors import DeletionRefused
-from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode, StatementWords
+from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, LackingPart, MissingCode, StatementWords
 from excise.types import Deletion, Symbol
 
 
@@ -69,6 +69,10 @@ class CompiledEditor(Generic[C]):
         """The functions of a file of the tree without the feature, to their texts."""
         functions = (each for each in self._edits.parse_file(path, data).symbols if each.is_callable)
         return {_identity(each): data[each.start : each.end].decode("utf-8", "replace") for each in functions}
+
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:  # noqa: ARG002
+        """None: files may not compile without one."""
+        return ()
 
     def changed_code(
         self,

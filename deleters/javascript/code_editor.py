@@ -13,7 +13,7 @@ from excise.deleters.javascript.statement_words import JavaScriptWords
 from excise.deleters.javascript.stub import Stub
 from excise.deleters.source_texts import source_text
 from excise.errors import DeletionRefused
-from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode
+from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, LackingPart, MissingCode
 from excise.types import Deletion, Symbol
 
 
@@ -53,6 +53,10 @@ class JavaScriptEditor:
             if not any(o is not s and o.path == s.path and o.start <= s.start <= s.end <= o.end for o in symbols)
         ]
         return [(s.symbol_id, source_text(javascript, s)) for s in outer]
+
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:
+        """None: files may not run without one."""
+        return ()
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]

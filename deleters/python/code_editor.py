@@ -10,6 +10,7 @@ from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.python.changed_code import changed_code, gone_definitions
 from excise.deleters.python.deletion_builder import require_python, stub_patches
 from excise.deleters.python.hidden_tests import hidden_rows, hiding_only
+from excise.deleters.python.lacking_parts import lacking_parts
 from excise.deleters.python.part_deleters import Expression, Line, returned_expression
 from excise.deleters.python.paths import Path, longest_path
 from excise.deleters.python.proposed import Proposed, deleted_texts
@@ -19,7 +20,7 @@ from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.python.stub import Stub, body_of
 from excise.deleters.source_texts import source_text
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, MissingCode
+from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, LackingPart, MissingCode
 from excise.types import Deletion, Symbol, is_inside, joined, path_of
 
 _WITH_HELPERS = frozenset({Remove.name, RemoveAndStub.name, Path.name})
@@ -72,6 +73,10 @@ class PythonEditor:
             else:
                 texts.append((symbol.symbol_id, source_text(python, symbol)))
         return [*texts, *along]
+
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:
+        """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
+        return lacking_parts(require_python(codebase), removed)
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]

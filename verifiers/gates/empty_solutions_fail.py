@@ -1,4 +1,4 @@
-"""Gate 8: solutions that do nothing, or next to nothing, score 0."""
+"""Gate 8: solutions that do nothing, or next to nothing, score 0, and most that lack one part do, too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from excise.protocols import EMPTY, TRIVIAL, GateReport
 from excise.types import Status, TestRun, Verdict, WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
+from excise.verifiers.unnoticed_parts import TriedParts, try_parts
 from excise.verifiers.workbench import SUITE_ENDED
 
 FIRST_TESTS = 20
@@ -23,11 +24,15 @@ class EmptySolutionsFail:
     name = "g8_empty"
     claim = (
         "Doing nothing, stand-ins that return None or raise what tests may expect, and programs that return a "
-        "constant, an argument, the object or what a similar function returns, score 0"
+        "constant, an argument, the object or what a similar function returns, score 0; without one part of the code, "
+        "for most parts, a test fails"
     )
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Check that at least one FAIL_TO_PASS test fails on each of them; each has one verdict row."""
+        """Check that at least one FAIL_TO_PASS test fails on each of them; each has one verdict row.
+
+        One row more is about the original code without a part, where parts can be told (Python).
+        """
         stubs = [name for name, _ in candidate.deletion.stub_patches if name in EMPTY]
         attempts = [("nothing", "deleted"), *((name, name) for name in stubs)]
         report = GateReport()
@@ -47,6 +52,8 @@ class EmptySolutionsFail:
             report.verdicts.append(verdict_row(self, candidate, result))
         if report.passed and any(name == TRIVIAL for name, _ in candidate.deletion.stub_patches):
             report.verdicts.append(self._try_programs(candidate, len(attempts)))
+        if report.passed and (tried := try_parts(candidate)).num_tried:
+            report.verdicts.append(self._verdict_on_parts(candidate, tried, len(report.verdicts)))
         return report
 
     def refutes(self, candidate: Candidate, tests: Sequence[str]) -> bool:
@@ -88,6 +95,25 @@ class EmptySolutionsFail:
             number=number,
             num_tests=len(ids),
             evidence={"solution": "trivial programs", "failing": str(len(tried) - len(passing))},
+        )
+        return verdict_row(self, candidate, result)
+
+    def _verdict_on_parts(self, candidate: Candidate, tried: TriedParts, number: int) -> Verdict:
+        """Most parts that were tried must be noticed."""
+        unnoticed = len(tried.unnoticed)
+        first = tried.unnoticed[0] if tried.unnoticed else ""
+        result = CheckResult(
+            passed=not tried.is_thin,
+            reason="thin_tests",
+            problem=f"Without {unnoticed} of {tried.num_tried} parts of the code, every test passes; first {first}.",
+            number=number,
+            num_tests=len(candidate.fail_to_pass),
+            evidence={
+                "solution": "one part less",
+                "parts": str(tried.num_tried),
+                "unnoticed": str(unnoticed),
+                "first_unnoticed": first,
+            },
         )
         return verdict_row(self, candidate, result)
 

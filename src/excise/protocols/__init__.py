@@ -28,6 +28,7 @@ from excise.protocols.editor_protocol import (
     CodeEditor,
     CodePath,
     HiddenRows,
+    LackingPart,
     MissingCode,
     StatementWords,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "HiddenRows",
     "Importer",
     "Inherited",
+    "LackingPart",
     "Language",
     "LiftedRun",
     "LiftedTests",

@@ -103,6 +103,23 @@ class HiddenRows(NamedTuple):
     """Ids of other rows, which stay, and whose ids have another number then."""
 
 
+class LackingPart(NamedTuple):
+    """An original file without one part of its code; it can still be parsed, as a rule."""
+
+    symbol: str
+    """Id of the function that the part is in."""
+    path: str
+    """The file."""
+    what: str
+    """The part, for reports."""
+    start: int
+    """Its first byte."""
+    end: int
+    """The byte behind it."""
+    replacement: bytes
+    """What stands in its place."""
+
+
 class CodeEditor(Protocol):
     """Takes features and tests out of the code of one language; all other code stays byte-identical.
 
@@ -157,4 +174,11 @@ class CodeEditor(Protocol):
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]
     ) -> MissingCode:
         """What files of the solved sources have and those of the agent's tree have not, both by path."""
+        ...
+
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:
+        """The parts of the functions that lines were ``removed`` from (path to their numbers, from 1).
+
+        Empty in languages in which a file may not compile without one.
+        """
         ...

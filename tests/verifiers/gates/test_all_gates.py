@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +15,12 @@ import pytest
 
 from excise.protocols import GateReport
 from excise.types import GateOutcome, Status, Task, TestResult, TestRun, Verdict, WorkerOutcome
+from excise.verifiers import unnoticed_parts
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.gates import empty_solutions_fail
 from excise.verifiers.gates.all_gates import ALL_CLAIMS, CALLS_RECORDED, GATES, NUMBERS
 from excise.verifiers.stored_tasks import candidate_of
-from excise.verifiers.workbench import Workbench
+from excise.verifiers.workbench import Edits, Workbench
 
 pytestmark = pytest.mark.slow  # the leak scan reads all that a sandbox shows of this machine, once
 
@@ -235,7 +236,7 @@ def test_g8_runs_all_tests_only_if_the_quickest_pass(make: Make, monkeypatch: py
         candidate = make()
         report = check("g8_empty", candidate)
         assert report.passed
-        assert len(report.verdicts) == 1 + len(candidate.deletion.stub_patches)
+        assert len(report.verdicts) == 2 + len(candidate.deletion.stub_patches)
         assert {v.num_tests for v in report.verdicts} <= {1, first, len(candidate.fail_to_pass)}
         return [len(key[1]) for key in candidate.trees.runs]
 
@@ -253,6 +254,32 @@ def test_g8_refuses_a_task_that_a_trivial_program_solves(make: Make, monkeypatch
     report = check("g8_empty", candidate)
     assert [v.reason for v in report.verdicts if v.reason] == ["trivial_solution_passes"]
     assert "“self”" in report.verdicts[-1].detail
+
+
+@pytest.mark.parametrize(
+    ("num_unnoticed", "num_tried", "is_thin"), [(0, 2, False), (2, 4, False), (3, 3, True)], ids=str
+)
+def test_g8_refuses_a_task_whose_tests_notice_few_parts(
+    make: Make, monkeypatch: pytest.MonkeyPatch, num_unnoticed: int, num_tried: int, is_thin: bool
+) -> None:
+    """It tries no more of them than it needs to know."""
+    candidate, changed = make(), list[bytes | None]()
+    assert check("g8_empty", candidate).verdicts[-1].evidence["unnoticed"] == "0"
+
+    def run(self: Workbench, edits: Edits, *, ids: Sequence[str], **_: object) -> TestRun:
+        changed.extend(edits.values())
+        status = Status.PASSED if len(changed) <= num_unnoticed else Status.FAILED
+        return TestRun(worker=WorkerOutcome.OK, results=tuple(TestResult(test_id=i, status=status) for i in ids))
+
+    monkeypatch.setattr(unnoticed_parts, "MAX_PARTS", 4)
+    monkeypatch.setattr(Workbench, "run", run)
+    tried = unnoticed_parts.try_parts(candidate)
+    assert (tried.is_thin, tried.num_tried, len(tried.unnoticed)) == (is_thin, num_tried, num_unnoticed)
+    assert len(set(changed)) == num_tried, "each lacks another part"
+    monkeypatch.undo()
+    monkeypatch.setattr(empty_solutions_fail, "try_parts", lambda candidate: tried)
+    last = check("g8_empty", candidate).verdicts[-1]
+    assert (last.reason, last.evidence["parts"]) == ("thin_tests" if is_thin else "", str(num_tried))
 
 
 # ---------------------------------------------------------------------------------------- 9

@@ -1,0 +1,86 @@
+"""Parts of removed code, without one of which its tests are run."""
+
+from __future__ import annotations
+
+import ast
+
+from excise.deleters.python.lacking_parts import lacking_parts
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+CODE = """import logging
+
+log = logging.getLogger()
+
+
+class Box:
+    @property
+    def name(self):
+        'Its name.'
+        import re
+        if self.lid:
+            return re.sub('a', 'b', self.lid,
+                          count=1)
+        elif self.base:
+            log.debug('base')
+            return None
+        else:
+            assert self.side
+        try:
+            self.open(mode='r', size=2)
+        except OSError:
+            self.size = 0
+        while self.size:
+            self.size -= 1
+        return f'{self.show(plain=True)}'
+
+
+def put(box, size=3, *, mode='w', kind=None, other=Box):
+    width = size
+    @log
+    def inner():
+        return mode
+    inner(width)
+    return inner, other
+
+
+def stays(x):
+    return x
+"""
+
+
+def parts(code: str = CODE, first: int = 1, last: int = 99) -> dict[tuple[str, str], str]:
+    codebase = PythonCodebase.from_texts({"m.py": code})
+    source = codebase.modules["m.py"].source
+    found = lacking_parts(codebase, {"m.py": frozenset(range(first, last)), "gone.txt": frozenset([1])})
+    return {
+        (each.symbol, each.what): (source[: each.start] + each.replacement + source[each.end :]).decode()
+        for each in found
+    }
+
+
+def test_statements_arguments_and_parameters_are_parts() -> None:
+    found = parts(last=35)
+    assert {what for _, what in found} == {
+        "line 11", "line 12", "line 13: count", "line 14", "line 16", "line 19", "line 20", "line 20: mode",
+        "line 20: size", "line 22", "line 23", "line 25", "line 29", "line 32", "line 33", "line 34", "mode", "size",
+    }  # fmt: skip
+    assert all(ast.parse(text) for text in found.values())
+    name = "m.py::Box.name"
+    assert "return re.sub('a', 'b', self.lid)\n" in found[name, "line 13: count"]
+    assert "self.open(mode='r')\n" in found[name, "line 20: size"]
+    assert "        if self.lid:\n            pass\n        elif" in found[name, "line 12"]
+    assert "        pass\n        try:" in found[name, "line 11"]
+    assert "        except OSError:\n            pass\n" in found[name, "line 22"]
+    assert "        pass\n        return f'" in found[name, "line 23"]
+
+
+def test_only_what_is_gone_is_a_part() -> None:
+    assert {what for _, what in parts(first=12, last=14)} == {"line 12", "line 13: count"}
+    assert {what for _, what in parts(first=34, last=40)} == {"line 34", "line 38"}
+    assert parts("def f(:\n    return 1\n") == {}
+
+
+def test_a_parameter_has_its_default_before_anything_is_done() -> None:
+    source = "def f(a, b=1):\n    'Add.'\n    c = a + b\n    return c\n"
+    assert parts(source)["m.py::f", "b"] == source.replace("    c =", "    b = 1\n    c =")
+    assert ("m.py::f", "b") not in parts("def f(a, b=1): return a + b\n")

@@ -1,0 +1,85 @@
+"""Whether tests check most of what a feature does: without a part of it, one of them fails."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from excise.deleters.patches.patch_reader import parse_patch
+from excise.protocols import LackingPart
+from excise.types import WorkerOutcome, content_id
+from excise.verifiers.candidate import Candidate, not_passing
+
+MAX_PARTS, MIN_PARTS = 12, 4
+"""Number of parts that are tried; with fewer, nothing is said."""
+SUITE_SHARE, LEAST_S = 0.5, 2.0
+"""What trying them may take if tests notice none: a share of the suite's time, or these seconds if it is less."""
+
+
+class TriedParts(NamedTuple):
+    """The parts that were tried, one at a time."""
+
+    num_tried: int
+    """Number of parts."""
+    unnoticed: tuple[str, ...]
+    """Those without which every test passes."""
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether more parts were not noticed than were."""
+        return 2 * len(self.unnoticed) > self.num_tried
+
+
+def try_parts(candidate: Candidate) -> TriedParts:
+    """Run FAIL_TO_PASS tests on the original sources without a part, until one fails, for some parts of the feature.
+
+    Ends when it is clear whether most are noticed. Which parts are tried depends on nothing but their names.
+    """
+    bench = candidate.bench
+    coverage = bench.prepared.coverage
+    if coverage is None:
+        return TriedParts(0, ())
+    durations, failing = bench.baseline.durations, set(candidate.fail_to_pass)
+    tests: dict[str, list[str]] = {}
+    chosen: list[LackingPart] = []
+    left_s = max(LEAST_S, SUITE_SHARE * bench.expected_s(None))
+    for part in sorted(_parts_of(candidate), key=lambda part: content_id("part", part.symbol, part.what)):
+        if part.symbol not in tests:
+            executing = failing & coverage.executing([part.symbol]) or failing
+            tests[part.symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
+        left_s -= bench.expected_s(tests[part.symbol])
+        if len(chosen) == MAX_PARTS or left_s < 0:
+            break
+        chosen.append(part)
+    if len(chosen) < MIN_PARTS:
+        return TriedParts(0, ())
+    num_tried, unnoticed = 0, list[str]()
+    for part in chosen:
+        is_noticed = _is_noticed(candidate, part, tests[part.symbol])
+        if is_noticed is None:
+            continue
+        num_tried += 1
+        unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
+        if max(2 * len(unnoticed) - 1, 2 * (num_tried - len(unnoticed))) >= len(chosen):
+            break  # more cannot change the answer
+    return TriedParts(num_tried, tuple(unnoticed))
+
+
+def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:
+    """Whether one of the tests fails without a part; ``None`` if the run itself failed, or the file cannot be read."""
+    source = candidate.bench.codebase.modules[part.path].source
+    edits = {part.path: source[: part.start] + part.replacement + source[part.end :]}
+    run = candidate.bench.run(edits, ids=ids, forked=True, until_failure=True)
+    if run.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED} or run.collect_errors:
+        return None
+    return bool(not_passing(run, ids))
+
+
+def _parts_of(candidate: Candidate) -> list[LackingPart]:
+    removed: dict[str, frozenset[int]] = defaultdict(frozenset)
+    for file in parse_patch(candidate.deletion.source_patch):
+        for hunk in file.hunks:
+            signs = [sign for sign, _ in hunk.lines if sign != "+"]
+            lines = (hunk.old_start + place + 1 for place, sign in enumerate(signs) if sign == "-")
+            removed[file.path] |= frozenset(lines)
+    return list(candidate.bench.editor.lacking_parts(candidate.bench.codebase, removed))
