@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,10 +24,13 @@ MAX_EXAMPLES = 8
 """Maximum number of examples of one function."""
 MIN_EXAMPLES = 3
 """Number of examples below which they do not describe what a function does."""
+MAX_ALIKE = 2
+"""Number of examples that differ in nothing but words and numbers which their results repeat."""
 _RAISES = "raises "
 _NOTHING = "None"
 """Outcome that tells little: one example of it is enough."""
 _WORD = re.compile(r"[^\W\d]+|-?\d+")
+_LITERAL = re.compile(r"""b?'[^'\\\n]*'|b?"[^"\\\n]*"|-?\b\d[\d.]*""")
 _ALONE = frozenset({"True", "False", "None", "''", "b''", "[]", "{}", "()", "set()"})
 """Results that are kinds of their own."""
 _OF_PYTHON = frozenset({"TypeError", "AttributeError"})
@@ -153,7 +156,7 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     if telling and not any(tells_something(each.line) for each in paths):
         paths.append(telling[0])
     paths.sort(key=lambda each: not tells_something(each.line))  # what it gives comes before what it refuses
-    more = [each for each in _different_first(results) if each not in paths]
+    more = [each for each in _unlike(paths, _different_first(results)) if each not in paths]
     silent = next((each for each in (*paths, *more) if each.outcome == _NOTHING), None)
     shown = [*paths, *(each for each in more if each.outcome != _NOTHING or each is silent)][:MAX_EXAMPLES]
     named: dict[str, str] = {}
@@ -163,6 +166,27 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     known = {each.outcome for each in shown}
     others = [line for outcome, line in named.items() if outcome not in known]
     return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results))
+
+
+def _unlike(shown: Sequence[Example], others: Sequence[Example]) -> list[Example]:
+    """Those of the other examples that show something that :data:`MAX_ALIKE` before them do not."""
+    counts = Counter(_form(each.line) for each in shown)
+    found = []
+    for each in (each for each in others if each not in shown):
+        form = _form(each.line)
+        counts[form] += 1
+        if form is None or counts[form] <= MAX_ALIKE:
+            found.append(each)
+    return found
+
+
+def _form(line: str) -> tuple[str, str] | None:
+    """A call without its literals, and its outcome without the words that the call has, too; ``None`` if it has none
+    of these."""
+    call, _, outcome = line.rpartition("  # ")
+    words = _words(call)
+    rest = _WORD.sub(lambda word: "" if word[0].lower() in words else word[0], outcome)
+    return (_LITERAL.sub("", call), rest) if rest != outcome else None
 
 
 def _is_named(example: Example, exceptions: frozenset[str]) -> bool:

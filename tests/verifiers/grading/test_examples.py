@@ -75,6 +75,18 @@ def test_calls_with_words_of_the_tests_are_shown_before_others() -> None:
     ]
 
 
+def test_examples_that_differ_in_words_alone_are_few() -> None:
+    calls = [asked("f", f"{letter}ook", True) for letter in "abcde"]
+    results = ["<Aook>", "<book>", "<cook>", "<dook>", "eook <twice>"]
+    calls = [
+        replace(each, outcome=json.dumps({"result": ["s", text], "after": []}))
+        for each, text in zip(calls, results, strict=True)
+    ]
+    found = examples_of(behaviour_of(calls), PythonGrading())["f"]
+    assert found.shown == ["f('aook')  # '<Aook>'", "f('book')  # '<book>'", "f('eook')  # 'eook <twice>'"]
+    assert found.num_results == 5
+
+
 def test_one_example_without_a_result_is_enough() -> None:
     calls = [asked("f", "a", True), asked("f", "b", True), asked("f", "c", False), asked("f", "d", False)]
     for number, text in ((2, "c"), (3, "d")):
