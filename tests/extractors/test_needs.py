@@ -141,6 +141,20 @@ def test_a_part_of_a_text_comes_with_the_whole() -> None:
     assert "plain text" in {need.word for need in needs if not need.template}
 
 
+@pytest.mark.parametrize(("expected", "is_told"), [("<li1>3</li>", True), ("<li1>2 3</li>", True), ("none", False)])
+def test_a_text_whose_parts_are_those_of_a_longer_one_is_told_too(expected: str, is_told: bool) -> None:
+    source = (
+        "def f(x, y, z):\n    if y:\n        return '<li{0}>{1} {2}</li>'.format(x, y, z)\n    z = z or 0\n"
+        "    return '<li{0}>{1}</li>'.format(x, z)\n"
+    )
+    files = {
+        "bank.py": source,
+        "tests/test_bank.py": f"import bank\ndef test_a():\n    assert bank.f() == {expected!r}\n",
+    }
+    needs = Python().find_needs(PythonCodebase.from_texts(files), ("bank.py::f",), ["tests/test_bank.py::test_a"])
+    assert ("<li{0}>{1}</li>" in {need.word for need in needs}) is is_told
+
+
 def test_parts_of_one_text_are_told_in_their_order() -> None:
     source = "def f(x):\n    raise KeyError(f'zone {x} and area {x}')\n"
     test = "def test_a():\n    with pytest.raises(KeyError, match='zone 1 and area 1'):\n        bank.f(1)\n"

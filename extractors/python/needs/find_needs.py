@@ -303,7 +303,8 @@ def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[Ne
             wholes.append(text)
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in wholes)
     if words.symbol.loc > MIN_SHOWN_LOC:
-        shown = sorted(each.template for each in words.formats if _is_filled_in(each, used))
+        formats = [*words.formats, *_hidden_by_longer(words)]
+        shown = sorted({each.template for each in formats if _is_filled_in(each, used)})
         yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in shown[:MAX_WHOLE] if len(text) <= MAX_ANSWER)
         printed = sorted(text for text in words.printed if len(text) <= MAX_ANSWER)
         yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in printed[:MAX_PRINTED])
@@ -339,6 +340,17 @@ def _whole_texts(pieces: Iterable[Piece], used: Uses, *, is_short: bool) -> list
         if len(apart) >= MIN_PARTS + is_short and len(text) <= MAX_ANSWER and text.strip() not in own:
             found.append(text)
     return found[:MAX_WHOLE]
+
+
+def _hidden_by_longer(words: Words) -> Iterator[Format]:
+    """The texts with placeholders all of whose parts are parts of longer ones, which are told instead."""
+    told = {piece.template for piece in words.best_pieces.values()}
+    parts: dict[str, set[str]] = defaultdict(set)
+    for piece in words.pieces:
+        if piece.role is Role.TEXT and piece.template and piece.template not in told:
+            parts[piece.template].add(piece.text)
+    for template, texts in parts.items():
+        yield Format(template, tuple(sorted(texts, key=template.find)))
 
 
 def _is_filled_in(written: Format, used: Uses) -> bool:
