@@ -209,3 +209,18 @@ def test_rows_of_many_names_are_not_told_apart() -> None:
         f'import os, pytest\n\n@pytest.mark.parametrize("{names}", [({values}), ({values})])\ndef test_a(n0): pass\n'
     )
     assert apart(source, "test_a", {"-".join(f"n{n}" for n in range(20))}) is None
+
+
+def test_the_ids_that_go_tell_which_ids_long_texts_have() -> None:
+    texts = [letter * 101 for letter in "abcd"]
+    rows = "".join(f"    ({text!r}, {number}),\n" for number, text in enumerate(texts))
+    source = f"import pytest\n\n@pytest.mark.parametrize('x, y', [\n{rows}])\ndef test_it(x, y): pass\n"
+    written = apart(source, "test_it", {f"{texts[1]}-1"})
+    numbered = apart(source, "test_it", {"x3-3"})
+    assert written is not None
+    assert numbered is not None
+    assert "bbb" not in without(source, written)
+    assert "ddd" not in without(source, numbered)
+    assert not written.renamed
+    assert apart(source, "test_it", {"x1-1"}) is not None, "no other row becomes x1-1: numbers differ"
+    assert apart(source, "test_it", {f"{texts[1]}-1", "x3-3"}) is None

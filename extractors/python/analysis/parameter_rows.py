@@ -81,14 +81,34 @@ def rows_apart(module: PythonModule, function: Symbol, parameters: Collection[st
     """How a test function loses the rows with the parameter ids ``parameters``, and no others.
 
     ``None`` if it cannot: ids are not known for sure, another row would get the id of one that was there, or no row
-    would be left.
+    would be left. Which of two ids a long text has is known if one of ``parameters`` shows it.
     """
     tables = _tables(module, function)
     if not tables or not parameters or any(_has_too_many(row) for table in tables for row in table.rows):
         return None
-    before = [_ids(table.arguments, list(enumerate(table.rows))) for table in tables]
-    known = _ids_of_combinations(before)
-    if known is None or not known.keys() >= set(parameters):
+    ways: list[RowsApart | None] = []
+    for are_numbered in (False, True):
+        before = [_ids(table.arguments, list(enumerate(table.rows)), are_numbered) for table in tables]
+        known = _ids_of_combinations(before)
+        if known is None or known.keys() >= set(parameters):
+            ways.append(_apart(module, function, parameters, tables, before, known, are_numbered))
+    found = [each for each in ways if each is not None]
+    if not found or len(found) < len(ways) or any(each.elements != found[0].elements for each in found):
+        return None
+    return found[0]._replace(renamed=frozenset().union(*(each.renamed for each in found)))
+
+
+def _apart(
+    module: PythonModule,
+    function: Symbol,
+    parameters: Collection[str],
+    tables: Sequence[_Table],
+    before: Sequence[Mapping[int, frozenset[str]]],
+    known: Mapping[str, tuple[int, ...]] | None,
+    are_numbered: bool,
+) -> RowsApart | None:
+    """See :func:`rows_apart`; ``before`` and ``known`` are the ids if long texts have numbers, or have none."""
+    if known is None:
         return None
     found, combinations = {known[each] for each in parameters}, set(known.values())
     gone: list[set[int]] = []
@@ -98,7 +118,7 @@ def rows_apart(module: PythonModule, function: Symbol, parameters: Collection[st
     if found != {c for c in combinations if any(row in gone[number] for number, row in enumerate(c))}:
         return None
     after = [
-        _ids(table.arguments, [(n, row) for n, row in enumerate(table.rows) if n not in rows])
+        _ids(table.arguments, [(n, row) for n, row in enumerate(table.rows) if n not in rows], are_numbered)
         for table, rows in zip(tables, gone, strict=True)
     ]
     later = _ids_of_combinations(after) if all(after) else None
@@ -137,12 +157,12 @@ def _ids_of_combinations(per_table: Sequence[Mapping[int, frozenset[str]]]) -> d
     return found
 
 
-def _ids(arguments: Sequence[str], rows: Sequence[tuple[int, _Row]]) -> dict[int, frozenset[str]]:
+def _ids(arguments: Sequence[str], rows: Sequence[tuple[int, _Row]], are_numbered: bool) -> dict[int, frozenset[str]]:
     """The ids that pytest may give each of these rows of a decorator, if there are no others; by their first numbers.
 
-    Equal ids of several rows get numbers of their own.
+    Equal ids of several rows get numbers of their own. ``are_numbered``: long texts have the row's number for an id.
     """
-    plain = {n: _ids_of_row(arguments, row, place) for place, (n, row) in enumerate(rows)}
+    plain = {n: _ids_of_row(arguments, row, place, are_numbered) for place, (n, row) in enumerate(rows)}
     shared, seen = Counter(plain.values()), Counter[frozenset[str]]()
     found: dict[int, frozenset[str]] = {}
     for n, ids in plain.items():
@@ -152,15 +172,16 @@ def _ids(arguments: Sequence[str], rows: Sequence[tuple[int, _Row]]) -> dict[int
     return found
 
 
-def _ids_of_row(arguments: Sequence[str], row: _Row, place: int) -> frozenset[str]:
+def _ids_of_row(arguments: Sequence[str], row: _Row, place: int, are_numbered: bool) -> frozenset[str]:
     """The ids that pytest may give the row at this place, if no other one has the same."""
     if row.name is not None:
         return frozenset({row.name})
-    pieces = [_ids_of_value(name, value, place) for name, value in zip(arguments, row.values, strict=True)]
+    values = zip(arguments, row.values, strict=True)
+    pieces = [_ids_of_value(name, value, place, are_numbered) for name, value in values]
     return frozenset("-".join(parts) for parts in itertools.product(*pieces))
 
 
-def _ids_of_value(argument: str, node: Node, number: int) -> frozenset[str]:
+def _ids_of_value(argument: str, node: Node, number: int, are_numbered: bool) -> frozenset[str]:
     numbered = f"{argument}{number}"
     written = text_of(node)
     if node.type in _NAMES:
@@ -170,7 +191,7 @@ def _ids_of_value(argument: str, node: Node, number: int) -> frozenset[str]:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return frozenset({"<lambda>" if node.type == "lambda" else numbered})
     if isinstance(value, str | bytes):
-        return frozenset({_escaped(value), *([numbered] if len(value) > MAX_TEXT else [])})
+        return frozenset({numbered if are_numbered and len(value) > MAX_TEXT else _escaped(value)})
     is_written = value is None or (isinstance(value, (int, float, complex)) and len(written) <= MAX_TEXT)
     return frozenset({str(value) if is_written else numbered})
 
