@@ -122,6 +122,8 @@ def _refused_as_stub(proof: Proof, stub: Proof) -> Proof:
     """A refused removal, with the reason why a stub is refused as well."""
     assert proof.rejection is not None
     assert stub.rejection is not None
+    if stub.rejection.worker_outcome is not WorkerOutcome.OK:
+        return proof  # it may become a task another time
     reason = {"stub": f"{stub.rejection.reason}: {stub.rejection.detail}"}
     return replace(proof, rejection=replace(proof.rejection, evidence={**proof.rejection.evidence, **reason}))
 

@@ -10,7 +10,7 @@ from excise.protocols import LackingPart
 from excise.types import WorkerOutcome, content_id
 from excise.verifiers.candidate import Candidate, not_passing
 
-MAX_PARTS, MIN_PARTS = 12, 4
+MAX_PARTS, MIN_PARTS = 12, 6
 """Number of parts that are tried; with fewer, nothing is said."""
 SUITE_SHARE, LEAST_S = 0.5, 2.0
 """What trying them may take if tests notice none: a share of the suite's time, or these seconds if it is less."""
@@ -33,7 +33,8 @@ class TriedParts(NamedTuple):
 def try_parts(candidate: Candidate) -> TriedParts:
     """Run FAIL_TO_PASS tests on the original sources without a part, until one fails, for some parts of the feature.
 
-    Ends when it is clear whether most are noticed. Which parts are tried depends on nothing but their names.
+    Ends when it is clear whether most are noticed. Their order depends on nothing but their names, their number also on
+    what the tests took in the baseline.
     """
     bench = candidate.bench
     coverage = bench.prepared.coverage
@@ -62,17 +63,16 @@ def try_parts(candidate: Candidate) -> TriedParts:
         unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
         if max(2 * len(unnoticed) - 1, 2 * (num_tried - len(unnoticed))) >= len(chosen):
             break  # more cannot change the answer
-    return TriedParts(num_tried, tuple(unnoticed))
+    return TriedParts(num_tried, tuple(unnoticed)) if 2 * num_tried >= len(chosen) else TriedParts(0, ())
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:
-    """Whether one of the tests fails without a part; ``None`` if the run itself failed, or the file cannot be read."""
+    """Whether one of the tests fails without a part; ``None`` if the run itself failed."""
     source = candidate.bench.codebase.modules[part.path].source
     edits = {part.path: source[: part.start] + part.replacement + source[part.end :]}
     run = candidate.bench.run(edits, ids=ids, forked=True, until_failure=True)
-    if run.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED} or run.collect_errors:
-        return None
-    return bool(not_passing(run, ids))
+    is_lost = run.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}
+    return None if is_lost else bool(not_passing(run, ids))
 
 
 def _parts_of(candidate: Candidate) -> list[LackingPart]:

@@ -6,7 +6,6 @@ A part is a statement, an argument that a call gets by name, or a parameter: it 
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
@@ -19,10 +18,16 @@ from excise.types import Symbol
 
 MAX_LINES = 20_000
 """Number of lines of a file from which on none of it is looked at."""
-_SILENT = (ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Assert)
+MAX_PARTS = 200
+"""Maximum number of parts of one function."""
+_SILENT = (
+    ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Assert, ast.Delete, ast.Continue
+)  # fmt: skip
 """Statements that tests need not notice."""
-_LOG = re.compile(r"(?:\w+\.)*_*(?:log|logger|logging|warnings)(?:\.\w+)*\Z", re.IGNORECASE)
-"""What calls are for people who read a log."""
+_LOGS = frozenset({"log", "logger", "logging", "warnings", "warn"})
+"""Names of what people read who read a log."""
+_OTHER_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8)", re.IGNORECASE)
+"""What says that a file is in another encoding than UTF-8, in which places of nodes are no places of bytes."""
 
 
 class _Places:
@@ -32,17 +37,17 @@ class _Places:
         self.source = source
         self._starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
 
-    def start(self, node: ast.stmt | ast.expr) -> int:
+    def line(self, number: int) -> int:
+        """The first byte of a line."""
+        return self._starts[number - 1]
+
+    def start(self, node: ast.stmt | ast.expr | ast.keyword) -> int:
         """The first byte of a node."""
-        return self._starts[node.lineno - 1] + node.col_offset
+        return self.line(node.lineno) + node.col_offset
 
-    def end(self, node: ast.stmt | ast.expr) -> int:
+    def end(self, node: ast.stmt | ast.expr | ast.keyword) -> int:
         """The byte behind a node."""
-        return self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-
-    def indent(self, statement: ast.stmt) -> bytes:
-        """What stands before a statement in its line."""
-        return self.source[self._starts[statement.lineno - 1] : self.start(statement)]
+        return self.line(node.end_lineno or node.lineno) + (node.end_col_offset or 0)
 
 
 def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> list[LackingPart]:
@@ -56,12 +61,15 @@ def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]
             tree = ast.parse(module.source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
+        if _OTHER_CODING.match(module.source):
+            continue
         places = _Places(module.source)
         for function in _functions(tree.body):
-            parts = list(_parts_of(function, places, lines))
-            owner = next((s for s in module.symbols if _is_definition(s, function)), None) if parts else None
+            if lines.isdisjoint(_lines_of(function)):
+                continue
+            owner = next((symbol for symbol in module.symbols if _is_definition(symbol, function)), None)
             if owner is not None:
-                found += (LackingPart(owner.symbol_id, path, *each) for each in parts)
+                found += (LackingPart(owner.symbol_id, path, *each) for each in _valid_parts(function, places, lines))
     return found
 
 
@@ -70,13 +78,8 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[Function]:
     for statement in body:
         if isinstance(statement, Function):
             yield statement
-        elif isinstance(statement, ast.ClassDef | ast.If | ast.Try | ast.With):
+        else:
             yield from _functions(_inside(statement))
-
-
-def _is_definition(symbol: Symbol, function: Function) -> bool:
-    is_there = symbol.is_callable and symbol.start_line <= function.lineno <= symbol.body_line
-    return is_there and symbol.name.partition("#")[0] == function.name
 
 
 def _inside(statement: ast.stmt) -> Iterator[ast.stmt]:
@@ -86,26 +89,56 @@ def _inside(statement: ast.stmt) -> Iterator[ast.stmt]:
             yield from inner.body if isinstance(inner, ast.ExceptHandler | ast.match_case) else [inner]
 
 
+def _is_definition(symbol: Symbol, function: Function) -> bool:
+    is_there = symbol.is_callable and symbol.start_line <= function.lineno <= symbol.body_line
+    return is_there and symbol.name.partition("#")[0] == function.name
+
+
+def _lines_of(statement: ast.stmt) -> range:
+    return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+
+
+def _valid_parts(function: Function, places: _Places, removed: frozenset[int]) -> Iterator[tuple[str, int, int, bytes]]:
+    """Those of :func:`_parts_of` without which the function can still be parsed."""
+    first, last = places.line(function.lineno), places.end(function)
+    head = b"if 1:\n" if function.col_offset else b""
+    num_found = 0
+    for part in _parts_of(function, places, removed):
+        _, start, end, text = part
+        try:
+            ast.parse(head + places.source[first:start] + text + places.source[end:last])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        yield part
+        num_found += 1
+        if num_found == MAX_PARTS:
+            return
+
+
 def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> Iterator[tuple[str, int, int, bytes]]:
     """(what, start, end, text in its place) of each part of a function of which all lines are removed."""
     statements = [each for each in _statements(function.body) if removed.issuperset(_lines_of(each))]
     for each in statements:
-        if not isinstance(each, _SILENT) and not getattr(each, "decorator_list", []) and not _is_said(each):
+        if not _is_idle(each) and not getattr(each, "decorator_list", []) and not _is_said(each):
             yield f"line {each.lineno}", places.start(each), places.end(each), b"pass"
     for call in (call for each in statements for call in _calls(each)):
-        for number, keyword in enumerate(call.keywords):
-            if keyword.arg is not None:
-                shorter = copy.copy(call)
-                shorter.keywords = [*call.keywords[:number], *call.keywords[number + 1 :]]
-                what = f"line {keyword.value.lineno}: {keyword.arg}"
-                yield what, places.start(call), places.end(call), ast.unparse(shorter).encode()
+        given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=places.start)
+        for number, keyword in enumerate(given):
+            if isinstance(keyword, ast.keyword) and keyword.arg is not None:
+                before, after = given[number - 1] if number else None, given[number + 1 :]
+                start = places.end(before) if before is not None and not after else places.start(keyword)
+                end = places.start(after[0]) if after else places.end(keyword)
+                yield f"line {keyword.lineno}: {keyword.arg}", start, end, b""
     first = statements[0] if statements else None
-    if first is not None and first in function.body and first.lineno > function.lineno:
-        names = {node.id for each in statements for node in walk(each) if isinstance(node, ast.Name)}
-        for name, default in _defaults(function.args):
-            if name in names and isinstance(default, ast.Constant) and not getattr(first, "decorator_list", []):
-                line = f"{name} = {ast.unparse(default)}\n".encode() + places.indent(first)
-                yield name, places.start(first), places.start(first), line
+    if first is None or first not in function.body or getattr(first, "decorator_list", []):
+        return
+    named = (node for node in walk(function) if isinstance(node, ast.Name) and node.lineno in removed)
+    names = {node.id for node in named if isinstance(node.ctx, ast.Load)}
+    indent = places.source[places.line(first.lineno) : places.start(first)]
+    for name, default in _defaults(function.args):
+        if name in names and isinstance(default, ast.Constant) and not indent.strip():
+            line = f"{name} = {ast.unparse(default)}\n".encode() + indent
+            yield name, places.start(first), places.start(first), line
 
 
 def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
@@ -114,13 +147,6 @@ def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     by_place = zip(given[len(given) - len(parameters.defaults) :], parameters.defaults, strict=True)
     by_name = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
     yield from ((each.arg, default) for each, default in (*by_place, *by_name) if default is not None)
-
-
-def _lines_of(statement: ast.stmt) -> range:
-    """The lines of a statement; of one with others in it, those before these."""
-    body: list[ast.stmt] = getattr(statement, "body", [])
-    end = body[0].lineno - 1 if body and body[0].lineno > statement.lineno else statement.end_lineno or statement.lineno
-    return range(statement.lineno, end + 1)
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -133,24 +159,38 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements(_inside(statement))
 
 
+def _is_idle(statement: ast.stmt) -> bool:
+    """Whether a function may do the same without a statement: at its end, it gives ``None`` in any case."""
+    if isinstance(statement, ast.Return):
+        return statement.value is None or (isinstance(statement.value, ast.Constant) and statement.value.value is None)
+    return isinstance(statement, _SILENT) or (isinstance(statement, ast.AnnAssign) and statement.value is None)
+
+
 def _is_said(statement: ast.stmt) -> bool:
     """Whether a statement only writes into a log, or warns: ``log.debug(x)``, ``debug and log.debug(x)``."""
     value = statement.value if isinstance(statement, ast.Expr) else None
     while isinstance(value, ast.BoolOp):
         value = value.values[-1]
-    return isinstance(value, ast.Call) and _LOG.match(ast.unparse(value.func)) is not None
+    return isinstance(value, ast.Call) and _is_log(value.func)
+
+
+def _is_log(function: ast.expr) -> bool:
+    """Whether a function is one of a log."""
+    while isinstance(function, ast.Attribute):
+        if function.attr.strip("_").lower() in _LOGS:
+            return True
+        function = function.value
+    return isinstance(function, ast.Name) and function.id.strip("_").lower() in _LOGS
 
 
 def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
-    """The calls in a statement, but for those in statements inside it, in texts, and in other calls."""
+    """The calls in a statement, but for those in statements inside it, in texts, in other calls, and of logs."""
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Call):
-            if not _LOG.match(ast.unparse(node.func)):
+            if not _is_log(node.func):
                 yield node
-            continue
-        if not isinstance(node, ast.JoinedStr):
-            pending += [
-                each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt | ast.excepthandler)
-            ]
+        elif not isinstance(node, ast.JoinedStr):
+            inner = ast.iter_child_nodes(node)
+            pending += [each for each in inner if not isinstance(each, ast.stmt | ast.excepthandler | ast.match_case)]

@@ -28,6 +28,7 @@ from excise.types import (
     Task,
     TaskStatement,
     Verdict,
+    Visibility,
     WorkerOutcome,
 )
 from excise.verifiers.prove import Proof
@@ -190,7 +191,8 @@ class SourceState:
 
     def _tried_as_stubs(self, proofs: Iterable[tuple[int, Proof]]) -> Iterator[str]:
         for number, proof in proofs:
-            is_stub = proof.task is not None and proof.task.deleter == "stub"
+            task = proof.task
+            is_stub = task is not None and task.deleter == "stub" and task.visibility is not Visibility.SAMPLE_TESTS
             is_refused = proof.rejection is not None and "stub" in proof.rejection.evidence
             if number in self.removals and (is_stub or is_refused):
                 yield self.removals[number]

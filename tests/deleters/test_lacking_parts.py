@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 from excise.deleters.python.lacking_parts import lacking_parts
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
@@ -61,8 +63,8 @@ def parts(code: str = CODE, first: int = 1, last: int = 99) -> dict[tuple[str, s
 def test_statements_arguments_and_parameters_are_parts() -> None:
     found = parts(last=35)
     assert {what for _, what in found} == {
-        "line 11", "line 12", "line 13: count", "line 14", "line 16", "line 19", "line 20", "line 20: mode",
-        "line 20: size", "line 22", "line 23", "line 25", "line 29", "line 32", "line 33", "line 34", "mode", "size",
+        "line 11", "line 12", "line 13: count", "line 14", "line 19", "line 20", "line 20: mode", "line 20: size",
+        "line 22", "line 23", "line 25", "line 29", "line 32", "line 33", "line 34", "mode", "size",
     }  # fmt: skip
     assert all(ast.parse(text) for text in found.values())
     name = "m.py::Box.name"
@@ -84,3 +86,27 @@ def test_a_parameter_has_its_default_before_anything_is_done() -> None:
     source = "def f(a, b=1):\n    'Add.'\n    c = a + b\n    return c\n"
     assert parts(source)["m.py::f", "b"] == source.replace("    c =", "    b = 1\n    c =")
     assert ("m.py::f", "b") not in parts("def f(a, b=1): return a + b\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def f(a, b=1): return g(a, (b), k=a)\n", {"line 1"}),  # without k, a parenthesis would not be closed
+        ("def f(a,\n      b=1): return a + b\n", {"line 2"}),
+        ("def f(a, b=1):\\\n    return a + b\n", {"line 2"}),
+        ("# -*- coding: latin-1 -*-\ndef f(a):\n    return a + 1\n", set()),
+        ("def f(a):\n    x: int\n    del a\n    for y in z:\n        continue\n    return None\n", {"line 4"}),
+        pytest.param("def f(a):\n    return g(" + "a + " * 400 + "a, k=1)\n", {"line 2", "line 2: k"}, id="deep"),
+        ("try:\n    def f(a):\n        return g(k=a,)\nexcept* E:\n    pass\n", {"line 3"}),
+        ("def f(a):\n    if a:\n        return g(1, k=2, **a)\n", {"line 2", "line 3", "line 3: k"}),
+    ],
+)
+def test_a_part_leaves_what_can_be_parsed(source: str, expected: set[str]) -> None:
+    found = parts(source)
+    assert {what for _, what in found} == expected
+    assert all(ast.parse(text) for text in found.values())
+
+
+def test_a_function_has_no_more_parts_than_can_be_looked_at() -> None:
+    arguments = ", ".join(f"k{n}={n}" for n in range(600))
+    assert len(parts(f"def f():\n    return dict({arguments})\n")) == 200
