@@ -22,7 +22,14 @@ _ROLE = re.compile(r":\w+(?::\w+)?:(?=[\s`])")
 """What stands before a link in reStructuredText."""
 _ARGUMENTS = re.compile(r"\([^()]*\)")
 _BAR = re.compile(r"(?<!\\)\|")
-_NAME = re.compile(r"\W*[\w.]+\W*")
+_NAME = re.compile(r"[^\w.]*[\w.]+[^\w.]*")
+_NAMES_OF_CODE = re.compile(
+    r"\b(?:names?|functions?|methods?|class(?:es)?|commands?|decorators?|exceptions?|modules?|symbols?|calls?|api)\b",
+    re.IGNORECASE,
+)
+"""What stands above a column of names."""
+MAX_NAME = 200
+"""Number of characters from which on a cell is no name."""
 
 
 class Row(NamedTuple):
@@ -31,12 +38,15 @@ class Row(NamedTuple):
     lines: list[str]
     cells: Sequence[str]
     """The texts of its cells; none for a head, and for lines that are no row."""
+    titles: Sequence[str] = ()
+    """The cells of a head."""
 
 
 def rows_of(lines: Sequence[str]) -> list[Row] | None:
     """All lines of a paragraph that is a table, as rows; ``None`` if it is none that can be read."""
     if len(lines) > 2 and "|" in lines[0] and _DELIMITER.match(lines[1]):
-        return [*(Row([line], ()) for line in lines[:2]), *(Row([line], _between_bars(line)) for line in lines[2:])]
+        head = [Row([lines[0]], (), _between_bars(lines[0])), Row([lines[1]], ())]
+        return [*head, *(Row([line], _between_bars(line)) for line in lines[2:])]
     if len(lines) > 2 and _GRID.match(lines[0]) and _GRID.match(lines[-1]):
         return _rows_of_grid(lines)
     if len(lines) > 3 and _BORDER.match(lines[0]) and _BORDER.match(lines[-1]):
@@ -45,9 +55,15 @@ def rows_of(lines: Sequence[str]) -> list[Row] | None:
 
 
 def column_of_names(rows: Sequence[Row]) -> int:
-    """The number of the first column whose cells are names alone: what the rows are about; 0 if there is none."""
-    columns = zip(*(row.cells for row in rows if row.cells), strict=False)
-    return next((n for n, cells in enumerate(columns) if all(_NAME.fullmatch(_plain(cell)) for cell in cells)), 0)
+    """The number of the first column of names of code, by its title, each another one: what the rows are about; 0 if
+    there is none."""
+    titles = next((row.titles for row in rows if row.titles), ())
+    columns = zip(titles, *(row.cells for row in rows if row.cells), strict=False)
+    for number, (title, *cells) in enumerate(columns):
+        are_names = all(len(cell) <= MAX_NAME and _NAME.fullmatch(_plain(cell)) for cell in cells)
+        if _NAMES_OF_CODE.search(title) and are_names and len(set(cells)) == len(cells):
+            return number
+    return 0
 
 
 def is_only(cell: str, found: re.Match[str]) -> bool:
@@ -76,7 +92,8 @@ def _rows_of_grid(lines: Sequence[str]) -> list[Row]:
     for number, line in enumerate(lines[1:], 1):
         own.append(line)
         if _GRID.match(line):
-            found.append(Row(own, () if number <= head_end else _joined([_between_bars(each) for each in own[:-1]])))
+            cells = _joined([_between_bars(each) for each in own[:-1]])
+            found.append(Row(own, (), cells) if number <= head_end else Row(own, cells))
             own = []
     return found
 
@@ -92,9 +109,12 @@ def _rows_of_columns(lines: Sequence[str]) -> list[Row] | None:
         if line[starts[0] : ends[0]].strip() or not rows:
             rows.append([])
         rows[-1].append(line)
-    cells = ([[line[s:e].strip() for s, e in zip(starts, ends, strict=True)] for line in own] for own in rows)
-    found = [Row(own, _joined(each)) for own, each in zip(rows, cells, strict=True)]
-    return [Row(list(lines[: borders[-2] + 1]), ()), *found, Row(list(lines[borders[-1] :]), ())]
+
+    def cells_of(own: Sequence[str]) -> list[str]:
+        return _joined([[line[s:e].strip() for s, e in zip(starts, ends, strict=True)] for line in own])
+
+    head = Row(list(lines[: borders[-2] + 1]), (), cells_of(lines[1 : borders[-2]]))
+    return [head, *(Row(own, cells_of(own)) for own in rows), Row(list(lines[borders[-1] :]), ())]
 
 
 def _rows_of_list(lines: Sequence[str]) -> list[Row] | None:

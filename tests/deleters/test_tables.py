@@ -104,6 +104,24 @@ def test_rows_of_things_go_by_their_column_of_names() -> None:
     assert left(columns, "make_box") == columns.replace("fold paper   make_box\n", "")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| Option to set | Default |\n|---|---|\n| output format | `make_box` |\n| other thing | `b` |\n",
+        "| Task | Function | Needs |\n|---|---|---|\n| read files | read() and `kept` | `make_box` |\n| x | a | b |\n",
+        "| Task | Function |\n|---|---|\n| read files | `make_box` |\n| write files | `make_box` |\n| x y | `b` |\n",
+        "| Box to use | Class |\n|---|---|\n| red ones | make_box or `b` |\n| others there | `c` |\n",
+    ],
+)
+def test_other_columns_say_nothing_of_what_a_row_is_about(text: str) -> None:
+    assert left(f"# Kit\n\n{text}", "make_box") == f"# Kit\n\n{text}"
+
+
+def test_cells_of_dots_are_looked_at_once() -> None:
+    text = f"| What | Page |\n|---|---|\n| the intro | {'.' * 20_000} a b |\n| a c | make_box |\n"
+    assert "make_box" in left(f"# Kit\n\n{text.replace('Page', 'Name')}", "make_box")
+
+
 def test_long_lines_of_blanks_are_looked_at_once() -> None:
     assert rows_of(["a | b", " " * 200_000 + "x", "c | d"]) is None
 
