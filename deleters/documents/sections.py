@@ -40,8 +40,8 @@ _ENTRY = re.compile(
 """An item of a list that is a link to a place in the document, and nothing else."""
 _KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
 """What a heading calls a name."""
-_WHAT_IT_IS = r"(?:\s+[-\u2013\u2014]{1,3}\s[^\n]{1,300}|:\s[^\n]{1,300})"
-"""What a heading says of the name that it begins with."""
+_WHAT_IT_IS = re.compile(r"(?<=[`*)])(?:\s+[-\u2013\u2014]{1,3}\s|:\s)(?P<what>[^`*\n]{1,300})$")
+"""What a heading says of the name, in marks or called, that it begins with; it has no other name."""
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""
 _HISTORY = re.compile(
@@ -288,14 +288,21 @@ def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterato
         depth = depths[section.level]
         if inside is not None and depth > inside:
             continue
-        is_about = (
-            number > 1
-            and id(section) not in of_history
-            and any(about.search(heading_without_arguments(line)) for line in section.heading)
-        )
+        following = sections[number + 1 : number + 2]
+        is_flat = not any(depths[each.level] > depth for each in following)
+        headings = [line for each in section.heading for line in _names_in(each, is_flat=is_flat)]
+        is_about = number > 1 and id(section) not in of_history and any(map(about.search, headings))
         inside = depth if is_about else None
         if not is_about:
             yield section
+
+
+def _names_in(heading: str, *, is_flat: bool) -> Iterator[str]:
+    """A heading without arguments, and, of a section without others in it, without what it says of a name."""
+    yield heading_without_arguments(heading)
+    words = words_of_heading(heading)
+    if is_flat and (said := _WHAT_IT_IS.search(words)) is not None:
+        yield heading_without_arguments(words[: said.start()])
 
 
 def _of_history(sections: Sequence[Section]) -> Iterator[Section]:
@@ -338,8 +345,8 @@ def _heading_pattern(names: GoneCode) -> re.Pattern[str]:
     owned = (with_owner(each) for each in (*names.dotted, *names.mentioned.qualified) if "." in each)
     dotted = any_of(owned).replace(r"\.", SEPARATOR)
     parts = [
-        rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?{_WHAT_IT_IS}?",
-        rf"(?:{marked}|{owner}(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?{_WHAT_IT_IS}?",
+        rf"[`*]{{0,2}}(?:{dotted})[`*]{{0,2}}(?:\([^()]{{0,100}}\))?",
+        rf"(?:{marked}|{owner}(?:{own})\([^()]{{0,100}}\))(?:\s+{_KIND})?",
         rf"(?:{own})\s+{_KIND}",
         rf"[`*]{{0,2}}\.(?:{any_of(names.mentioned.headed)})\(\)[`*]{{0,2}}",
         rf"[`*]{{0,2}}(?:{commands})(?: [\w-]{{1,40}})?(?:[`*]{{1,2}}|[`*]{{0,2}}\s+{_KIND})",
