@@ -13,8 +13,6 @@ from excise.deleters.python.references.unfilled_containers import FILLING
 _EMPTY = frozenset({"()", "[]", "{}", "OrderedDict()", "deque()", "dict()", "list()", "set()"})
 _READERS = frozenset({"all", "any", "bool", "enumerate", "iter", "len", "list", "max", "min", "sorted", "sum", "tuple"})
 _RECEIVERS = frozenset({"self", "cls"})
-_STEPS = {ast.Add: "+=", ast.Sub: "-="}
-"""What stands among the values of a name that is counted up or down."""
 
 
 @dataclass
@@ -23,8 +21,9 @@ class _Names:
 
     parameters: set[str] = field(default_factory=set)
     values: dict[str, list[str]] = field(default_factory=dict)
-    """Name to the values that it is given, as code; empty for those of loops and of several at once; see also
-    :data:`_STEPS`."""
+    """Name to the values that it is given, as code, and the steps by which it is counted; empty for others."""
+    asked: set[str] = field(default_factory=set)
+    """Names on which conditions depend, or which they compare."""
     loads: Counter[str] = field(default_factory=Counter)
     """Number of reads, without those that only fill a container."""
     fills: Counter[str] = field(default_factory=Counter)
@@ -77,9 +76,22 @@ def _is_constant_now(name: str, was: _Names, now: _Names) -> bool:
     is_constant = len(set(values)) == 1 and _is_constant(values[0])
     has_lost_value = not set(was.values.get(name, [])) <= set(values)
     has_lost_content = was.fills[name] > 0 and not now.fills[name] and _EMPTY.issuperset(values)
-    steps = set(_STEPS.values())
-    is_counted_one_way = steps <= set(was.values.get(name, [])) and len(steps.intersection(values)) == 1
-    return (is_constant and has_lost_value) or has_lost_content or is_counted_one_way
+    return (is_constant and has_lost_value) or has_lost_content or _is_counted_one_way(name, was, now)
+
+
+def _is_counted_one_way(name: str, was: _Names, now: _Names) -> bool:
+    """Whether a number that was counted up and down by the same steps, and asked for, is counted one way alone."""
+    before, after = (Counter(each.values.get(name, [])) for each in (was, now))
+    steps = [(up, up.replace("+", "-")) for up in before if up.startswith("+=")]
+    is_lost = any(before[down] and bool(after[up]) != bool(after[down]) for up, down in steps)
+    return is_lost and name in was.asked and name in now.asked
+
+
+def _step(node: ast.AugAssign) -> str:
+    """What stands among the values of a name that is counted up or down by a number; empty for other statements."""
+    sign = {ast.Add: "+=", ast.Sub: "-="}.get(type(node.op))
+    is_number = isinstance(node.value, ast.Constant) and isinstance(node.value.value, int)
+    return f"{sign}{ast.unparse(node.value)}" if sign and is_number else ""
 
 
 def _is_constant(value: str) -> bool:
@@ -100,18 +112,33 @@ def _names_of(tree: ast.Module) -> _Names:
             found.outer.update(node.names)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             found.fills[node.target.id] += 1
-            found.values.setdefault(node.target.id, []).append(_STEPS.get(type(node.op), ""))
+            found.values.setdefault(node.target.id, []).append(_step(node))
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
             _note_values(node, found)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.loads[node.id] += 1
         elif isinstance(node, ast.Name):
             found.values.setdefault(node.id, [])
+        if isinstance(node, ast.If | ast.While | ast.IfExp):
+            found.asked.update(_asked(node.test))
     for name in _filled(tree):
         found.fills[name] += 1
     for name in _only_filled(tree):
         found.loads[name] -= 1
     return found
+
+
+def _asked(test: ast.expr) -> Iterator[str]:
+    """The names that a condition is about: ``x``, ``not x``, ``x > 1 and y``."""
+    match test:
+        case ast.Name(id=name):
+            yield name
+        case ast.UnaryOp(operand=operand):
+            yield from _asked(operand)
+        case ast.BoolOp(values=values):
+            yield from (name for value in values for name in _asked(value))
+        case ast.Compare(left=left, comparators=others):
+            yield from (each.id for each in (left, *others) if isinstance(each, ast.Name))
 
 
 def _note_values(node: ast.Assign | ast.AnnAssign | ast.NamedExpr, found: _Names) -> None:

@@ -7,10 +7,9 @@ import inspect
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
-from excise.deleters.documents.running_text import indent_of
 from excise.deleters.statement.base_classes import base_classes, class_of, defines
 from excise.deleters.statement.project_docs import Quote, is_code
 from excise.extractors.languages import scan_rules_of
@@ -40,7 +39,7 @@ _PLACEHOLDER = re.compile(
 )
 """A line, without blanks at its ends, that says that there is no description, also of a parameter or a result."""
 _FIELD = re.compile(
-    r"(?::(?:returns?|rtype|type|param|raises?|yields?|ytype|var|ivar|cvar)\b[^:\n]{0,80}:"
+    r"(?::(?:returns?|rtype|type|param|yields?|ytype|var|ivar|cvar)\b[^:\n]{0,80}:"
     r"|@(?:return|rtype|param \w+|type \w+):?)"
 )
 """A field of a docstring with nothing behind it."""
@@ -269,18 +268,24 @@ def overridden(codebase: Codebase, symbol: Symbol) -> Symbol | None:
     return next((method for method in found if method is not None), None)
 
 
-def _is_empty_field(line: str, below: str) -> bool:
-    """Whether a line is the name of a field alone, ``:return:``, and the one below it is not indented further."""
-    return _FIELD.fullmatch(line.strip()) is not None and not (below.strip() and indent_of(below) > indent_of(line))
+def _are_empty_fields(lines: Sequence[str]) -> list[bool]:
+    """Of each line, whether it is the name of a field alone, ``:return:``, below which the next one comes, or none."""
+    found: list[bool] = []
+    below = ""
+    for line in map(str.strip, reversed(lines)):
+        found.append(_FIELD.fullmatch(line) is not None and (not below or below[0] in ":@"))
+        below = line or below
+    return found[::-1]
 
 
 def _without_placeholders(text: str) -> str:
     """A description without lines such as ``description omitted.``, ``@param key TODO``."""
     lines = text.splitlines()
+    empty = _are_empty_fields(lines)
     kept = [
         line
-        for line, below in pairwise([*lines, ""])
-        if not _PLACEHOLDER.fullmatch(line.strip()) and not _is_empty_field(line, below)
+        for line, is_empty in zip(lines, empty, strict=True)
+        if not is_empty and not _PLACEHOLDER.fullmatch(line.strip())
     ]
     return "\n".join(kept).strip("\n") if len(kept) < len(lines) else text
 
@@ -305,7 +310,7 @@ def comment_of(module: Module, symbol: Symbol) -> str:
         return ""
     text = [line for line in (above or inside) if not _DIRECTIVE.fullmatch(line)]
     stripped = [line.strip() for line in text]
-    return "" if any(map(is_code, [*stripped, " ".join(stripped)])) else "\n".join(text)
+    return "" if any(map(is_code, [*stripped, "\n".join(stripped)])) else "\n".join(text)
 
 
 def _comment_above(lines: Sequence[str], symbol: Symbol) -> list[str]:
@@ -324,7 +329,7 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
         texts = [line.strip().lstrip("#/").removeprefix(":").strip() for line in group] if is_comment else []
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
-        is_plain = not any(is_code(text) or _STATEMENT.search(text) for text in [*said, " ".join(said)])
+        is_plain = not any(is_code(text) or _STATEMENT.search(text) for text in [*said, "\n".join(said)])
         if said and not _PLAN.match(said[0]) and is_plain and _has_words(" ".join(said), "", 3):
             paragraphs.append("\n".join(said))
         if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:

@@ -139,6 +139,9 @@ def test_private_functions_that_are_data_need_words(body: str, is_data: bool) ->
             "> Turns it until it fits.\n> \n> :param x: how\n> :return:\n>     the rest\n\n",
             1,
         ),
+        ("Adds one more.\n\n    :raises ValueError:", "> Adds one more.\n> \n> :raises ValueError:", 1),
+        ("Adds one.\n\n    :returns:\n\n        The number.", "> Adds one.\n> \n> :returns:\n> \n>     The number.", 1),
+        ("Adds one.\n\n    :param x:\n    The number.", "> Adds one.\n> \n> :param x:\n> The number.", 1),
         ("Says whether the documentation is missing.", "> Says whether the documentation is missing.", 1),
     ],
 )

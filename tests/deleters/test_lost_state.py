@@ -23,9 +23,20 @@ from excise.deleters.python.lost_state import has_lost_sense
         ("    x += two\n", "    return x, one, two, a, b\n", False),
         ("    x += _rest\n", "    return x, one, two, a, b\n", False),
         ("    x = a\n", "    return x, b, lambda: a\n", False),
-        ("    if a:\n        x += 1\n", "    if b:\n        x -= 1\n    return x, a\n", True),
-        ("    if a:\n        x -= 1\n", "    if b:\n        x += 1\n    return x, a\n", True),
-        ("    if a:\n        x += 1\n", "    if b:\n        x -= 1\n    x += 1\n    return x, a\n", False),
+        ("    if a:\n        x += 1\n", "    if b:\n        x -= 1\n    if x:\n        a = 1\n    return x, a\n", True),
+        (
+            "    if a:\n        x -= 1\n",
+            "    if b:\n        x += 1\n    while x > a:\n        a = 1\n    return x\n",
+            True,
+        ),
+        (
+            "    x += 1\n",
+            "    if b:\n        x -= 1\n    x += 1\n    if not x:\n        a = 1\n    return x, a\n",
+            False,
+        ),
+        ("    x += 1\n", "    if b:\n        x -= 1\n    return x, a\n", False),
+        ("    x -= a\n", "    if b:\n        x += a\n    if x:\n        b = 1\n    return x\n", False),
+        ("    x -= 2\n", "    if b:\n        x += 1\n    if x:\n        b = 1\n    return x, a\n", False),
     ],
 )
 def test_names_are_read_have_several_values_and_content(part: str, rest: str, is_lost: bool) -> None:

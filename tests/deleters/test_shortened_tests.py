@@ -54,6 +54,13 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "    assert load(n)\n    assert load(4)\n",
             "():\n    n = 1\n    n += 2\n    assert load(n)\n    assert load(4)\n",
         ),
+        # but not what is another object's, too
+        (
+            "def test_it():\n    base = [1]\n    alias = base\n    alias += [2]\n    assert parse(alias)\n"
+            "    assert load(base) == [1, 2]\n    assert load(4)\n",
+            "():\n    base = [1]\n    alias = base\n    alias += [2]\n    assert load(base) == [1, 2]\n"
+            "    assert load(4)\n",
+        ),
         # what is put into something empty, or done with a stand-in, is lost
         (
             "def test_it():\n    errors = []\n    parse(errors)\n    assert not errors\n"

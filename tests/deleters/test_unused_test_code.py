@@ -108,3 +108,33 @@ def test_a_helper_of_one_class_is_none_of_another_with_the_same_name() -> None:
     files["test_m.py"] = f"import m\n\n\n{one.rstrip()}\n\n{more}{two}"
     left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
     assert left == f"import m\n\n\nclass TestF:\n{more}{two}"
+
+
+@pytest.mark.parametrize(
+    ("classes", "is_left"),
+    [
+        ("class TestG:\n    def _make(self, x):\n        return TestF()._make(x)\n", True),
+        ("class TestG:\n    def _make(self, x):\n        return self._make(x)\n", False),
+        ("class TestG(TestF):\n    def _make(self, x):\n        return self._make(x)\n", True),
+    ],
+)
+def test_a_helper_that_another_class_uses_stays(classes: str, is_left: bool) -> None:
+    own = "class TestF:\n    def _make(self, x):\n        return x\n\n    def test_f(self):\n        assert m.f(self._make(1))\n\n"
+    more = "    def test_h(self):\n        assert 1\n\n\n"
+    classes += "\n    def test_g(self):\n        assert self._make(1)\n"
+    files = {"m.py": "def f(x):\n    return x\n", "test_m.py": f"import m\n\n\n{own}{more}{classes}"}
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
+    assert ("return x\n" in left.partition("class TestG")[0]) is is_left
+
+
+def test_a_helper_that_a_base_uses_stays() -> None:
+    helper = "    def _make(self, x):\n        return x\n\n"
+    test = "    def test_{0}(self):\n        assert m.{0}(self._make(1))\n\n"
+    base = "class Mixin:\n    def check(self):\n        return self._make(2)\n\n\n"
+    own = f"class TestF(Mixin):\n{helper}{test.format('f')}    def test_h(self):\n        assert self.check()\n\n\n"
+    files = {
+        "m.py": "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n",
+        "test_m.py": f"import m\n\n\n{base}{own}class TestG(Mixin):\n{helper}{test.format('g')}",
+    }
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
+    assert left.count("def _make") == 2

@@ -314,3 +314,5 @@ def test_a_converter_that_many_rows_share_stays(num_rows: int, is_refused: bool)
             delete(files, "m.py::f")
     else:
         assert after(files, delete(files, "m.py::f"))["m.py"] == "FIELDS = (\n    ('a', int, 0),\n)\n"
+    files = {"m.py": files["m.py"].replace("'f", "f, 'f").replace(", f, ", ", ")}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == "FIELDS = (\n    ('a', int, 0),\n)\n", "they are about it"

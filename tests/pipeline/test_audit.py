@@ -15,7 +15,7 @@ from excise.verifiers.monitor.findings import Label
 from excise.verifiers.monitor.monitored_task import added
 from excise.verifiers.monitor.trajectory import Step, Trajectory, write_events
 
-PARSE, RING, MARKS = "src/shapes/text.py::parse", "src/shapes/round.py::ring_area", "src/shapes/tables.py::Ruler.marks"
+PARSE, RING = "src/shapes/text.py::parse", "src/shapes/round.py::ring_area"
 MARKS = "src/shapes/tables.py::Ruler.marks"
 
 

@@ -27,8 +27,8 @@ _IMPORTS = frozenset({"import_statement", "import_from_statement"})
 _BELONGING = frozenset({"register", "setter", "getter", "deleter"})
 """Attributes in decorators such as ``@f.register``; the decorated functions are part of ``f``."""
 MAX_ROWS = 2
-"""Number of rows of tables, tuples in a display, that may go with a name: a converter that many rows share is not what
-they are about, and rows may count by position."""
+"""Number of rows of tables, tuples or lists in a display, that may go with a name which is not the first in them: a
+converter that many rows share is not what they are about, and rows may count by position."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class DependentRemover:
         self._seen: set[LostBinding] = set()
         self._defining: set[str] = set()
         self._queue: list[LostBinding] = []
-        self._rows: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        self._rows: dict[LostBinding | None, set[tuple[str, int]]] = defaultdict(set)
         self._current: LostBinding | None = None
         self._because_of: dict[LostBinding, LostBinding] = {}
 
@@ -291,8 +291,12 @@ class DependentRemover:
                 self._dependent(plan, ref, use.node)
 
     def _element(self, plan: FilePlan, ref: Reference, use: Use, container: Node) -> None:
-        if use.node.type == "tuple" and not self.codebase.is_test(plan.path):
-            rows = self._rows[ref.chain.rpartition(".")[2]]
+        if (
+            use.node.type in {"tuple", "list"}
+            and not self.codebase.is_test(plan.path)
+            and not _begins_with(use.node, ref)
+        ):
+            rows = self._rows[self.imported_from(self._current) if self._current is not None else None]
             rows.add((plan.path, use.node.start_byte))
             if len(rows) > MAX_ROWS:
                 self._refuse(
@@ -391,6 +395,12 @@ def _drop_operand(plan: FilePlan, operand: Node, total: Node) -> None:
         plan.replacements.append(Edit(operand.start_byte, right.start_byte))
     elif left is not None:
         plan.replacements.append(Edit(left.end_byte, operand.end_byte))
+
+
+def _begins_with(row: Node, ref: Reference) -> bool:
+    """Whether a name is the first element of a row, or in it."""
+    first = next(iter(row.named_children), None)
+    return first is not None and first.start_byte <= ref.start and ref.end <= first.end_byte
 
 
 def _enclosing_decorated(node: Node) -> Node | None:

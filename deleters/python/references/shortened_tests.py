@@ -35,6 +35,7 @@ _EMPTY = re.compile(
 """What makes something that is empty, or that stands in for something and notes what is done with it."""
 _PREPARING = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
 """Statements that prepare what later ones check."""
+_LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
 """Statements that bind their names whatever happens."""
@@ -148,12 +149,12 @@ def _local_names(function: Function) -> frozenset[str]:
 def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozenset[str]) -> list[ast.stmt]:
     """The statements, those that read names which these bind, those that bind what only these read, and those that are
     left without a purpose."""
-    found = dict.fromkeys(gone)
+    found, own = dict.fromkeys(gone), _literals(body)
     while True:
         staying = [each for each in body if each not in found]
-        read = frozenset[str]().union(*(_names_of(each, found).read - _adding_to(each) for each in staying))
+        read = frozenset[str]().union(*(_names_of(each, found).read - (_adding_to(each) & own) for each in staying))
         lost = frozenset[str]().union(*(_names_of(each, ()).read for each in found))
-        binding = (each for each in staying if _is_plain(each) or _adding_to(each))
+        binding = (each for each in staying if _is_plain(each) or _adding_to(each) & own)
         more = [each for each in binding if _names_of(each, ()).bound <= lost - read]
         more += _reading_lost(body, found)
         more += _without_effect(body, found)
@@ -342,6 +343,17 @@ def _is_plain(statement: ast.stmt) -> bool:
     if isinstance(statement, Function):
         return True
     return isinstance(statement, ast.Assign) and all(isinstance(each, ast.Name) for each in statement.targets)
+
+
+def _literals(body: Iterable[ast.stmt]) -> frozenset[str]:
+    """The names to which a body gives nothing but literals: what is added to these changes nothing else."""
+    given: dict[str, bool] = {}
+    for statement in body:
+        is_literal = isinstance(statement, ast.Assign) and isinstance(statement.value, _LITERALS)
+        if not _adding_to(statement):
+            for name in _names_of(statement, ()).bound:
+                given[name] = is_literal and given.get(name, True)
+    return frozenset(name for name, is_literal in given.items() if is_literal)
 
 
 def _adding_to(statement: ast.stmt) -> frozenset[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
+from functools import cached_property
 
 from tree_sitter import Node
 
@@ -16,6 +18,8 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
+_OWN_USE = re.compile(r"\b(?:(?:self|cls)\s*\.\s*|def\s+)(\w+)")
+"""A use, or the definition, of a method of the class that it stands in."""
 _TEST_FILE = re.compile(r"test_\w+\.py|\w+_tests?\.py")
 """The name of a file that holds tests, and nothing for others."""
 _SETTINGS = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
@@ -63,7 +67,7 @@ def _unused(
     remover: DependentRemover, plan: FilePlan, words: RemainingWords, names: Collection[str]
 ) -> Iterator[tuple[int, int]]:
     """The spans of definitions and assignments of a file that nothing uses any more."""
-    own = words.removed_in(plan.path)
+    own, namesakes = words.removed_in(plan.path), _Namesakes(remover, plan)
     for symbol in plan.module.symbols:
         if symbol.name not in names or not _is_helper(remover, symbol, plan):
             continue
@@ -72,7 +76,7 @@ def _unused(
             continue
         is_whole = not any(symbol.start <= edit.start < symbol.end for edit in plan.edits())
         inside = count_words(plan.source[symbol.start : symbol.end]).get(symbol.name, 1) if is_whole else 1
-        inside += _num_in_namesakes(remover, plan, symbol)
+        inside += namesakes.num_uses(symbol)
         if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname, inside):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
@@ -91,21 +95,47 @@ def _unused(
             yield binding.start, binding.end
 
 
-def _num_in_namesakes(remover: DependentRemover, plan: FilePlan, method: Symbol) -> int:
-    """How often the name of a method stands in other classes of its file that have one of that name of their own."""
-    owner = method.qualname.rpartition(".")[0]
-    if method.kind is not SymbolKind.METHOD:
-        return 0
-    related = {each.qualname for each in remover.uses.resolver.with_bases([Entity(plan.path, owner)])}
-    known, found = {symbol.qualname for symbol in plan.module.symbols}, 0
-    for symbol in plan.module.symbols:
-        if symbol.kind is not SymbolKind.CLASS or f"{symbol.qualname}.{method.name}" not in known:
-            continue
-        bases = {each.qualname for each in remover.uses.resolver.with_bases([Entity(plan.path, symbol.qualname)])}
-        if symbol.qualname not in related and owner not in bases and not plan.is_removed(symbol.start, symbol.end):
-            left = text_left(remover.codebase, remover.plans, symbol)
-            found += count_words(left).get(method.name, 0)
-    return found
+class _Namesakes:
+    """How often methods of classes of a file are used in other classes that have one of the same name of their own."""
+
+    def __init__(self, remover: DependentRemover, plan: FilePlan) -> None:
+        self._remover = remover
+        self._plan = plan
+        self._bases: dict[str, set[str]] = {}
+
+    @cached_property
+    def _own_uses(self) -> dict[str, dict[str, int]]:
+        """Name of a method to each class that defines it and stays, and how often it stands there for its own."""
+        holders: dict[str, set[str]] = defaultdict(set)
+        for symbol in self._plan.module.symbols:
+            if symbol.kind is SymbolKind.METHOD:
+                holders[symbol.qualname.rpartition(".")[0]].add(symbol.name)
+        found: dict[str, dict[str, int]] = defaultdict(dict)
+        for symbol in self._plan.module.symbols:
+            names = holders.get(symbol.qualname, set())
+            if symbol.kind is SymbolKind.CLASS and names and not self._plan.is_removed(symbol.start, symbol.end):
+                left = text_left(self._remover.codebase, self._remover.plans, symbol).decode(errors="replace")
+                for name, count in Counter(_OWN_USE.findall(left)).items():
+                    if name in names:
+                        found[name][symbol.qualname] = count
+        return found
+
+    def _bases_of(self, klass: str) -> set[str]:
+        if klass not in self._bases:
+            entities = self._remover.uses.resolver.with_bases([Entity(self._plan.path, klass)])
+            self._bases[klass] = {each.qualname for each in entities}
+        return self._bases[klass]
+
+    def num_uses(self, method: Symbol) -> int:
+        """How often the name of a method stands for that of an unrelated class."""
+        owner = method.qualname.rpartition(".")[0]
+        if method.kind is not SymbolKind.METHOD:
+            return 0
+        return sum(
+            count
+            for klass, count in self._own_uses.get(method.name, {}).items()
+            if klass not in self._bases_of(owner) and owner not in self._bases_of(klass)
+        )
 
 
 def _was_used(remover: DependentRemover, path: str, name: str, own: Collection[str], is_found_by_name: bool) -> bool:

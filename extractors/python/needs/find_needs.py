@@ -60,7 +60,9 @@ def find_needs(
     tests: Sequence[str],
     watched: Watched | None = None,
 ) -> tuple[Need, ...]:
-    """The details that ``tests`` need from the symbols ``removed``, sorted by owner, kind and word.
+    """The details that ``tests`` need from the symbols ``removed``, sorted by owner and kind.
+
+    Parts of one text are in its order.
 
     ``watched`` adds what the tests were seen to use, and shows which details they use on values of other code only.
     """
