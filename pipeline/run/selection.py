@@ -10,8 +10,10 @@ from excise.types import Feature, SourceSpec
 
 STUB_EVERY = 4
 """Every fourth feature, if it is a function or a method, is also tried as a stub; those that other code needs always,
-and only as stubs. The stub comes some features later, when the removal of it is known: one that became a stub, or was
-refused as one, too, is not tried again."""
+and only as stubs.
+
+The stub comes after all features, so that small sets are about different code, and the removal is known: one that
+became a stub, or was refused as one, too, is not tried again."""
 
 REQUEST_MARK = "#request="
 """Separates a source's name and the id of a request in the names of a task set's entries."""
@@ -39,9 +41,6 @@ class CandidateSelection:
         chosen: list[CandidateSpec] = []
         later: list[CandidateSpec] = []
         for number, feature in enumerate(features):
-            if number % STUB_EVERY == 0:
-                chosen += later
-                later = []
             is_function = feature.kind in {"function", "method"}
             if feature.changed:
                 chosen.append((feature, "path"))

@@ -119,7 +119,8 @@ def test_a_helper_of_one_class_is_none_of_another_with_the_same_name() -> None:
     ],
 )
 def test_a_helper_that_another_class_uses_stays(classes: str, is_left: bool) -> None:
-    own = "class TestF:\n    def _make(self, x):\n        return x\n\n    def test_f(self):\n        assert m.f(self._make(1))\n\n"
+    own = "class TestF:\n    def _make(self, x):\n        return x\n\n"
+    own += "    def test_f(self):\n        assert m.f(self._make(1))\n\n"
     more = "    def test_h(self):\n        assert 1\n\n\n"
     classes += "\n    def test_g(self):\n        assert self._make(1)\n"
     files = {"m.py": "def f(x):\n    return x\n", "test_m.py": f"import m\n\n\n{own}{more}{classes}"}

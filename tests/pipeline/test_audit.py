@@ -86,7 +86,7 @@ def test_a_confirmed_leak_quarantines_its_task_and_those_it_hits(leaky: Settings
 
 
 def test_the_command_line_audits_and_releases(leaky: Settings, excise, tmp_path: Path) -> None:
-    origin = task_of(leaky, MARKS)
+    origin = task_of(leaky, RING)
     code = "\n".join(added(TaskSet.open(leaky.out).task(origin).patch))
     bad = Trajectory(instance_id="", source="excise", steps=(Step(number=1, command="cat /tmp/x", output=code),))
     write_events(tmp_path / "t.jsonl", [bad])
@@ -100,8 +100,8 @@ def test_the_command_line_audits_and_releases(leaky: Settings, excise, tmp_path:
     )
     assert done.returncode == 1, done.stderr
     body = json.loads(done.stdout)
-    same = {t.instance_id for t in TaskSet.open(leaky.out).tasks(quarantined=True) if MARKS in t.removed}
-    assert {row["instance_id"] for row in body["quarantined"]} == same > {origin}
+    same = {t.instance_id for t in TaskSet.open(leaky.out).tasks(quarantined=True) if RING in t.removed}
+    assert {row["instance_id"] for row in body["quarantined"]} == same >= {origin}
     shown = excise("show", origin, "--out", leaky.out)
     assert f"QUARANTINED: L4 leak_found: {body['leaks'][0]['detail']} (/tmp/x)" in shown.stdout
     assert excise("audit", leaky.out, "--release", origin).returncode == 0

@@ -257,16 +257,12 @@ def test_what_a_removal_was_refused_as_is_not_tried_or_counted_again(is_late: bo
     state.add_features(FoundFeatures(features=features, symbols=()))
     refused = Rejection(repo="p", stage="delete", subject="f", reason="used_elsewhere", detail="x")
     as_stub = replace(refused, evidence={"stub": "no_fail_to_pass: y"})
-    shards = dict(state.next_shards(9 if is_late else 3))
-    assert len(shards) == (6 if is_late else 4)
+    shards = dict(state.next_shards(9 if is_late else 4))
+    assert len(shards) == (6 if is_late else 5)
     for first, ((each, _),) in reversed(shards.items()):
         state.record_proofs(first, [Proof(rejection=as_stub if each.feature_id == "1" else refused)])
-    left = dict(state.next_shards(9))
-    assert [(each.feature_id, deleter) for ((each, deleter),) in left.values()] == (
-        [] if is_late else [("4", "remove")]
-    )
-    for first in left:
-        state.record_proofs(first, [Proof(rejection=refused)])
+    assert dict(state.next_shards(9)) == {}
+    assert state.done
     assert state.report().rejected == {"used_elsewhere": 5}
 
 

@@ -120,7 +120,7 @@ PINNED = [
     ("shapes__c27afc3b20a0", "remove", ["src/shapes/text.py::parse"], 4),
     ("shapes__b7793527c179", "remove", ["src/shapes/tables.py::Ruler.marks"], 1),
     ("shapes__cbe49924cce1", "remove", ["src/shapes/round.py::_disc", "src/shapes/round.py::ring_area"], 4),
-    ("shapes__deee02c5167c", "stub", ["src/shapes/tables.py::Ruler.marks"], 1),
+    ("shapes__fc7b5eb568f6", "remove", ["src/shapes/text.py::_article", "src/shapes/text.py::describe"], 2),
     ("shapes__c94af881a8ed", "remove", ["src/shapes/round.py::Circle.circumference"], 1),
     (
         "shapes__b8df369adb94",

@@ -110,7 +110,7 @@ class Recorder:
         """
         self.staying = {cls for cls in self.staying if self.removed.isdisjoint(cls.__mro__)}
         for cls in {base for each in self.staying for base in each.__mro__}:
-            if str(cls.__module__).partition(".")[0] in sys.stdlib_module_names:
+            if is_standard(str(cls.__module__)):
                 continue
             for attribute, value in list(vars(cls).items()):
                 is_seen = attribute == "__init__" or not attribute.startswith("_") or is_operator(attribute)
@@ -380,6 +380,18 @@ def compile_trampoline(number, freevars):
     exec(compile(source, "<recorded>", "exec"), found)
     function = found["outer"]() if freevars else found["trampoline"]
     return function.__code__
+
+
+def is_standard(module):
+    """Whether a module is one of the standard library; Python before 3.10 does not list these."""
+    top = module.partition(".")[0]
+    if hasattr(sys, "stdlib_module_names"):
+        return top in sys.stdlib_module_names
+    file = getattr(sys.modules.get(top), "__file__", None)
+    library = os.path.dirname(os.__file__) + os.sep
+    return top in sys.builtin_module_names or (
+        file is not None and file.startswith(library) and "-packages" + os.sep not in file
+    )
 
 
 def start(request):
