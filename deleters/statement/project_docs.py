@@ -55,6 +55,10 @@ _RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
 _EXAMPLE = re.compile(r"(?:>>>|\.\.\.(?:\s|$)|In \[|\$ |% )")
 _CODE = re.compile(r"`[^`]+`|[\w.]+\([^()]*\)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_ANNOUNCING = re.compile(
+    r"\b(?:for (?:example|instance)|examples?|e\.g\.|follow(?:s|ing)|like (?:this|so)|below)\b", re.IGNORECASE
+)
+"""What a sentence has that leads to the code below it."""
 _TITLE = re.compile(r"^`[^`]*`: ")
 """A heading that is code, before a paragraph."""
 _NAMED = re.compile(
@@ -249,7 +253,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
     below: Counter[str] = Counter()
     for title, block in _blocks(text):
         first = _ITEM.sub("", block[0], count=1)
-        flat = one_line(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
+        flat = _without_announcement(one_line(" ".join([first, *block[1:]])))
         words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", _TAG.sub("", flat)))
         is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence whose beginning is code
         code = ">>>" in flat or any(is_code(line.strip()) for line in block)
@@ -257,6 +261,15 @@ def paragraphs(text: str) -> tuple[str, ...]:
             below[title] += 1
             found.append(f"`{title}`: {flat}" if title and below[title] <= MAX_BELOW else flat)
     return tuple(found)
+
+
+def _without_announcement(text: str) -> str:
+    """A paragraph without the last sentence, if that only says that an example follows, and without its colon."""
+    bare = text.removesuffix("::").removesuffix(":")
+    if bare == text and not text.endswith(","):
+        return text
+    *others, last = re.split(r"(?<=[.!?]) ", bare)
+    return " ".join(others) if others and _ANNOUNCING.search(last) else bare
 
 
 def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:

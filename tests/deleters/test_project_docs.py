@@ -293,3 +293,17 @@ def test_a_heading_in_a_list_is_no_prose() -> None:
         "`halve(n)`: Makes a number smaller, and nothing else.",
         "`open()`: Opens what was shut before.",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Splits a text in two halves. For example,", "Splits a text in two halves."),
+        ("Splits a text in two halves. Use it like this::", "Splits a text in two halves."),
+        ("Splits a text in two halves. It takes these options:", "Splits a text in two halves. It takes these options"),
+        ("To split a text, use the following code:", "To split a text, use the following code"),
+        ("Splits a text in two halves. For example, it does.", "Splits a text in two halves. For example, it does."),
+    ],
+)
+def test_what_only_announces_an_example_is_left_out(text: str, expected: str) -> None:
+    assert paragraphs(f"{text}\n\n    >>> split('a')\n") == (expected,)
