@@ -75,7 +75,9 @@ def _data_in(function: Function) -> Iterator[ast.AST]:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_text or is_docstring or isinstance(node, Function | ast.Raise | ast.Assert | ast.JoinedStr):
             continue
-        if id(node) not in answers and (membership := _of_plain_text(node)) is not None:
+        if isinstance(node, ast.Call) and last_name(node.func) == "cast":
+            stack += reversed(node.args[1:])  # the first one is a type
+        elif id(node) not in answers and (membership := _of_plain_text(node)) is not None:
             yield membership
         elif not _is_table(node):
             stack += reversed([*ast.iter_child_nodes(node)])
@@ -141,7 +143,9 @@ def _is_table(node: ast.AST) -> bool:
     match node:
         case ast.Constant(value=str(text)):
             is_dense = len(set(text)) > 0.8 * len(text) and not any(map(str.isspace, text))
-            return len(text) >= MIN_ALPHABET and is_dense and (not text.islower() or len(text) > 2 * MIN_ALPHABET)
+            is_long = len(text) > 2 * MIN_ALPHABET
+            is_word = text.islower() or (text.isalpha() and len(set(text.lower())) < len(text))
+            return len(text) >= MIN_ALPHABET and is_dense and (is_long or not is_word)
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
             is_told = any(not isinstance(each, ast.Constant) or each.value not in {0, 1, 2} for each in elements)
             return len(elements) >= MIN_ELEMENTS and is_told and all(map(_is_literal, elements))

@@ -82,6 +82,11 @@ def test_a_removed_class_is_told_with_its_data_and_what_its_base_class_calls() -
         ("    a = (0, 1, 2)\n    b = {'X': x, 'Y': 1}\n    return a, b, 'a text of words'\n", ""),
         ("    if x:\n        raise ValueError('TRWAGMYFPDXBNJZSQVHLCKE')\n    a = 1\n    return a\n", ""),
         ("    return [7, 9, 10, 5][x]\n", ""),
+        ("    a = typing.cast('PointKind12', x)\n    b = 'MULTIPOLYGON', 'PointType'\n    return a, b\n", ""),
+        (
+            "    a = 'ACDEFHJKLMNPRTUVWXY'\n    b = 'ABCDEFGH'\n    return a[x], b[x]\n",
+            "`'ACDEFHJKLMNPRTUVWXY'`, `'ABCDEFGH'`",
+        ),
         (
             "    a = x.strip().lower() not in ('', 'no', 'off')\n    b = str(x) in ('a', 'b', 'c')\n    return a, b\n",
             "`….strip().lower() not in ('', 'no', 'off')`, `('a', 'b', 'c')`",
