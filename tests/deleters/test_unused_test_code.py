@@ -139,3 +139,11 @@ def test_a_helper_that_a_base_uses_stays() -> None:
     }
     left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
     assert left.count("def _make") == 2
+
+
+def test_a_constant_with_its_own_name_in_it_goes() -> None:
+    constant = "examples = os.path.join(os.path.dirname(__file__), 'examples')\n\n\n"
+    tests = "def test_f():\n    assert m.f(examples)\n\n\ndef test_h():\n    assert 1\n"
+    files = {"m.py": "def f(x):\n    return x\n", "test_m.py": f"import os\n\nimport m\n\n{constant}{tests}"}
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::test_f",)))["test_m.py"]
+    assert left == "def test_h():\n    assert 1\n"

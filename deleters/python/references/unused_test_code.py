@@ -91,7 +91,8 @@ def _unused(
             continue
         if not _was_used(remover, plan.path, binding.name, own, bool(binding.klass)):
             continue
-        if _is_unused(remover, plan, words, binding.name, bool(binding.klass), binding.klass):
+        inside = count_words(statement).get(binding.name, 1)
+        if _is_unused(remover, plan, words, binding.name, bool(binding.klass), binding.klass, inside):
             yield binding.start, binding.end
 
 
