@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.execution import compared_outcomes, recorded_calls
 from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.types import RecordedCall
@@ -475,3 +476,24 @@ def test_modules_of_the_standard_library_are_known_to_every_python(
         name for name in ("json.decoder", "sys", "pytest", "excise.types", "no_such") if recorder.is_standard(name)
     }
     assert found == {"json.decoder", "sys"}
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ("from src.pkg import m\n", ["src.pkg.m:f"]),
+        ("import src.pkg.m\n", ["src.pkg.m:f"]),
+        ("from pkg import m\nfrom src.pkg import m as other\n", ["pkg.m:f"]),
+        ("import pkg\n", ["pkg.m:f"]),
+        ("", ["pkg.m:f"]),
+    ],
+)
+def test_functions_are_recorded_by_the_names_that_tests_import(imports: str, expected: list[str]) -> None:
+    files = {
+        "src/pkg/__init__.py": "",
+        "src/pkg/m.py": "def f():\n    pass\n",
+        "tests/test_m.py": f"{imports}\ndef test_m():\n    pass\n",
+    }
+    codebase, symbols = PythonCodebase.from_texts(files), ["src/pkg/m.py::f"]
+    roots = recorded_calls.roots_of_tests(codebase, symbols, ["src"])
+    assert recorded_calls.public_names(codebase, symbols, roots) == expected

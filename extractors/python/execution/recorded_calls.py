@@ -19,7 +19,7 @@ from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.needs.watching import read_report, watch_request
 from excise.extractors.test_reports.report import read_bounded
 from excise.protocols import CallRecording, Codebase, ForkServer, Session, Start
-from excise.types import Recipe, Symbol, SymbolKind, Watched, WorkerOutcome
+from excise.types import Recipe, Symbol, SymbolKind, Watched, WorkerOutcome, path_of
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE, _ROOT = "/excise/inside", "/testbed"
@@ -83,6 +83,23 @@ def module_of(path: str, roots: Sequence[str]) -> str | None:
     return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
 
 
+def roots_of_tests(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> Sequence[str]:
+    """The import roots by which tests import the modules of ``symbols``: that of the checkout if they say
+    ``src.package``, and never ``package``: each name is a module of its own."""
+    if not isinstance(codebase, PythonCodebase):
+        return roots
+    tests = (module for path, module in codebase.modules.items() if codebase.is_test(path))
+    imported = {record.module for module in tests for record in module.imports if record.module}
+    paths = sorted({path_of(symbol) for symbol in symbols})
+
+    def is_imported(name: str | None) -> bool:
+        return name is not None and any(f"{name}.".startswith(f"{each}.") for each in imported)
+
+    from_checkout = [module_of(path, ["."]) for path in paths]
+    has_own_name = any(is_imported(module_of(path, roots)) for path in paths)
+    return roots if has_own_name or not any(map(is_imported, from_checkout)) else ["."]
+
+
 class AskedRun(NamedTuple):
     """How the tests are run while calls are recorded; see :meth:`excise.protocols.Grading.record_calls`."""
 
@@ -100,8 +117,9 @@ def record(
     session: Session, recipe: Recipe, codebase: Codebase, symbols: Sequence[str], asked: AskedRun
 ) -> CallRecording:
     """See :meth:`excise.protocols.Grading.record_calls`."""
-    names = public_names(codebase, symbols, recipe.roots)
-    private = private_classes(codebase, symbols, recipe.roots)
+    roots = roots_of_tests(codebase, symbols, recipe.roots)
+    names = public_names(codebase, symbols, roots)
+    private = private_classes(codebase, symbols, roots)
     modules = tuple(dict.fromkeys(name.partition(":")[0] for name in names))
     watch = _watch_request(codebase, recipe, symbols, asked)
     found: dict[str, Any] = {}
