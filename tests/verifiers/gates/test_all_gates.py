@@ -268,13 +268,13 @@ def test_g8_refuses_a_task_whose_tests_notice_few_parts(
     monkeypatch.setattr(unnoticed_parts, "LEAST_S", 1000.0)  # however long tests took here
     assert check("g8_empty", candidate).verdicts[-1].evidence["unnoticed"] == "0"
 
-    def run(self: Workbench, edits: Edits, *, ids: Sequence[str], **_: object) -> TestRun:
+    def run(edits: Edits, *, ids: Sequence[str], **_: object) -> TestRun:
         changed.extend(edits.values())
         status = Status.PASSED if len(changed) <= num_unnoticed else Status.FAILED
         return TestRun(worker=WorkerOutcome.OK, results=tuple(TestResult(test_id=i, status=status) for i in ids))
 
     monkeypatch.setattr(unnoticed_parts, "MAX_PARTS", 4)
-    monkeypatch.setattr(Workbench, "run", run)
+    monkeypatch.setattr(candidate.bench, "run", run)
     tried = unnoticed_parts.try_parts(candidate)
     assert (tried.is_thin, tried.num_tried, len(tried.unnoticed)) == (is_thin, num_tried, num_unnoticed)
     assert len(set(changed)) == num_tried, "each lacks another part"
