@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from excise.deleters.patches.patch_reader import parse_patch
+from excise.deleters.patches.patch_reader import changes_of, parse_patch
 from excise.protocols import LackingPart
 from excise.types import WorkerOutcome, content_id
 from excise.verifiers.candidate import Candidate, not_passing
@@ -78,8 +78,6 @@ def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool
 def _parts_of(candidate: Candidate) -> list[LackingPart]:
     removed: dict[str, frozenset[int]] = defaultdict(frozenset)
     for file in parse_patch(candidate.deletion.source_patch):
-        for hunk in file.hunks:
-            signs = [sign for sign, _ in hunk.lines if sign != "+"]
-            lines = (hunk.old_start + place + 1 for place, sign in enumerate(signs) if sign == "-")
-            removed[file.path] |= frozenset(lines)
+        for change in changes_of(file):
+            removed[file.path] |= frozenset(range(change.first + 1, change.first + 1 + len(change.before)))
     return list(candidate.bench.editor.lacking_parts(candidate.bench.codebase, removed))

@@ -40,7 +40,7 @@ _ENTRY = re.compile(
 """An item of a list that is a link to a place in the document, and nothing else."""
 _KIND = r"(?:command|function|method|class|decorator|exception|module|script|tool|option)"
 """What a heading calls a name."""
-_WHAT_IT_IS = re.compile(r"(?<=[`*)])(?:\s+[-\u2013\u2014]{1,3}\s|:\s)(?P<what>[^`*\n]{1,300})$")
+_WHAT_IT_IS = re.compile(r"(?<=[`*)])(?:\s+[-\u2013\u2014]{1,3}\s|:\s)[^`*\n]{1,300}$")
 """What a heading says of the name, in marks or called, that it begins with; it has no other name."""
 _ABOUT_COMMANDS = re.compile(r"\bcommand[- ]lines?\b|\bCLI\b", re.IGNORECASE)
 """What the heading of a section has that is about the commands of a project."""

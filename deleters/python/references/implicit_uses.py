@@ -18,15 +18,11 @@ MIN_KEY = 2
 def special_methods(remover: DependentRemover, methods: Iterable[Symbol]) -> Iterator[tuple[str, str, str]]:
     """(path, text, id) of special methods of classes that stay: ``str(x)``, ``x + y`` and ``for … in x`` call them, and
     documents show these without a word of theirs. The id is that of the method to which one is assigned."""
-    own = {symbol.symbol_id: symbol.symbol_id for symbol in methods}
-    assigned = {
-        alias: method
-        for alias, text in remover.removed.aliases
-        for method in own
-        if alias.rpartition(".")[0] == method.rpartition(".")[0]
-        and method.rpartition(".")[2] in words_in(text.encode())
-    }
-    for symbol_id, method in {**own, **assigned}.items():
+    found = {symbol.symbol_id: symbol.symbol_id for symbol in methods}
+    for alias, text in remover.removed.aliases:
+        beside = (f"{alias.rpartition('.')[0]}.{word}" for word in words_in(text.encode()))
+        found.update((alias, method) for method in beside if method in found)
+    for symbol_id, method in found.items():
         name = without_numbers(symbol_id.rpartition(".")[2])
         if name.startswith("__") and name.endswith("__"):
             yield path_of(symbol_id), f"{name_in_file(symbol_id)} is used without its name", method
