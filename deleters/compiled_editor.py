@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Generic
 
 from excise.deleters.compiled_edits import C, CompiledEdits
@@ -70,9 +70,9 @@ class CompiledEditor(Generic[C]):
         functions = (each for each in self._edits.parse_file(path, data).symbols if each.is_callable)
         return {_identity(each): data[each.start : each.end].decode("utf-8", "replace") for each in functions}
 
-    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:  # noqa: ARG002
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:  # noqa: ARG002
         """None: files may not compile without one."""
-        return ()
+        return iter(())
 
     def changed_code(
         self,

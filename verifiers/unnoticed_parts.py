@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from excise.deleters.patches.patch_reader import changes_of, parse_patch
 from excise.protocols import LackingPart
-from excise.types import WorkerOutcome, content_id
+from excise.types import WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 
 MAX_PARTS, MIN_PARTS = 12, 6
@@ -44,7 +45,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
     tests: dict[str, list[str]] = {}
     chosen: list[LackingPart] = []
     left_s = max(LEAST_S, SUITE_SHARE * bench.expected_s(None))
-    for part in sorted(_parts_of(candidate), key=lambda part: content_id("part", part.symbol, part.what)):
+    for part in _parts_of(candidate):
         if part.symbol not in tests:
             executing = failing & coverage.executing([part.symbol]) or failing
             tests[part.symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
@@ -75,9 +76,9 @@ def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool
     return None if is_lost else bool(not_passing(run, ids))
 
 
-def _parts_of(candidate: Candidate) -> list[LackingPart]:
+def _parts_of(candidate: Candidate) -> Iterator[LackingPart]:
     removed: dict[str, frozenset[int]] = defaultdict(frozenset)
     for file in parse_patch(candidate.deletion.source_patch):
         for change in changes_of(file):
             removed[file.path] |= frozenset(range(change.first + 1, change.first + 1 + len(change.before)))
-    return list(candidate.bench.editor.lacking_parts(candidate.bench.codebase, removed))
+    return candidate.bench.editor.lacking_parts(candidate.bench.codebase, removed)

@@ -84,7 +84,7 @@ class Manifest:
     """Number of tasks; 0 in older sets."""
     repos: dict[str, RepoFiles] = field(default_factory=dict)
     """The projects of sets of schema version 6 and older; later ones have index files."""
-    files: dict[str, FileEntry] = field(default_factory=dict)
+    files: dict[str, FileEntry]
     """Path inside the snapshot to the file's entry."""
 
 

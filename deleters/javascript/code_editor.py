@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from excise.deleters.javascript.hidden_tests import hiding_only
@@ -54,9 +54,9 @@ class JavaScriptEditor:
         ]
         return [(s.symbol_id, source_text(javascript, s)) for s in outer]
 
-    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
         """None: files may not run without one."""
-        return ()
+        return iter(())
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]

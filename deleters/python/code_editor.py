@@ -74,7 +74,7 @@ class PythonEditor:
                 texts.append((symbol.symbol_id, source_text(python, symbol)))
         return [*texts, *along]
 
-    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
         """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
         return lacking_parts(require_python(codebase), removed)
 

@@ -9,17 +9,19 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
+from operator import itemgetter
+from typing import NamedTuple
 
 from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.test_uses import Function
 from excise.protocols import LackingPart
-from excise.types import Symbol
+from excise.types import Symbol, content_id
 
 MAX_LINES = 20_000
 """Number of lines of a file from which on none of it is looked at."""
 MAX_PARTS = 200
-"""Maximum number of parts of one function."""
+"""Maximum number of parts that are looked at."""
 _SILENT = (
     ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Assert, ast.Delete, ast.Continue
 )  # fmt: skip
@@ -50,9 +52,38 @@ class _Places:
         return self.line(node.end_lineno or node.lineno) + (node.end_col_offset or 0)
 
 
-def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> list[LackingPart]:
-    """The parts of functions that lines were ``removed`` from: path to their numbers."""
-    found: list[LackingPart] = []
+class _Function(NamedTuple):
+    """A function some lines of which were removed."""
+
+    node: Function
+    symbol_id: str
+    path: str
+    places: _Places
+
+    def can_lack(self, start: int, end: int, text: bytes) -> bool:
+        """Whether the function can be parsed with a text in place of some of its bytes."""
+        first, last = self.places.line(self.node.lineno), self.places.end(self.node)
+        head, source = b"if 1:\n" if self.node.col_offset else b"", self.places.source
+        try:
+            ast.parse(head + source[first:start] + text + source[end:last])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+        return True
+
+
+def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
+    """The parts of functions that lines were ``removed`` from (path to their numbers), ordered by names alone."""
+    parts = [
+        (content_id("part", function.symbol_id, part[0]), function, part)
+        for function in _changed_functions(codebase, removed)
+        for part in _parts_of(function.node, function.places, removed[function.path])
+    ]
+    for _, function, part in sorted(parts, key=itemgetter(0))[:MAX_PARTS]:
+        if function.can_lack(*part[1:]):
+            yield LackingPart(function.symbol_id, function.path, *part)
+
+
+def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> Iterator[_Function]:
     for path, lines in sorted(removed.items()):
         module = codebase.modules.get(path)
         if module is None or codebase.is_test(path) or module.has_error or module.source.count(b"\n") > MAX_LINES:
@@ -69,8 +100,7 @@ def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]
                 continue
             owner = next((symbol for symbol in module.symbols if _is_definition(symbol, function)), None)
             if owner is not None:
-                found += (LackingPart(owner.symbol_id, path, *each) for each in _valid_parts(function, places, lines))
-    return found
+                yield _Function(function, owner.symbol_id, path, places)
 
 
 def _functions(body: Iterable[ast.stmt]) -> Iterator[Function]:
@@ -96,23 +126,6 @@ def _is_definition(symbol: Symbol, function: Function) -> bool:
 
 def _lines_of(statement: ast.stmt) -> range:
     return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-
-
-def _valid_parts(function: Function, places: _Places, removed: frozenset[int]) -> Iterator[tuple[str, int, int, bytes]]:
-    """Those of :func:`_parts_of` without which the function can still be parsed."""
-    first, last = places.line(function.lineno), places.end(function)
-    head = b"if 1:\n" if function.col_offset else b""
-    num_found = 0
-    for part in _parts_of(function, places, removed):
-        _, start, end, text = part
-        try:
-            ast.parse(head + places.source[first:start] + text + places.source[end:last])
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        yield part
-        num_found += 1
-        if num_found == MAX_PARTS:
-            return
 
 
 def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> Iterator[tuple[str, int, int, bytes]]:

@@ -40,7 +40,9 @@ from excise.types import (
 )
 
 FEW = 4
-"""Number of symbols up to which those that have nothing but tests in common are no feature."""
+"""Number of symbols above which those of a file are related by it, if they are :data:`MOST_OF_FILE` of it."""
+MOST_OF_FILE = 2 / 3
+"""Share of the functions and methods of a file that tests execute."""
 MAX_SHARED = 6
 """Number of callers up to which what two symbols call relates them."""
 MAX_SYMBOLS = 60
@@ -160,14 +162,18 @@ def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[tupl
 
 
 def related_parts(index: SearchIndex, symbols: frozenset[str]) -> list[frozenset[str]]:
-    """A few symbols, divided so that those of a part are related by more than tests, through others of it perhaps.
+    """Symbols, divided so that those of a part are related by more than tests, through others of it perhaps.
 
-    Of more than :data:`FEW`, most always are. What relates two is a call, their class, a word of their names, code of
-    the project that calls both, or that both call and few others do, and that one is a copy of the other.
+    What relates two is a call, their class, a word of their names, code of the project that calls both, or that both
+    call and few others do, and that one is a copy of the other. More than :data:`FEW` symbols that are most of a file
+    are what it is about.
     """
-    if len(symbols) > FEW:
-        return [symbols]
     marks: dict[str, set[str]] = defaultdict(set)
+    if len(symbols) > FEW:
+        functions = {function for symbol in symbols for function in index.callables(symbol)}
+        for path, number in Counter(map(path_of, functions)).items():
+            if number > FEW and number >= MOST_OF_FILE * index.num_executed[path]:
+                marks[f"file {path}"].update(symbol for symbol in symbols if path_of(symbol) == path)
     for symbol in symbols:
         for mark in _relations(index, symbol, symbols):
             marks[mark].add(symbol)

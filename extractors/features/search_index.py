@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -48,6 +48,8 @@ class SearchIndex:
     """Minimum lines of code of a single definition."""
     symbols: dict[str, Symbol] = field(default_factory=dict)
     """Ids to symbols, without those of tests."""
+    num_executed: Counter[str] = field(default_factory=Counter)
+    """Path to the number of functions and methods in it that a trusted test executes."""
     by_body: dict[bytes, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Body of a function to the ids of the functions with this body, tests included; short bodies are left out."""
 
@@ -190,6 +192,7 @@ def build_index(
         max_tests=max(1, int(len(trusted) * limits.max_f2p_share)),
         min_loc=limits.min_loc,
         symbols=symbols,
+        num_executed=Counter(symbols[s].path for s, executing in tests.items() if executing and symbols[s].is_callable),
     )
     for symbol in codebase.symbols().values():
         if body := _body_text(codebase, symbol):

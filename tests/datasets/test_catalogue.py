@@ -189,6 +189,11 @@ def test_damaged_snapshots_say_what_to_do(damaged: tuple[Path, Path]) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(StoreError, match=r"is damaged: .*Restore it from a copy"):
         TaskSet.open(store).tasks()
+    fields = json.loads(manifest.read_text())
+    del fields["files"]
+    manifest.write_text(json.dumps(fields))
+    with pytest.raises(StoreError, match=r"manifest.json is damaged: [^.]*\nfiles\n"):
+        TaskSet.open(store)
     manifest.write_text('{"schema_version": "two"}')
     with pytest.raises(StoreError, match=r"manifest.json is damaged: .*Restore it from a copy"):
         TaskSet.open(store)

@@ -126,6 +126,15 @@ def test_symbols_of_one_group_of_tests_are_one_feature_if_they_are_related() -> 
         assert together == [("tests/test_a.py::test_0", "tests/test_a.py::test_2")] * are_related
 
 
+def test_many_that_tests_alone_relate_are_a_feature_if_they_are_most_of_a_file() -> None:
+    names = ["add", "clear", "join", "pick", "swap"]
+    hits = {f"m.py::{name}": "0 2" for name in names}
+    for others, are_most in ((["wide", "zip"], True), (["wide", "zip", "yank"], False)):
+        texts = {"m.py": "".join(map(function, [*names, *others]))}
+        found = find(texts, {**hits, **{f"m.py::{other}": "0 1 3" for other in others}})
+        assert (tuple(hits) in {feature.symbols for feature in found.features}) is are_most
+
+
 def test_a_function_and_its_callees_are_one_feature() -> None:
     texts = {"m.py": function("outer", "inner"), "n.py": ""}
     texts["m.py"] += function("inner")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from excise.protocols.codebase_protocol import Codebase, Module
@@ -176,9 +176,10 @@ class CodeEditor(Protocol):
         """What files of the solved sources have and those of the agent's tree have not, both by path."""
         ...
 
-    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Sequence[LackingPart]:
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
         """The parts of the functions that lines were ``removed`` from (path to their numbers, from 1).
 
-        Empty in languages in which a file may not compile without one.
+        In an order that depends on nothing but their names; found as they are asked for. Empty in languages in which a
+        file may not compile without one.
         """
         ...
