@@ -26,7 +26,7 @@ from excise.pipeline.cluster.machines import Machine, describe_machine, disk_pro
 from excise.pipeline.cluster.packed_layers import decompress
 from excise.pipeline.cluster.relay import ask
 from excise.pipeline.stages.run_files import current_run_files
-from excise.system.files import replace_file
+from excise.system.files import replace_file, tells_full_disk
 from excise.system.job_costs import on_progress
 from excise.system.run_log import PACKAGE, JsonLines
 from excise.types import Rejection, WorkerOutcome, content_id, from_json, to_json
@@ -186,7 +186,7 @@ def _is_disk_full(value: Any) -> str:
     for row in rows:
         if not isinstance(row, Rejection) or row.worker_outcome is not WorkerOutcome.INFRA_ERROR:
             continue
-        if row.reason == "disk_full" or any(os.strerror(n) in row.detail for n in (errno.ENOSPC, errno.EDQUOT)):
+        if row.reason == "disk_full" or tells_full_disk(row.detail):
             return row.detail
     return ""
 

@@ -203,13 +203,20 @@ class SourceState:
         return deleter == "stub" and feature.feature_id in self.stubs_tried
 
     def _end_if_infrastructure_fails(self, proofs: Sequence[Proof]) -> None:
-        """End the source after :data:`MAX_CONSECUTIVE_FAILURES` consecutive failures of the infrastructure."""
+        """End the source after :data:`MAX_CONSECUTIVE_FAILURES` consecutive failures of the infrastructure, or at once
+        if a disk is full: candidates that write less would still be tried, and others left out."""
         for proof in proofs:
             row = proof.rejection
             infra = row is not None and row.worker_outcome is WorkerOutcome.INFRA_ERROR
             self.consecutive_failures = self.consecutive_failures + 1 if infra else 0
-            if row is not None and self.consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
-                many = f"{self.consecutive_failures} candidates in a row could not be tried on this machine"
+            is_full = row is not None and infra and row.reason == "disk_full"
+            if row is not None and (is_full or self.consecutive_failures >= MAX_CONSECUTIVE_FAILURES):
+                number = self.consecutive_failures
+                many = (
+                    "The disk is full"
+                    if is_full
+                    else f"{number} candidates in a row could not be tried on this machine"
+                )
                 again = "What was done is kept; mend it and run the same command again."
                 detail = f"{many}: {row.detail} {again}"
                 self.fail(replace(row, stage="prove", subject=self.name, kind="", symbols=(), detail=detail))

@@ -203,6 +203,8 @@ def test_a_full_disk_is_explained(tmp_path: Path) -> None:
     assert caught.value.reason == "disk_full"
     assert isinstance(caught.value.__cause__, OSError)
     assert caught.value.__cause__.errno == errno.ENOSPC
+    with pytest.raises(StoreError, match=r"\(copy\.parquet\)"), store_errors("publish"):
+        raise OSError(errno.ENOSPC, "No space left on device", "tasks.parquet", None, "copy.parquet")
 
 
 def test_a_full_disk_leaves_the_previous_snapshot(tmp_path: Path) -> None:

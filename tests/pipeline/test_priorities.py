@@ -246,6 +246,15 @@ def test_a_machine_that_cannot_try_candidates_ends_its_source() -> None:
     assert state.report().detail.startswith("3 candidates in a row could not be tried on this machine: No space left.")
 
 
+def test_a_full_disk_ends_its_source_at_once() -> None:
+    state = SourceState(SourceSpec(spec="pypi:p"), limit=None, stage="prove", num_shards_running=2)
+    row = unlucky(0, WorkerOutcome.INFRA_ERROR).rejection
+    assert row is not None
+    state.record_proofs(0, [Proof(rejection=replace(row, reason="disk_full"))])
+    assert state.done
+    assert state.report().detail.startswith("The disk is full: No space left.")
+
+
 @pytest.mark.parametrize("is_late", [False, True])
 def test_what_a_removal_was_refused_as_is_not_tried_or_counted_again(is_late: bool) -> None:
     """Or not counted, if it was under way when the removal was refused."""

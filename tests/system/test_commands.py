@@ -107,3 +107,13 @@ def test_a_git_that_hangs_or_is_missing_is_an_error_of_its_own(tmp_path: Path, m
     with pytest.raises(GitError, match="not installed") as caught:
         run_git(["status"], cwd=tmp_path)
     assert caught.value.reason == "git_missing"
+
+
+def test_a_full_disk_is_no_verdict_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\necho 'fatal: sha1 file write error. Out of diskspace' >&2\nexit 128\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(GitError, match="Out of diskspace") as caught:
+        run_git(["add", "."], cwd=tmp_path)
+    assert caught.value.reason == "disk_full"

@@ -29,6 +29,14 @@ _ADVICE = {
     errno.EEXIST: ("not_a_folder", "something else of that name is in the way; choose another folder"),
 }
 
+FULL_DISK = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "Out of diskspace")
+"""What programs say when a disk is full; the last is git's."""
+
+
+def tells_full_disk(text: str) -> bool:
+    """Whether an error's message says that a disk is full."""
+    return any(words in text for words in FULL_DISK)
+
 
 @contextmanager
 def store_errors(action: str) -> Iterator[None]:
@@ -40,7 +48,8 @@ def store_errors(action: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason, advice = _ADVICE.get(error.errno or 0, ("store_error", error.strerror or str(error)))
-        where = f" ({error.filename})" if error.filename else ""
+        name = error.filename2 if reason == "disk_full" and error.filename2 else error.filename  # a copy has both
+        where = f" ({name})" if name else ""
         raise StoreError(
             f"Cannot {action}{where}: {advice}. What was published before is intact.", reason=reason
         ) from error

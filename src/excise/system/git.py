@@ -18,6 +18,7 @@ from typing import IO
 from excise.errors import ExciseError
 from excise.system.commands import CommandTimeout, run_command
 from excise.system.deadline import time_limit
+from excise.system.files import tells_full_disk
 
 TIMEOUT_S = 60.0
 """Default limit of one git command in seconds; applying a patch or making a commit takes well under one."""
@@ -84,8 +85,8 @@ def run_git(
     """Run ``git ARGUMENTS`` in ``cwd``, isolated from the host's configuration.
 
     ``stdout`` is a file for the output; without one it is captured. Raises :class:`GitError` with reason ``git_failed``
-    (an exit code that is not accepted), ``git_timeout`` (the time limit has passed) or ``git_missing`` (there is no git
-    on this machine).
+    (an exit code that is not accepted), ``disk_full`` (the same, and git says so), ``git_timeout`` (the time limit has
+    passed) or ``git_missing`` (there is no git on this machine).
     """
     options = options or GitOptions()
     settings = {**SAFE_OPTIONS, **options.settings}
@@ -104,7 +105,8 @@ def run_git(
         raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
     if done.returncode not in options.accepted:
         errors = done.stderr.decode(errors="replace").strip()
-        raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}")
+        reason = "disk_full" if tells_full_disk(errors) else None
+        raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}", reason=reason)
     return done
 
 
