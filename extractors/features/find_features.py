@@ -45,6 +45,8 @@ MOST_OF_FILE = 2 / 3
 """Share of the functions and methods of a file that tests execute."""
 MAX_SHARED = 6
 """Number of callers up to which what two symbols call relates them."""
+MANY_FILES = 10
+"""Number of files with a word in the names of their definitions above which it relates none of different files."""
 MAX_SYMBOLS = 60
 """Maximum number of functions and methods in a feature of several definitions."""
 MIN_GROUP_LOC = 8
@@ -202,7 +204,8 @@ def _relations(index: SearchIndex, symbol_id: str, chosen: Collection[str]) -> I
         kind = index.symbols.get(holder)
         if kind is not None and kind.kind is SymbolKind.CLASS:
             yield from (f"class {word}" for word in re.findall(r"\b[A-Z]\w*", kind.signature))
-    yield from (f"word {word}" for word in words_of(symbol.name))
+    for word in words_of(symbol.name):  # one that half of the files have relates what is in the same one
+        yield f"word {word}" if index.num_files_of(word) <= MANY_FILES else f"word {word} of {symbol.path}"
 
 
 def with_dependents(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:

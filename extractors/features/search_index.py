@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from excise.extractors.features.feature_names import words_of
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import CoverageMap, Symbol, SymbolKind
@@ -50,6 +51,8 @@ class SearchIndex:
     """Ids to symbols, without those of tests."""
     num_executed: Counter[str] = field(default_factory=Counter)
     """Path to the number of functions and methods in it that a trusted test executes."""
+    files_of_words: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Word to the files with a definition that has it in its name."""
     by_body: dict[bytes, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Body of a function to the ids of the functions with this body, tests included; short bodies are left out."""
 
@@ -95,6 +98,10 @@ class SearchIndex:
         """Whether the body of this function, or of one inside this class or module, is that of another outside it."""
         inside = self.callables(symbol.symbol_id)
         return any(not inside.issuperset(self.twins(self.symbols[s])) for s in inside)
+
+    def num_files_of(self, word: str) -> int:
+        """Number of files with a definition that has a word in its name."""
+        return len(self.files_of_words.get(word, ()))
 
     def twins(self, symbol: Symbol) -> list[str]:
         """Ids of all functions with the body of this one, itself included; empty if it is short."""
@@ -194,6 +201,9 @@ def build_index(
         symbols=symbols,
         num_executed=Counter(symbols[s].path for s, executing in tests.items() if executing and symbols[s].is_callable),
     )
+    for symbol in symbols.values():
+        for word in words_of(symbol.name):
+            index.files_of_words[word].add(symbol.path)
     for symbol in codebase.symbols().values():
         if body := _body_text(codebase, symbol):
             index.by_body[body].append(symbol.symbol_id)

@@ -79,6 +79,14 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "(box):\n    box.load(1)\n    assert box.all == [1]\n    assert load(1)\n    assert load(2)\n"
             "    box.load(3)\n    assert box.all == [1, 3]\n    assert load(4)\n\n    load(8)\n",
         ),
+        # and after one that keeps a result, also of what was made of the object
+        (
+            "def test_it():\n    box = Box()\n    view = open(box)\n    with view.lines() as lines:\n"
+            "        r = box.run(parse)\n        assert r == 2\n        assert len(lines) == 1\n"
+            "        assert view.size == 1\n    assert load(box)\n    assert load(2)\n    assert load(3)\n"
+            "    assert load(4)\n",
+            "():\n    box = Box()\n    assert load(box)\n    assert load(2)\n    assert load(3)\n    assert load(4)\n",
+        ),
         # loops and comprehensions have names of their own
         (
             "def test_it():\n    for x in (1, 2):\n        assert parse(x)\n"

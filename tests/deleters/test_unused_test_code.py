@@ -147,3 +147,17 @@ def test_a_constant_with_its_own_name_in_it_goes() -> None:
     files = {"m.py": "def f(x):\n    return x\n", "test_m.py": f"import os\n\nimport m\n\n{constant}{tests}"}
     left = after(files, delete(files, "m.py::f", hide=("test_m.py::test_f",)))["test_m.py"]
     assert left == "def test_h():\n    assert 1\n"
+
+
+@pytest.mark.parametrize("is_used_by_sources", [True, False])
+def test_a_method_of_an_object_that_sources_may_be_given_stays(is_used_by_sources: bool) -> None:
+    fake = "class Fake:\n    def save(self, x):\n        self.x = x\n\n    def show(self):\n        return 1\n\n\n"
+    tests = "def test_f():\n    fake = Fake()\n    fake.save(m.f(1))\n    assert fake.x\n\n\n"
+    tests += "def test_g():\n    m.g(Fake())\n    assert Fake().show()\n"
+    body = "fake.save(1)" if is_used_by_sources else "fake.show()"
+    files = {
+        "m.py": f"def f(x):\n    return x\n\n\ndef g(fake):\n    {body}\n",
+        "test_m.py": f"import m\n\n\n{fake}{tests}",
+    }
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::test_f",)))["test_m.py"]
+    assert ("def save" in left) is is_used_by_sources

@@ -126,6 +126,15 @@ def test_symbols_of_one_group_of_tests_are_one_feature_if_they_are_related() -> 
         assert together == [("tests/test_a.py::test_0", "tests/test_a.py::test_2")] * are_related
 
 
+def test_a_word_of_many_files_relates_nothing() -> None:
+    hits = {"a.py::check_one": "0", "b.py::check_two": "2"}
+    for num_files, are_related in ((6, True), (12, False)):
+        texts = {"a.py": function("check_one"), "b.py": function("check_two")}
+        texts |= {f"m{number}.py": function(f"check_{number}") for number in range(num_files)}
+        together = [f for f in find(texts, hits).features if len(f.symbols) > 1 and f.kind is not FeatureKind.MODULE]
+        assert bool(together) is are_related
+
+
 def test_many_that_tests_alone_relate_are_a_feature_if_they_are_most_of_a_file() -> None:
     names = ["add", "clear", "join", "pick", "swap"]
     hits = {f"m.py::{name}": "0 2" for name in names}

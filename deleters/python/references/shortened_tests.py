@@ -158,7 +158,8 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
         more = [each for each in binding if _names_of(each, ()).bound <= lost - read]
         more += _reading_lost(body, found)
         more += _without_effect(body, found)
-        more += [each for block in _blocks_of(body) for each in _checking_nothing(block, found, local)]
+        made = [each for block in _blocks_of(body) for statement in block for each in _makings(statement)]
+        more += [each for block in _blocks_of(body) for each in _checking_nothing(block, found, local, made)]
         more += [each for each in _emptied(body, found) if each not in found]
         if not more:
             break
@@ -184,16 +185,19 @@ def _emptied(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.s
             yield from _emptied(statement.body, gone)
 
 
-def _checking_nothing(block: list[ast.stmt], gone: Collection[ast.stmt], local: frozenset[str]) -> Iterator[ast.stmt]:
-    """The checks that stay of what a lost call has done to an object of the test, or to what that was made of, right
-    after it."""
+def _checking_nothing(
+    block: list[ast.stmt], gone: Collection[ast.stmt], local: frozenset[str], made: Collection[_Names]
+) -> Iterator[ast.stmt]:
+    """The checks that stay of what a lost call has done to an object of the test, to what that was made of, or to what
+    was ``made`` of it in the test, right after it."""
     changed: set[str] = set()
     for statement in block:
-        names = _names_of(statement, ())
         if statement in gone:
-            changed |= names.read & local if _is_effect(statement) else set()
-            made = (_names_of(each, ()) for each in block if isinstance(each, ast.Assign) and changed)
-            changed.update(*(each.read & local for each in made if each.bound & changed))
+            changed |= _changed_by(statement) & local
+            own = (_names_of(each, ()) for each in block if isinstance(each, ast.Assign) and changed)
+            changed.update(*(each.read & local for each in own if each.bound & changed))
+            while more := {name for each in made if each.read & changed for name in each.bound} - changed:
+                changed |= more
         elif changed and is_check(statement):
             if _reads_one(statement, changed):
                 yield statement
@@ -233,10 +237,27 @@ def _reads_one(check: ast.stmt, local: Collection[str]) -> bool:
     return any(each.id in local for each in names)
 
 
-def _is_effect(statement: ast.stmt) -> bool:
-    """Whether a statement is a call for its effect alone."""
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Call | ast.Await) and not is_check(statement)
+def _makings(statement: ast.stmt) -> Iterator[_Names]:
+    """What a statement gives names to, and what it makes that of."""
+    if isinstance(statement, ast.Assign):
+        yield _names_of(statement, ())
+    for item in statement.items if isinstance(statement, ast.With | ast.AsyncWith) else ():
+        given = walk(item.optional_vars) if item.optional_vars is not None else ()
+        bound = frozenset(each.id for each in given if isinstance(each, ast.Name))
+        yield _Names(bound, frozenset(each.id for each in walk(item.context_expr) if isinstance(each, ast.Name)))
+
+
+def _changed_by(statement: ast.stmt) -> frozenset[str]:
+    """The names of what a statement may change: what a call for its effect alone reads, or the object of which the
+    statement calls a method and keeps the result."""
+    value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    value = value.value if isinstance(value, ast.Await) else value
+    if not isinstance(value, ast.Call) or is_check(statement):
+        return frozenset()
+    if isinstance(statement, ast.Expr):
+        return _names_of(statement, ()).read
+    receiver = value.func.value if isinstance(value.func, ast.Attribute) else None
+    return frozenset({receiver.id} - {"self", "cls"} if isinstance(receiver, ast.Name) else ())
 
 
 def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:

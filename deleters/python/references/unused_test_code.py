@@ -167,6 +167,7 @@ def _is_unused(
         return False
     klass = inside.partition(".")[0]
     is_member = klass not in {"", name} and _has_bases_here(remover, plan.path, klass)
+    is_member = is_member and _holds_tests(remover, plan.path, klass)  # other objects may be given to the sources
     if is_member and not is_reached_from_elsewhere(plan.path, klass, remover.uses, remover.plans):
         return True  # a member of a class that no other file has
     if is_found_by_name or plan.path.rpartition("/")[2] == "conftest.py":
@@ -198,6 +199,19 @@ def _has_bases_here(remover: DependentRemover, path: str, klass: str) -> bool:
         base.rpartition(".")[2] in _UNITTEST or f"{path}::{base}" in remover.codebase.symbols()
         for entity in bases
         for base in resolver.scope(entity.path).bases.get(entity.qualname, ())
+    )
+
+
+def _holds_tests(remover: DependentRemover, path: str, klass: str) -> bool:
+    """Whether a class, or one of its file that is derived from it, has tests."""
+    resolver = remover.uses.resolver
+    holders = {
+        symbol.qualname.rpartition(".")[0]
+        for symbol in remover.codebase.modules[path].symbols
+        if symbol.kind is SymbolKind.METHOD and symbol.name.startswith("test")
+    }
+    return any(
+        entity == Entity(path, klass) for holder in holders for entity in resolver.with_bases([Entity(path, holder)])
     )
 
 
