@@ -392,3 +392,16 @@ def test_a_stub_keeps_comments_for_linters_below_its_signature(comments: str, le
     files = {"m.py": f"def f(x):\n{comments}    y = x\n    return y\n", "test_m.py": "from m import f\n"}
     result = after(files, delete(files, "m.py::f", deleter="stub"))["m.py"]
     assert result == f"def f(x):\n{left}    raise NotImplementedError\n"
+
+
+@pytest.mark.parametrize("deleter", ["remove", "stub"])
+@pytest.mark.parametrize("path", ["tests/usage.txt", "tests/usage.doctest"])
+def test_a_text_file_of_the_tests_goes_as_the_one_test_that_it_is(deleter: str, path: str) -> None:
+    texts = {path: "Usage\n\n>>> from m import f\n>>> f()\n1\n", "docs/usage.txt": "Usage\n\n>>> 1\n1\n"}
+    files = {"m.py": f"{F}\n\ndef g():\n    return 2\n", **texts}
+    tests = (f"{path}::{path.rpartition('/')[2]}", "docs/usage.txt::usage.txt")
+    deletion = delete(files, "m.py::f", hide=tests, deleter=deleter)
+    assert deletion.hidden == tests[:1]
+    assert after(files, deletion).keys() == {"m.py", "docs/usage.txt"}
+    assert path in deletion.hide_patch
+    assert path not in deletion.source_patch

@@ -57,6 +57,14 @@ def remove_unused_files(remover: DependentRemover, *, of_tests: bool) -> None:
                 remover.other_files[signatures] = others.read(signatures)
 
 
+def remove_text_of_tests(remover: DependentRemover, path: str) -> bool:
+    """Plan the removal of a text file of the tests; whether it can go."""
+    data = remover.codebase.others.read(path)
+    if _is_text(data, MAX_OF_TESTS):
+        remover.other_files[path] = data
+    return path in remover.other_files
+
+
 def _names_lost(remover: DependentRemover, *, of_tests: bool) -> set[bytes]:
     """Names of files that stand, in quotes, in the removed code of some file, and no longer in what is left of it; of
     tests those alone that no test that stays may make of a part."""

@@ -72,17 +72,18 @@ def documents_without(
     names = as_documents_mean(remover, gone, names)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     others = remover.codebase.others
+    paths = others.paths - remover.other_files.keys()
     words = words_of(names)
-    for path in sorted(others.paths) if names.dotted else ():
+    for path in sorted(paths) if names.dotted else ():
         if path.endswith(_DOCUMENTS) and b"::" in (before := others.read(path)) and words.search(before):
             text = utf8_text(before)
             after = with_line_ends_of(text, lambda plain: _without_directives(plain, names)) if text else text
             if after != text:
                 changed[path] = (before, after.encode() if after else None)
-    quoted = sorted(filter(is_document, others.paths - remover.codebase.suite.collected))
+    quoted = sorted(filter(is_document, paths - remover.codebase.suite.collected))
     changed |= shortened_documents({path: others.read(path) for path in quoted}, names, changed)
     pages = {path for path, (_, after) in changed.items() if after is None}
-    for path in sorted(others.paths - pages) if pages else ():
+    for path in sorted(paths - pages) if pages else ():
         if path.endswith((*_DOCUMENTS, *_CONTENTS)):
             before = others.read(path)
             known = changed.get(path, (before, before))[1] or b""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.python.references.data_files import remove_unused_files
+from excise.deleters.python.references.data_files import remove_text_of_tests, remove_unused_files
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.unused_code import drop_unused_imports
@@ -69,6 +69,9 @@ class TestHider:
         self._wanted |= by_function.keys() - rows.keys()
         for function, ids in sorted(by_function.items()):
             node = parse_node_id(function)
+            if self._hide_text(node):
+                self.hidden.update(ids)
+                continue
             in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
             if not in_tests or not node.names:
                 continue
@@ -125,6 +128,13 @@ class TestHider:
         if parts:
             self._paths.add(symbol.path)
         return bool(parts)
+
+    def _hide_text(self, node: NodeId) -> bool:
+        """Remove a file of the tests whose examples are one test (``tests/usage.txt``); whether it is one."""
+        is_one = node.names == (node.path.rpartition("/")[2],) and node.path not in self.codebase.modules
+        if is_one and self.codebase.is_test(node.path):
+            return remove_text_of_tests(self.remover, node.path)
+        return False
 
     def _hide_rows(self, node: NodeId, rows: Sequence[RowElement]) -> bool:
         """Remove rows of the parameters of a test; whether there are any."""

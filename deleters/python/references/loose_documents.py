@@ -76,7 +76,8 @@ def _says_something(text: str) -> bool:
 
 def _documents(remover: DependentRemover) -> list[str]:
     """The paths of the documents that are no tests."""
-    return sorted(filter(is_document, remover.codebase.others.paths - remover.codebase.suite.collected))
+    left = remover.codebase.others.paths - remover.codebase.suite.collected - remover.other_files.keys()
+    return sorted(filter(is_document, left))
 
 
 def _documents_left(remover: DependentRemover, changed: Changed) -> Iterator[tuple[str, str]]:
