@@ -6,13 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from excise.deleters.deletion_record import REMOVALS
 from excise.deleters.patches.patch_reader import changes_of, parse_patch
 from excise.protocols import LackingPart
 from excise.types import WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 
-MAX_PARTS, MIN_PARTS = 12, 6
+MAX_PARTS, MIN_PARTS = 12, 3
 """Number of parts that are tried; with fewer, nothing is said."""
+MOST_UNNOTICED = 3
+"""One of so many parts may go unnoticed."""
+WHOLE = REMOVALS | {"stub"}
+"""Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
 SUITE_SHARE, LEAST_S = 0.5, 2.0
 """What trying them may take if tests notice none: a share of the suite's time, or these seconds if it is less."""
 
@@ -27,15 +32,15 @@ class TriedParts(NamedTuple):
 
     @property
     def is_thin(self) -> bool:
-        """Whether more parts were not noticed than were."""
-        return 2 * len(self.unnoticed) > self.num_tried
+        """Whether too many parts were not noticed."""
+        return MOST_UNNOTICED * len(self.unnoticed) > self.num_tried
 
 
 def try_parts(candidate: Candidate) -> TriedParts:
     """Run FAIL_TO_PASS tests on the original sources without a part, until one fails, for some parts of the feature.
 
-    Ends when it is clear whether most are noticed. Their order depends on nothing but their names, their number also on
-    what the tests took in the baseline.
+    Ends when it is clear whether enough are noticed. Their order depends on nothing but their names, their number also
+    on what the tests took in the baseline.
     """
     bench = candidate.bench
     coverage = bench.prepared.coverage
@@ -62,7 +67,8 @@ def try_parts(candidate: Candidate) -> TriedParts:
             continue
         num_tried += 1
         unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
-        if max(2 * len(unnoticed) - 1, 2 * (num_tried - len(unnoticed))) >= len(chosen):
+        at_most = len(unnoticed) + len(chosen) - num_tried
+        if MOST_UNNOTICED * len(unnoticed) > len(chosen) or MOST_UNNOTICED * at_most <= len(chosen):
             break  # more cannot change the answer
     return TriedParts(num_tried, tuple(unnoticed)) if 2 * num_tried >= len(chosen) else TriedParts(0, ())
 
@@ -77,8 +83,20 @@ def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool
 
 
 def _parts_of(candidate: Candidate) -> Iterator[LackingPart]:
+    return candidate.bench.editor.lacking_parts(candidate.bench.codebase, _lines_gone(candidate))
+
+
+def _lines_gone(candidate: Candidate) -> dict[str, frozenset[int]]:
+    """Path to the lines of the removed definitions; of parts of functions, those that the patch takes."""
+    deletion, symbols = candidate.deletion, candidate.bench.codebase.symbols()
+    lost = (symbols.get(symbol) for symbol in candidate.trees.lost_symbols())
+    own: dict[str, frozenset[int]] = defaultdict(frozenset)
+    for symbol in (each for each in lost if each is not None):
+        own[symbol.path] |= frozenset(range(symbol.start_line, symbol.end_line + 1))
+    if deletion.deleter in WHOLE:
+        return own
     removed: dict[str, frozenset[int]] = defaultdict(frozenset)
-    for file in parse_patch(candidate.deletion.source_patch):
+    for file in parse_patch(deletion.source_patch):
         for change in changes_of(file):
             removed[file.path] |= frozenset(range(change.first + 1, change.first + 1 + len(change.before)))
-    return candidate.bench.editor.lacking_parts(candidate.bench.codebase, removed)
+    return {path: lines & own[path] for path, lines in removed.items()}

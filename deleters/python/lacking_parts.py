@@ -1,13 +1,14 @@
 """Parts of removed code, without one of which tests show whether they check it.
 
-A part is a statement, an argument that a call gets by name, or a parameter: it has its default then, whatever is given.
+A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, one of the two values of a
+conditional expression, an argument that a call gets by name, or a parameter, which has its default then.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
@@ -26,6 +27,10 @@ _SILENT = (
     ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Assert, ast.Delete, ast.Continue
 )  # fmt: skip
 """Statements that tests need not notice."""
+_ENDING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+"""Statements at the end of a loop behind which nothing could end it."""
+MAX_SHOWN = 60
+"""Number of characters of an operand that are shown."""
 _LOGS = frozenset({"log", "logger", "logging", "warnings", "warn"})
 """Names of what people read who read a log."""
 _OTHER_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8)", re.IGNORECASE)
@@ -128,12 +133,15 @@ def _lines_of(statement: ast.stmt) -> range:
     return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
 
 
-def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> Iterator[tuple[str, int, int, bytes]]:
+def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> Iterator[_Part]:
     """(what, start, end, text in its place) of each part of a function of which all lines are removed."""
     statements = [each for each in _statements(function.body) if removed.issuperset(_lines_of(each))]
     for each in statements:
         if not _is_idle(each) and not getattr(each, "decorator_list", []) and not _is_said(each):
             yield f"line {each.lineno}", places.start(each), places.end(each), b"pass"
+        if not isinstance(each, ast.While | ast.Assert | ast.ClassDef) and not _is_said(each):
+            yield from _rounds(each, places)
+            yield from _operands(each, places)
     for call in (call for each in statements for call in _calls(each)):
         given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=places.start)
         for number, keyword in enumerate(given):
@@ -152,6 +160,36 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> I
         if name in names and isinstance(default, ast.Constant) and not indent.strip():
             line = f"{name} = {ast.unparse(default)}\n".encode() + indent
             yield name, places.start(first), places.start(first), line
+
+
+_Part = tuple[str, int, int, bytes]
+"""What goes, the bytes from and to which it stands, and the text in its place."""
+
+
+def _rounds(loop: ast.stmt, places: _Places) -> Iterator[_Part]:
+    """The rounds of a loop but for its first one, if they may do something."""
+    if not isinstance(loop, ast.For | ast.AsyncFor) or loop.orelse or isinstance(loop.body[-1], _ENDING):
+        return
+    first, last = loop.body[0], loop.body[-1]
+    indent = places.source[places.line(first.lineno) : places.start(first)]
+    end = places.source.find(b"\n", places.end(last))
+    if end >= 0 and not indent.strip():
+        yield f"line {loop.lineno}: all rounds but one", end, end, b"\n" + indent + b"break"
+
+
+def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
+    """The operands of ``and`` and ``or``, and the values of conditional expressions, in a statement."""
+    for node in _own_nodes(statement):
+        if isinstance(node, ast.BoolOp):
+            values = node.values
+            for number, (value, following) in enumerate(zip(values, [*values[1:], None], strict=True)):
+                start = places.start(value) if following is not None else places.end(values[number - 1])
+                end = places.start(following) if following is not None else places.end(value)
+                shown = places.source[places.start(value) : places.end(value)].decode(errors="replace")
+                yield f"line {value.lineno}: {' '.join(shown.split())[:MAX_SHOWN]}", start, end, b""
+        elif isinstance(node, ast.IfExp):
+            yield f"line {node.lineno}: else", places.end(node.body), places.end(node), b""
+            yield f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b""
 
 
 def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
@@ -198,12 +236,18 @@ def _is_log(function: ast.expr) -> bool:
 
 def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
     """The calls in a statement, but for those in statements inside it, in texts, in other calls, and of logs."""
+    for node in _own_nodes(statement, within=lambda node: not isinstance(node, ast.Call)):
+        if isinstance(node, ast.Call) and not _is_log(node.func):
+            yield node
+
+
+def _own_nodes(statement: ast.stmt, within: Callable[[ast.AST], bool] = lambda _: True) -> Iterator[ast.AST]:
+    """A statement and its nodes, but for those in statements inside it and in texts; those below one that ``within`` is
+    not true of are left out."""
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Call):
-            if not _is_log(node.func):
-                yield node
-        elif not isinstance(node, ast.JoinedStr):
+        yield node
+        if within(node) and not isinstance(node, ast.JoinedStr):
             inner = ast.iter_child_nodes(node)
             pending += [each for each in inner if not isinstance(each, ast.stmt | ast.excepthandler | ast.match_case)]

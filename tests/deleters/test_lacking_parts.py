@@ -99,12 +99,28 @@ def test_a_parameter_has_its_default_before_anything_is_done() -> None:
         pytest.param("def f(a):\n    return g(" + "a + " * 400 + "a, k=1)\n", {"line 2", "line 2: k"}, id="deep"),
         ("try:\n    def f(a):\n        return g(k=a,)\nexcept* E:\n    pass\n", {"line 3"}),
         ("def f(a):\n    if a:\n        return g(1, k=2, **a)\n", {"line 2", "line 3", "line 3: k"}),
+        (
+            "def f(a):\n    return (a or b) and c or d\n",
+            {"line 2", "line 2: a", "line 2: b", "line 2: (a or b) and c", "line 2: d"},
+        ),
+        ("def f(a):\n    debug and log.info(a)\n    while a and b:\n        a()\n", {"line 3"}),
     ],
 )
 def test_a_part_leaves_what_can_be_parsed(source: str, expected: set[str]) -> None:
     found = parts(source)
     assert {what for _, what in found} == expected
     assert all(ast.parse(text) for text in found.values())
+
+
+def test_rounds_operands_and_choices_are_parts() -> None:
+    loop = "def f(a):\n    for x in a:\n        if x:\n            g(x)  # all\n    return 1\n"
+    assert parts(loop)["m.py::f", "line 2: all rounds but one"] == loop.replace("# all\n", "# all\n        break\n")
+    choice = "def f(a, b):\n    return a if b and\\\n        a.ok else [b,\n    1]\n"
+    found = parts(choice)
+    assert found["m.py::f", "line 2: else"] == "def f(a, b):\n    return a\n"
+    assert found["m.py::f", "line 2: if"] == "def f(a, b):\n    return [b,\n    1]\n"
+    assert found["m.py::f", "line 2: b"] == choice.replace("b and\\\n        ", "")
+    assert found["m.py::f", "line 3: a.ok"] == choice.replace(" and\\\n        a.ok", "")
 
 
 def test_a_function_has_no_more_parts_than_can_be_looked_at() -> None:
