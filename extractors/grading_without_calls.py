@@ -11,7 +11,7 @@ from excise.types import Recipe, RecordedCall, Watched
 class GradingWithoutCalls:
     """Base of :class:`excise.protocols.Grading` for a language without recorded calls and lifted tests.
 
-    Then nothing but mirrored tests tells a forged result, so a FAIL_TO_PASS test counts only if it can be mirrored.
+    Then nothing but mirrored tests tells a forged result, so that some FAIL_TO_PASS tests must be mirrored.
     """
 
     needs_mirrors = True

@@ -111,11 +111,10 @@ def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:
     deleted_run = plan.run("deleted", ids=dependent)
     if not failing:
         raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted_run)
-    gradable = [t for t in failing if plan.is_gradable(t)]
-    fail_to_pass = tuple(t for t in gradable if plan.is_guarded(t))
-    if gradable and not fail_to_pass:
+    fail_to_pass = tuple(t for t in failing if plan.is_gradable(t))
+    if fail_to_pass and not any(map(plan.is_guarded, fail_to_pass)):
         raise Rejected(
-            f"No test that fails without this code has a check that can be turned round, first {gradable[0]}.",
+            f"No test that fails without this code has a check that can be turned round, first {fail_to_pass[0]}.",
             reason="only_unguarded_tests",
             run=deleted_run,
         )

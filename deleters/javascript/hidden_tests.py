@@ -8,6 +8,7 @@ from excise.deleters.deletion_record import Changed, hiding, patch_of
 from excise.deleters.edits.blank_lines import without_odd
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
+from excise.deleters.javascript.emptied_blocks import with_emptied
 from excise.deleters.javascript.unused_code import without_unused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import parse_tree
@@ -51,7 +52,7 @@ def _hide_in_file(source: bytes, file: TestFileBlocks, tests: frozenset[str]) ->
         if found <= gone:
             break
         gone |= found
-    after = apply_edits(source, removals(source, list(spans), []))
+    after = apply_edits(source, removals(source, with_emptied(source, spans), []))
     if parse_tree(after).root_node.has_error:
         return None, frozenset()
     return without_odd(source, without_unused(source, after, functions=True)), frozenset(gone)

@@ -36,13 +36,13 @@ _MAX_ROUNDS = 10
 
 def without_unused(before: bytes, after: bytes, *, functions: bool = False) -> bytes:
     """The file ``after`` without the imports, constants and types of its top level that only ``before`` uses; with
-    ``functions``, without such functions as well.
+    ``functions``, without such functions, and such variables of blocks, as well.
 
     What only these used goes, too.
     """
     used_before = _counts(before)
     for _ in range(_MAX_ROUNDS):
-        statements, elements = _unused(after, used_before)
+        statements, elements = _unused(after, used_before, nested=functions)
         statements |= _unused_functions(after, used_before) if functions else set()
         if not statements and not elements:
             return after
@@ -55,12 +55,16 @@ def _counts(source: bytes) -> Counter[str]:
     return Counter(text(node, source) for node in descendants(root) if node.type in _USES)
 
 
-def _unused(source: bytes, used_before: Counter[str]) -> tuple[set[Range], set[Range]]:
-    """The statements and the elements of lists that bind names that are used nowhere else in a file."""
-    counts = _counts(source)
+def _unused(source: bytes, used_before: Counter[str], *, nested: bool) -> tuple[set[Range], set[Range]]:
+    """The statements and the elements of lists that bind names that are used nowhere else in a file.
+
+    Those of its top level; with ``nested``, variables of blocks as well.
+    """
+    counts, root = _counts(source), parse_tree(source).root_node
+    inner = [node for node in descendants(root) if nested and node.type in VARIABLES and node.parent != root]
     statements: set[Range] = set()
     elements: set[Range] = set()
-    for statement in children(parse_tree(source).root_node):
+    for statement in (*children(root), *inner):
         if statement.type == "import_statement":
             _unused_import(statement, source, counts, used_before, statements, elements)
         elif statement.type in TYPES:

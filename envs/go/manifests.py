@@ -11,6 +11,7 @@ from pathlib import Path
 IMPORT_PATH = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*")
 """An import path."""
 _MODULE = re.compile(r'(?m)^\s*module\s+"?([\w.~/-]+)"?')
+_VERSION = re.compile(r"(?m)^go[ \t]+(\d+(?:\.\d+)+)")
 _REPLACE = re.compile(r"(?m)^\s*(?:replace\s+)?[\w.~/-]+(?:\s+v\S+)?\s+=>\s+(\.\S*)")
 _HOSTED = re.compile(r'"((?:[\w-]+\.)+[a-z]{2,}/[\w.~/-]+)"|\bgo get (?:-u )?((?:[\w-]+\.)+[a-z]{2,}/[\w.~/-]+)')
 _COMMENT = re.compile(r'(?m)^package\s+\w+\s*//\s*import\s+"([\w.~/-]+)"')
@@ -33,6 +34,8 @@ class GoManifest:
     """Whether the project brings the modules that it uses in ``vendor/``."""
     evidence: str = ""
     """The file that told the path."""
+    version: str = ""
+    """The version of Go that ``go.mod`` asks for: ``1.21.0``."""
 
 
 def read_manifest(root: Path) -> GoManifest:
@@ -40,8 +43,14 @@ def read_manifest(root: Path) -> GoManifest:
     has_vendor = (root / "vendor" / "modules.txt").is_file()
     manifest = root / "go.mod"
     if manifest.is_file():
-        found = _MODULE.search(manifest.read_text("utf-8", "replace"))
-        return GoManifest(import_path=found[1] if found else "", has_vendor=has_vendor, evidence="go.mod")
+        text = manifest.read_text("utf-8", "replace")
+        found, version = _MODULE.search(text), _VERSION.search(text)
+        return GoManifest(
+            import_path=found[1] if found else "",
+            has_vendor=has_vendor,
+            evidence="go.mod",
+            version=version[1] if version else "",
+        )
     path, evidence = _path_in_files(root)
     made = f"module {path}\n\ngo {LANGUAGE_VERSION}\n" if path else ""
     return GoManifest(import_path=path, made=made, evidence=evidence)

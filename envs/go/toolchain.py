@@ -32,7 +32,7 @@ from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
-from excise.protocols import Mount, Session
+from excise.protocols import Completed, Mount, Session
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
 VERSION = 6
@@ -146,7 +146,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
         foreign, modules = _dependencies(session, request)
         if foreign:
             done = session.exec(["go", "build", *foreign], timeout_s=request.timeout_s, cwd=REPO)
-            require_done(done, f"{request.repo.repo}: the packages that it uses do not compile")
+            _require_done(done, f"{request.repo.repo}: the packages that it uses do not compile", request)
         session.snapshot(OUTPUTS, final / "outputs")
     _equalise(final / "outputs")
     open_to_all(final / "outputs")
@@ -192,6 +192,27 @@ def _add_modules(request: InstallRequest, manifest: GoManifest, built: Path) -> 
     return digest
 
 
+def _require_done(done: Completed, what: str, request: InstallRequest) -> None:
+    """Raise :class:`EnvironmentFailure` unless a command of go ended well: ``toolchain_unavailable`` if ``go.mod`` asks
+    for a newer Go, else as :func:`require_done`."""
+    asked, installed = read_manifest(request.sources).version, installed_version()
+    try:
+        require_done(done, what)
+    except EnvironmentFailure as failure:
+        if failure.reason != "missing_dependency" or _numbers(asked) <= _numbers(installed):
+            raise
+        raise EnvironmentFailure(
+            f"{request.repo.repo}: go.mod asks for Go {asked}, and this machine has {installed}: "
+            f"take an older release, or install a newer Go.\n{failure}",
+            reason="toolchain_unavailable",
+        ) from failure
+
+
+def _numbers(version: str) -> list[int]:
+    """``1.21.0`` as numbers that can be compared."""
+    return [int(part) for part in version.split(".") if part.isdigit()]
+
+
 def _dependencies(session: Session, request: InstallRequest) -> tuple[list[str], list[str]]:
     """Import paths of the packages of others that the tests use, and the modules that these come from.
 
@@ -201,7 +222,7 @@ def _dependencies(session: Session, request: InstallRequest) -> tuple[list[str],
     for template in (_FOREIGN, _MODULES):
         words = ["go", "list", "-deps", "-test", "-f", template, "./..."]
         done = session.exec(words, timeout_s=request.timeout_s, cwd=REPO, env={"GOCACHE": "/tmp/go-list"})
-        require_done(done, f"{request.repo.repo}: a package that it needs is not there")
+        _require_done(done, f"{request.repo.repo}: a package that it needs is not there", request)
         lines = {line.strip() for line in done.stdout.decode("utf-8", "replace").splitlines()} - {""}
         found.append(sorted(line for line in lines if IMPORT_PATH.match(line)))
     return found[0], found[1]

@@ -226,7 +226,7 @@ def funnel(states: Sequence[SourceState]) -> Table:
         counts = report.rejected or ({} if state.num_tasks else report.not_proposed)
         why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda i: -i[1]))
         if state.failure is not None:
-            why = f"{state.failure.reason}: {_shortened(state.failure.detail.partition(chr(10))[0])}"
+            why = f"{state.failure.reason}: {_shortened(' '.join(state.failure.detail.split()))}"
         numbers = (
             report.num_tests, report.num_passing, report.num_flaky, report.num_symbols, report.num_covered,
             report.num_features, report.num_candidates, report.num_valid,

@@ -14,7 +14,7 @@ from excise.errors import ExciseError, StoreError
 from excise.pipeline.services.map_tasks import EnvironmentProblem, prepared_of
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
-from excise.types import Grade, GradingKit, Task
+from excise.types import Grade, GradingKit, Status, Task
 from excise.verifiers.gates.all_gates import CALLS_RECORDED
 from excise.verifiers.grading.grader import (
     GradeRequest,
@@ -29,6 +29,8 @@ from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 T = TypeVar("T")
+MAX_FAILING = 5
+"""Number of failing tests that are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +190,8 @@ def grade_text(found: Grade) -> str:
     if not found.decided:
         why = found.evidence.get("error", ", ".join(found.reasons))
         return f"{found.instance_id}: not graded, the infrastructure failed: {why}"
-    calls = "too few recorded calls" if found.reward_calls is None else f"calls {found.reward_calls:.0f}"
+    few = "too few recorded calls" if found.num_calls else "no recorded calls"
+    calls = few if found.reward_calls is None else f"calls {found.reward_calls:.0f}"
     lines = [
         f"{found.instance_id}: reward {found.reward:.0f} (tests {found.reward_tests:.0f}, {calls}), "
         f"partial {found.partial:.2f}, {found.wall_s:.1f} s",
@@ -196,12 +199,17 @@ def grade_text(found: Grade) -> str:
         f"{found.num_lifted} lifted, {len(found.lifted_failed)} of them wrong; "
         f"{found.num_mirrored} mirrored, {len(found.mirror_passed)} of them passed; "
         f"calls: {found.num_calls_equal} of {found.num_calls} equal",
-        f"held-out calls (reported only): {found.num_held_out_equal} of {found.num_held_out} equal",
     ]
+    if found.num_held_out:
+        equal = f"{found.num_held_out_equal} of {found.num_held_out} equal"
+        lines.append(f"held-out calls (reported only): {equal}")
     if found.reward_uncounted is not None:
         lines.append(f"tests that do not count: {'all passed' if found.reward_uncounted else 'some failed'}")
     if found.reasons:
         lines.append(f"  reasons: {', '.join(found.reasons)}")
+        failing = [test for test, status in found.statuses.items() if status is not Status.PASSED]
+        more = f" and {len(failing) - MAX_FAILING} more" if len(failing) > MAX_FAILING else ""
+        lines += [f"  failing: {', '.join(failing[:MAX_FAILING])}{more}"] if failing else []
     lines += [f"  {name}: {text}" for name, text in found.evidence.items()]
     lines += [f"  ignored {path}: {reason}" for path, reason in found.ignored.items()]
     return "\n".join(lines)

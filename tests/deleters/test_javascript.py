@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from excise.deleters.code_editors import editor_of
+from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.javascript.byte_spans import removals
+from excise.deleters.javascript.emptied_blocks import with_emptied
+from excise.deleters.javascript.unused_code import without_unused
 from excise.deleters.patches.git_patches import apply_patch
 from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.grammar import descendants, parse_tree
 from excise.types import Deletion, Feature, FeatureKind
 
 from .planned_deletions import REPO
@@ -328,3 +333,40 @@ def test_helpers_of_hidden_tests_go_and_no_blank_line_ends_the_file() -> None:
     assert changed["test/all.js"] == (
         "const test = require('tape')\nconst { two } = require('..')\n\ntest('two', (t) => {\n  t.equal(two(), 2)\n})\n"
     )
+
+
+EMPTIED = """const cases = [['a', 1], ['b', 2]]
+describe('all', () => {
+  const more = [3]
+  for (const [text, result] of cases) {
+    // each
+    it(text, () => {
+      expect(one(text)).toBe(result)
+    })
+  }
+  more.forEach((n) => {
+    if (n) { it('n', () => { expect(one(n)).toBe(n) }); }
+  })
+  if (n) { it('m', () => { expect(one(n)).toBe(n) }) } else { setup() }
+  it('two', () => {
+    expect(two()).toBe(2)
+  })
+})
+"""
+
+
+def test_loops_of_hidden_tests_and_their_tables_go() -> None:
+    source = EMPTIED.encode()
+    root = parse_tree(source).root_node
+    calls = [n for n in descendants(root) if n.type == "expression_statement" and n.text.startswith(b"it(")]
+    spans = [(n.start_byte, n.end_byte) for n in calls if b"one(" in n.text]
+    after = apply_edits(source, removals(source, with_emptied(source, spans), []))
+    left = without_unused(source, after, functions=True).decode()
+    assert [line for line in left.splitlines() if line.strip()] == [
+        "describe('all', () => {",
+        "  if (n) {  } else { setup() }",
+        "  it('two', () => {",
+        "    expect(two()).toBe(2)",
+        "  })",
+        "})",
+    ]

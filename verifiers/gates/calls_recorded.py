@@ -51,12 +51,11 @@ class CallsRecorded:
             "tests_mirrored": str(len(kit.mirrored)),
             "tests_uncounted": str(len(kit.uncounted)),
         }
-        counted = set(candidate.fail_to_pass).difference(kit.uncounted)
-        is_guarded = not candidate.bench.language.grading.needs_mirrors or counted <= set(kit.mirrored)
+        is_guarded = not candidate.bench.language.grading.needs_mirrors or bool(kit.mirrored)
         result = CheckResult(
             passed=is_guarded,
             reason="only_unguarded_tests",
-            problem="Some FAIL_TO_PASS tests pass on the original code when their checks are turned round.",
+            problem="Too few FAIL_TO_PASS tests fail on the original code when their checks are turned round.",
             num_tests=len(candidate.fail_to_pass),
             evidence=evidence,
         )

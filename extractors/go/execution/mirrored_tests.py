@@ -20,7 +20,7 @@ _OUTPUT = re.compile(rb"(?i)//[ \t]*(?:unordered )?output:")
 _TESTING = re.compile(r"\*\s*\w+\.T$")
 _CHECKING = re.compile(
     r"(?i)(?:^|_|[a-z](?=[A-Z]))(?:assert|check|compar|contain|diff|equal|error|expect|false|match|must|nil|panic"
-    r"|requir|same|should|true|verif|want)|^(?:is|to|no|not|len|ok)(?:[A-Z]|$)|^(?:run|do|exec)\w{0,40}(?:test|case)|^test\w"
+    r"|requir|same|should|true|valid|verif|want)|^(?:is|to|no|not|len|ok)(?:[A-Z]|$)|^(?:run|do|exec)\w{0,40}(?:test|case)|^test\w"
 )
 """Names of functions that check something."""
 

@@ -37,6 +37,9 @@ class Project:
                 found = json.load(file)
         self.root = os.path.realpath(root)
         self.roots, self.test_roots = found["roots"], found["test_roots"]
+        module, usual, _ = self.test_roots[0].partition("src/") if self.test_roots else ("", "", "")
+        self.folder = os.path.join(self.root, module) if usual else self.root
+        """Folder of the module, in which build tools run its tests."""
         self.resources, self.test_resources = found["resources"], found["test_resources"]
         self.options = found["options"]
         self.left_out = frozenset(found["left_out"])
@@ -65,6 +68,18 @@ class Project:
                     if name.endswith(suffix) and os.path.isfile(full) and not os.path.islink(full):
                         found.add(os.path.relpath(full, self.root))
         return found
+
+    def link_outputs(self):
+        """Let tests find what is compiled where Maven puts it: ``target/test-classes/data.txt``."""
+        target = os.path.join(self.folder, "target")
+        if not os.path.isfile(os.path.join(self.folder, "pom.xml")) or os.path.lexists(target):
+            return
+        try:
+            os.mkdir(target)
+            os.symlink(WORK + "/main", os.path.join(target, "classes"))
+            os.symlink(WORK + "/tests", os.path.join(target, "test-classes"))
+        except OSError:
+            pass  # the checkout is read-only
 
     def copy_resources(self, folders, into):
         """Copy what is no source, as build tools do before tests."""
@@ -181,6 +196,7 @@ def build(project, tests=None):
         return ("sources", "tests")[failed], output
     project.copy_resources([*project.roots, *project.resources], WORK + "/main")
     project.copy_resources([*project.test_roots, *project.test_resources], WORK + "/tests")
+    project.link_outputs()
     return "", ""
 
 

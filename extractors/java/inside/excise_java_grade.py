@@ -72,7 +72,7 @@ class Tests:
 
     def __init__(self, project, paths):
         self.project, self.classes = project, take_classes(building.WORK + "/tests")
-        self.machine = jvm.Machine(project.root, classes=self.classes)
+        self.machine = jvm.Machine(project.folder, classes=self.classes)
         # Listing initialises some test classes, and so perhaps code of the solution: that machine runs no tests.
         try:
             self.known = jvm.KnownTests(self.machine, paths)
@@ -88,7 +88,7 @@ class Tests:
         token, began = secrets.token_hex(32), time.time()
         try:
             if self.machine is None:
-                self.machine = jvm.Machine(self.project.root, classes=self.classes)
+                self.machine = jvm.Machine(self.project.folder, classes=self.classes)
                 began = time.time()
             self.machine.send("run", jvm.encoded(unique), token)
             message = ""

@@ -81,7 +81,7 @@ class Runner:
     def start(self):
         """A virtual machine for the next tests."""
         options = ["-XX:ActiveProcessorCount=1"] if self.request.get("load_stress") else []
-        self.machine = jvm.Machine(self.project.root, self.covered, options)
+        self.machine = jvm.Machine(self.project.folder, self.covered, options)
         if self.request.get("load_stress"):
             Pauses(self.machine).start()
 

@@ -155,7 +155,8 @@ class Grading(Protocol):
 
     @property
     def needs_mirrors(self) -> bool:
-        """Whether a FAIL_TO_PASS test counts only if it can be mirrored: nothing else would tell a forged result."""
+        """Whether some FAIL_TO_PASS tests must be mirrored, enough to refute empty solutions: nothing else would tell a
+        forged result."""
         ...
 
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:

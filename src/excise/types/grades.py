@@ -58,7 +58,7 @@ class GradingKit:
     """Names of the recorded functions and classes."""
     mirrored: tuple[str, ...] = ()
     """FAIL_TO_PASS tests that are not lifted and fail on the original with wrong expectations; passing them proves a
-    forgery."""
+    forgery. Where nothing else tells one, these alone refute empty solutions; all others must pass, too."""
     lifted: tuple[LiftedTest, ...] = ()
     """FAIL_TO_PASS tests that are divided into what they do and what they expect."""
     by_calls: tuple[str, ...] = ()
