@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from excise.envs.go import toolchain
 from excise.envs.go.debian_modules import DebianModules, find_modules, modules_in
 from excise.envs.go.manifests import read_manifest
 from excise.envs.go.toolchain import TOOLCHAIN, installed_version
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.errors import EnvironmentFailure
-from excise.types import Repo, SourceSpec
+from excise.protocols import Completed
+from excise.types import Repo, SourceSpec, WorkerOutcome
 
 from .debian_archive import archive_of, make_package
 
@@ -155,3 +159,16 @@ def test_what_go_leaves_out_needs_no_modules(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     found = modules_in((), tmp_path, "example.com/a")
     assert found.missing == ("github.com/x/here", "github.com/x/unix")
+
+
+@pytest.mark.parametrize(("asked", "reason"), [("1.99.0", "toolchain_unavailable"), ("1.13", "missing_dependency")])
+def test_a_module_that_asks_for_a_newer_go_is_told(tmp_path: Path, asked: str, reason: str) -> None:
+    (tmp_path / "go.mod").write_text(f"module example.com/a\n\ngo {asked}\n")
+    request: Any = SimpleNamespace(sources=tmp_path, repo=SimpleNamespace(repo="a"))
+    failed = Completed(
+        rc=1, stdout=b"", stderr=b"go: errors parsing go.mod", worker=WorkerOutcome.OK, wall_s=0.0, cpu_s=0.0
+    )
+    with pytest.raises(EnvironmentFailure) as failure:
+        toolchain._require_done(failed, "a: a package is not there", request)
+    assert failure.value.reason == reason
+    assert ("asks for Go 1.99.0" in str(failure.value)) is (asked == "1.99.0")

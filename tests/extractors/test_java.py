@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.extractors.java.analysis.suite_files import is_test_file
+from excise.extractors.java.execution import java_runner
 from excise.extractors.java.execution.java_grading import JavaGrading
 from excise.extractors.java.execution.mirrored_tests import mirrored
 from excise.extractors.java.needs import find_needs
@@ -252,3 +255,24 @@ def test_texts_and_exceptions_that_tests_expect_are_details() -> None:
         (NeedKind.MESSAGE, "a ledger in ", (test,), "IllegalArgumentException"),
         (NeedKind.EXCEPTION, "IllegalArgumentException", (test,), ""),
     ]
+
+
+def test_tests_of_a_module_run_in_its_folder(tmp_path: Path) -> None:
+    path = Path(java_runner.__file__).parents[1] / "inside" / "excise_java_build.py"
+    spec = spec_from_file_location("excise_java_build", path)
+    assert spec is not None
+    assert spec.loader is not None
+    building = module_from_spec(spec)
+    spec.loader.exec_module(building)
+    found = {"roots": ["core/src/main/java"], "test_roots": ["core/src/test/java"], "resources": [], "options": []}
+    found |= {"test_resources": [], "left_out": [], "not_run": []}
+    (tmp_path / "core").mkdir()
+    project = building.Project(str(tmp_path), found)
+    assert project.folder == str(tmp_path / "core") + "/"
+    project.link_outputs()
+    assert not (tmp_path / "core" / "target").exists(), "it is none of Maven's"
+    (tmp_path / "core" / "pom.xml").touch()
+    project.link_outputs()
+    assert os.readlink(tmp_path / "core" / "target" / "test-classes") == "/tmp/excise-java/tests"
+    project.link_outputs()
+    assert building.Project(str(tmp_path), {**found, "test_roots": ["tests"]}).folder == str(tmp_path)

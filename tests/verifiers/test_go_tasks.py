@@ -18,7 +18,9 @@ from excise.pipeline.services.attack_suite import AttackResult, attack_tasks, su
 from excise.pipeline.services.task_grader import Grader
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.types import GateOutcome, Task
+from excise.verifiers import build_candidate
 from excise.verifiers.attacks.all_attacks import attacks_of
+from excise.verifiers.candidate import PlannedDeletion, Rejected
 from excise.verifiers.gates.no_leaks import NoLeaks
 from excise.verifiers.recovery.recover import recover
 from excise.verifiers.stored_tasks import candidate_of
@@ -68,6 +70,20 @@ def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult
 def test_forged_tokens_are_told_by_tests_that_must_fail(results: list[AttackResult], name: str, reason: str) -> None:
     (found,) = [r for r in results if r.name == name]
     assert reason in found.reasons
+
+
+def test_tests_without_a_mirrored_form_must_pass_too(
+    bench: Workbench, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidate = candidate_of(bench, tasks[0])
+    failing = [*candidate.fail_to_pass, "spans_test.go::TestLen"]
+    monkeypatch.setattr(build_candidate, "tests_needing_feature", lambda plan, tests: failing)
+    monkeypatch.setattr(PlannedDeletion, "is_guarded", lambda self, test: test == failing[0])
+    assert build_candidate.split_tests(candidate).fail_to_pass == tuple(failing)
+    monkeypatch.setattr(PlannedDeletion, "is_guarded", lambda self, test: False)
+    with pytest.raises(Rejected) as refused:
+        build_candidate.split_tests(candidate)
+    assert refused.value.reason == "only_unguarded_tests"
 
 
 def test_there_are_attacks_of_every_kind() -> None:
