@@ -41,6 +41,10 @@ MAX_LINES = 24
 MORE_EXAMPLES = 3
 """Number of examples of a function that words describe; more where the tests take more paths through it. One that the
 project's words show an example of gets at most as many, unless only a part of it is gone: what the words show works."""
+MANY_TESTS, FEW_SHOWN = 12, 1
+"""Number of tests of a function whose cases that many examples in its description, at most, do not tell."""
+HIDING = Visibility.DOCSTRING
+"""The visibility of tasks which show some of their tests if words do not suffice."""
 WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
 MIN_GRADED = 1 / 3
@@ -183,6 +187,8 @@ def _described(
     ``tests`` are those whose calls are the examples. Raises :class:`Rejected` if nothing is left to grade.
     """
     bench = split.bench
+    if name := _barely_shown(split, statement):
+        raise Rejected(f"Words and at most {FEW_SHOWN} example say what {name} does.", reason="undescribed")
     few = statement.described_share < MIN_DESCRIBED
     behaviour = split.trees.behaviour(tests, is_replayed=True)
     raised: dict[str, set[str]] = {}
@@ -224,6 +230,22 @@ def _described(
         if coverage is not None and name_in_file(each) not in told
     }
     return split, _statement(split, behaviour.recording.uses, lines, tested), behaviour
+
+
+def _barely_shown(split: SplitDeletion, statement: Statement) -> str:
+    """A function that many hidden tests execute, and of which the statement shows next to no call; empty if there is
+    none, and where examples come from recorded calls."""
+    bench, coverage = split.bench, split.bench.prepared.coverage
+    if coverage is None or not bench.language.grading.needs_mirrors or bench.settings.visibility is not HIDING:
+        return ""
+    for symbol in map(bench.codebase.symbols().get, split.deletion.removed):
+        if symbol is None or not symbol.is_callable:
+            continue
+        tests = split.hidden & coverage.executing([symbol.symbol_id])
+        calls = re.findall(rf"\b{re.escape(symbol.name.partition('#')[0])}\s*\(", statement.text)
+        if len(tests.intersection(split.fail_to_pass)) >= MANY_TESTS and len(calls) <= 1 + FEW_SHOWN:
+            return symbol.name
+    return ""
 
 
 def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:

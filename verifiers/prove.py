@@ -90,14 +90,21 @@ def prove(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver 
 def _prove_in_sight(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
     """Try a feature, and again with a half of its tests in sight if nothing else says what it does."""
     proof = _prove_or_stub(bench, feature, deleter_name, solver)
-    is_undescribed = proof.rejection is not None and proof.rejection.reason == "undescribed"
     settings = bench.settings
-    if not (is_undescribed and settings.sample_undescribed and settings.visibility in NOTHING_IN_SIGHT):
+    if not (
+        _is_undescribed(proof.rejection) and settings.sample_undescribed and settings.visibility in NOTHING_IN_SIGHT
+    ):
         return proof
     shown = "stub" if deleter_name in REMOVALS else deleter_name  # tests in sight need the names
     with bench.showing(Visibility.SAMPLE_TESTS):
         other = _prove_or_stub(bench, feature, shown, solver)
     return _with_costs(other if other.task is not None else proof, proof, other)
+
+
+def _is_undescribed(rejection: Rejection | None) -> bool:
+    """Whether a candidate, or the stub tried in its place, is refused since nothing says what the code does."""
+    reasons = (rejection.reason, rejection.evidence.get("stub", "").partition(":")[0]) if rejection is not None else ()
+    return "undescribed" in reasons
 
 
 def is_repeated(feature_id: str, deleter_name: str, share: float) -> bool:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 VERSIONS = {
     "fetch": 13, "environment": 15, "model": 2, "baseline": 9, "executed": 2, "byte code": 1, "coverage": 9, "find": 25,
-    "propose": 1, "candidate": 128, "conditions": 3, "kit": 32, "brief": 2, "grade": 13, "statement": 1,
+    "propose": 1, "candidate": 129, "conditions": 3, "kit": 32, "brief": 2, "grade": 13, "statement": 1,
 }  # fmt: skip
 """Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""
 

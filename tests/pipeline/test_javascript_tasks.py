@@ -13,7 +13,7 @@ import pytest
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.services.attack_suite import HONEST, AttackResult, attack_tasks, summary
 from excise.pipeline.stages.environment_stage import open_workbench
-from excise.types import path_of
+from excise.types import Visibility, path_of
 from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.attacks.all_attacks import attacks_of
 from excise.verifiers.recovery.recover import scored
@@ -82,6 +82,9 @@ def test_a_real_project_of_the_registry_gives_a_task(excise: Callable[..., Any],
     assert done.returncode == 0, done.stderr
     (task,) = TaskSet.open(tmp_path / "out").tasks()
     assert (task.repo, task.language) == ("secure-json-parse", "javascript")
+    assert (task.deleter, task.visibility) == ("stub", Visibility.SAMPLE_TESTS), (
+        "one example would stand for all its tests"
+    )
 
 
 def test_copies_of_the_code_are_recovered(parcels: Any, prepared_parcels: Prepared) -> None:
