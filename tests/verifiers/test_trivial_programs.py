@@ -41,9 +41,20 @@ def parse_lines(text):
 
 def hang(number):
     return number * 7
+
+
+def marked(name):
+    def mark(function):
+        function.mark = name
+        return function
+
+    return mark
 """
 TESTS = """
-from shapes.lazy import Figure, Other, hang, parse_lines
+from shapes.lazy import Figure, Other, hang, marked, parse_lines
+
+def test_marked():
+    assert marked("x")(test_round) is test_round
 
 def test_round():
     assert Figure("circle").is_round()
@@ -88,7 +99,8 @@ def test_programs_that_pass_are_found(vary, collected: bool) -> None:
         assert failed <= {f"tests/test_lazy.py::test_{test}"}, "the first test that fails is told"
         return [program for program, status in statuses.items() if status is Status.PASSED]
 
-    assert passing("Figure.is_round", "round") == ["True", "1", "iter(())", "self"]
+    assert passing("Figure.is_round", "round") == ["True", "1", "iter(())", "lambda x: x", "self"]
+    assert passing("marked", "marked") == ["lambda x: x"]
     assert passing("Figure.scaled", "scaled") == ["second argument"]
     assert set(passing("Figure.parts", "parts")) == {"''", "b''", "()", "[]", "{}", "set()", "iter(())"}
     assert passing("Figure.grown", "grown") == ["self"]

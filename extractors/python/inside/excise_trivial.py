@@ -43,6 +43,11 @@ def nth_argument(number):
     return program
 
 
+def identity(call):
+    """Returns a function that returns its argument, as a decorator might."""
+    return lambda value=None, *_, **__: value
+
+
 def the_object(call):
     """Returns the object on which a method is called, or the class."""
     if call.receiver is None:
@@ -80,6 +85,7 @@ PROGRAMS = {
     "first argument": nth_argument(0),
     "second argument": nth_argument(1),
     "third argument": nth_argument(2),
+    "lambda x: x": identity,
     "self": the_object,
     "type(self)()": new_object,
     "namesake": namesake,

@@ -104,7 +104,7 @@ def run_git(
             raise
         raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
     if done.returncode not in options.accepted:
-        errors = done.stderr.decode(errors="replace").strip()
+        errors = done.stderr.decode(errors="replace").strip("\0 \n\t")
         reason = "disk_full" if tells_full_disk(errors) else None
         raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}", reason=reason)
     return done
@@ -143,6 +143,6 @@ def run_git_as_user(
         except GitCommandNotFound as error:
             raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
         except GitCommandError as error:
-            errors = str(error.stderr or error).strip().removeprefix("stderr: ").strip("'\n ")
+            errors = str(error.stderr or error).strip().removeprefix("stderr: ").strip("'\n\0 ")
             raise GitError(errors) from error
     return str(output)
