@@ -46,3 +46,11 @@ def test_files_of_every_project_are_not_meant_by_words() -> None:
     files = {"m.py": F, "tests/README.md": "Tests.\n", "tests/setup.cfg": "[a]\n", "tests/test_m.py": test}
     left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
     assert {"tests/README.md", "tests/setup.cfg"} <= left.keys()
+
+
+def test_a_file_with_the_whole_name_of_a_test_goes_with_it_alone() -> None:
+    test = "from m import f\n\n\ndef test_f(record):\n    assert f()\n\n\ndef test_g(record):\n    assert 1\n"
+    names = ["tests.test_m.test_f[a.b-c].json", "tests.test_m.test_g[a.b-c].json"]
+    files = {"m.py": F, "tests/test_m.py": test, **{f"tests/tapes/{name}": "{}\n" for name in names}}
+    left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
+    assert [f"tests/tapes/{name}" in left for name in names] == [False, True]

@@ -98,7 +98,11 @@ def _made_by_others(remover: DependentRemover, names: Collection[bytes]) -> set[
 
 
 def _stem(name: bytes) -> bytes:
-    return name.partition(b".")[0]
+    """The part of a file's name that tests may make it of: ``colors`` of ``colors.json``, and the name of a test in
+    ``tests.test_shop.test_colors[red].json``."""
+    parts = name.split(b".")
+    of_tests = [part.partition(b"[")[0] for part in parts[:-1] if part.startswith(b"test_")]
+    return of_tests[-1] if of_tests and len(parts) > 2 else parts[0]
 
 
 def _stems(source: bytes) -> set[bytes]:
@@ -106,7 +110,7 @@ def _stems(source: bytes) -> set[bytes]:
     texts = set(_WORD.findall(source))
     for name in _TEST_NAME.findall(source):
         parts = name.split(b"_")
-        texts |= {b"_".join(parts[first:]) for first in range(1, len(parts))}
+        texts |= {b"_".join(parts[first:]) for first in range(len(parts))}
     return {text for text in texts if len(text) >= MIN_STEM}
 
 
