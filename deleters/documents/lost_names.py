@@ -19,7 +19,7 @@ from excise.deleters.documents.sections import shortened_documents, words_of
 from excise.deleters.edits.byte_edits import apply_edits
 
 MIN_NAME = 3
-"""Number of characters of a name from which on text is searched for it."""
+"""Number of characters of a name, or of its owner's before it, from which on text is searched for it."""
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 _BODIES = frozenset({"block", "statement_block", "constructor_body"})
 """What comments inside of functions are in."""
@@ -146,7 +146,7 @@ def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     last = [each for each in found if not left.have(each.name)]
     alone = {each.name for each in last if not (each.is_common or each.is_word)}
     called = sorted({each.name for each in last if each.is_word and not (each.is_common or each.is_member)})
-    dotted = {f"{owner}.{each.name}" for each in found for owner in each.owners}
+    dotted = {f"{o}.{each.name}" for each in lost for o in each.owners if max(len(o), len(each.name)) >= MIN_NAME}
     methods = frozenset(each.name for each in found if each.is_member) & alone
     bare = sorted({each.name for each in last if (each.is_common or each.is_word) and not each.is_member})
     qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})

@@ -343,3 +343,12 @@ def test_what_text_below_an_example_says_of_it_goes_with_it() -> None:
         "# box\n\nText.\n\n## More\n\nIt is small.\n\nBoxes are free.\n\n```go\nbox.Keep()\n```\n\nThis will keep them."
         "\n\nThis is the end.\n"
     )
+
+
+def test_short_names_are_meant_behind_those_of_their_packages() -> None:
+    files = {
+        "box.go": "package box\n\n// SI writes.\nfunc SI() {}\n\n// Load reads.\nfunc Load() {}\n",
+        "README.md": '# box\n\nText in SI units.\n\n## Example\n\n```go\nbox.SI(0.1, "M")\nbox.Load()\n```\n',
+    }
+    left = left_of("go", files, "box.go::SI")
+    assert left["README.md"] == "# box\n\nText in SI units.\n"
