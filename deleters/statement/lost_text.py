@@ -45,8 +45,8 @@ def removed_text(
             changes = _fenced(_changed_words(codebase, part.path, removed, changes), comments)
         else:
             continue
-        texts = list(map(_lost_text, changes))
-        text = _REFERENCE.sub("", "\n\n".join(filter(None, texts))).strip("\n")
+        texts = dict.fromkeys(filter(None, map(_lost_text, changes)))  # one may stand below each of several functions
+        text = _REFERENCE.sub("", "\n\n".join(texts)).strip("\n")
         if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):
             found[part.path] = re.sub(r"\n{3,}", "\n\n", text)
     return found
