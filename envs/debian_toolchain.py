@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -90,6 +91,11 @@ def own_interpreter() -> Interpreter:
     if not found:
         raise EnvironmentFailure("No Python for excise's own programs was found.", reason="python_unavailable")
     return (ours or list(found))[-1]
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """The first three numbers of a version, to compare it."""
+    return tuple(int(number) for number in re.findall(r"\d{1,9}", version)[:3])
 
 
 def require_done(done: Completed, what: str) -> None:

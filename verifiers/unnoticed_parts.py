@@ -60,17 +60,18 @@ def try_parts(candidate: Candidate) -> TriedParts:
         chosen.append(part)
     if len(chosen) < MIN_PARTS:
         return TriedParts(0, ())
-    num_tried, unnoticed = 0, list[str]()
+    num_tried, num_lost, unnoticed = 0, 0, list[str]()
     for part in chosen:
         is_noticed = _is_noticed(candidate, part, tests[part.symbol])
         if is_noticed is None:
+            num_lost += 1
             continue
         num_tried += 1
         unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
         at_most = len(unnoticed) + len(chosen) - num_tried
         if MOST_UNNOTICED * len(unnoticed) > len(chosen) or MOST_UNNOTICED * at_most <= len(chosen):
             break  # more cannot change the answer
-    return TriedParts(num_tried, tuple(unnoticed)) if 2 * num_tried >= len(chosen) else TriedParts(0, ())
+    return TriedParts(num_tried, tuple(unnoticed)) if 2 * num_lost <= len(chosen) else TriedParts(0, ())
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:

@@ -61,7 +61,8 @@ def _unused(source: bytes, used_before: Counter[str], *, nested: bool) -> tuple[
     Those of its top level; with ``nested``, variables of blocks as well.
     """
     counts, root = _counts(source), parse_tree(source).root_node
-    inner = [node for node in descendants(root) if nested and node.type in VARIABLES and node.parent != root]
+    blocks = [node for node in descendants(root) if nested and node.type == "statement_block"]
+    inner = [child for block in blocks for child in children(block) if child.type in VARIABLES]
     statements: set[Range] = set()
     elements: set[Range] = set()
     for statement in (*children(root), *inner):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
@@ -21,14 +22,18 @@ from excise.types import Symbol, content_id
 
 MAX_LINES = 20_000
 """Number of lines of a file from which on none of it is looked at."""
-MAX_PARTS = 200
+MAX_PARTS = 60
 """Maximum number of parts that are looked at."""
+MAX_BYTES = 40_000
+"""Number of bytes of a function from which on it has none: it is parsed anew for each."""
 _SILENT = (
     ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Assert, ast.Delete, ast.Continue
 )  # fmt: skip
 """Statements that tests need not notice."""
 _ENDING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-"""Statements at the end of a loop behind which nothing could end it."""
+"""Statements behind which nothing is done."""
+_WHOLE = (ast.While, ast.Assert, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+"""Statements whose conditions and defaults stay: a loop might not end, and annotations do nothing."""
 MAX_SHOWN = 60
 """Number of characters of an operand that are shown."""
 _LOGS = frozenset({"log", "logger", "logging", "warnings", "warn"})
@@ -99,11 +104,13 @@ def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset
             continue
         if _OTHER_CODING.match(module.source):
             continue
-        places = _Places(module.source)
+        places, named = _Places(module.source), defaultdict[str, list[Symbol]](list)
+        for symbol in module.symbols:
+            named[symbol.name.partition("#")[0]].append(symbol)
         for function in _functions(tree.body):
-            if lines.isdisjoint(_lines_of(function)):
+            if lines.isdisjoint(_lines_of(function)) or places.end(function) - places.start(function) > MAX_BYTES:
                 continue
-            owner = next((symbol for symbol in module.symbols if _is_definition(symbol, function)), None)
+            owner = next((symbol for symbol in named[function.name] if _is_definition(symbol, function)), None)
             if owner is not None:
                 yield _Function(function, owner.symbol_id, path, places)
 
@@ -125,8 +132,7 @@ def _inside(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _is_definition(symbol: Symbol, function: Function) -> bool:
-    is_there = symbol.is_callable and symbol.start_line <= function.lineno <= symbol.body_line
-    return is_there and symbol.name.partition("#")[0] == function.name
+    return symbol.is_callable and symbol.start_line <= function.lineno <= symbol.body_line
 
 
 def _lines_of(statement: ast.stmt) -> range:
@@ -139,7 +145,7 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> I
     for each in statements:
         if not _is_idle(each) and not getattr(each, "decorator_list", []) and not _is_said(each):
             yield f"line {each.lineno}", places.start(each), places.end(each), b"pass"
-        if not isinstance(each, ast.While | ast.Assert | ast.ClassDef) and not _is_said(each):
+        if not isinstance(each, _WHOLE) and not _is_said(each):
             yield from _rounds(each, places)
             yield from _operands(each, places)
     for call in (call for each in statements for call in _calls(each)):
@@ -168,13 +174,30 @@ _Part = tuple[str, int, int, bytes]
 
 def _rounds(loop: ast.stmt, places: _Places) -> Iterator[_Part]:
     """The rounds of a loop but for its first one, if they may do something."""
-    if not isinstance(loop, ast.For | ast.AsyncFor) or loop.orelse or isinstance(loop.body[-1], _ENDING):
+    if not isinstance(loop, ast.For | ast.AsyncFor) or loop.orelse or _is_end(loop.body):
         return
     first, last = loop.body[0], loop.body[-1]
     indent = places.source[places.line(first.lineno) : places.start(first)]
     end = places.source.find(b"\n", places.end(last))
     if end >= 0 and not indent.strip():
         yield f"line {loop.lineno}: all rounds but one", end, end, b"\n" + indent + b"break"
+
+
+def _is_end(body: Sequence[ast.stmt]) -> bool:
+    """Whether nothing behind some statements would be done."""
+    match body[-1] if body else None:
+        case ast.If(body=one, orelse=other):
+            return _is_end(one) and _is_end(other)
+        case ast.With(body=inner) | ast.AsyncWith(body=inner):
+            return _is_end(inner)
+        case ast.Try(body=inner, handlers=handlers, orelse=other, finalbody=last):
+            return _is_end(last) or (_is_end(other or inner) and all(_is_end(each.body) for each in handlers))
+        case ast.Match(cases=cases):
+            return all(_is_end(each.body) for each in cases)
+        case ast.While(test=ast.Constant(value=value)) if value:
+            return True
+        case statement:
+            return isinstance(statement, _ENDING)
 
 
 def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
@@ -186,10 +209,10 @@ def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
                 start = places.start(value) if following is not None else places.end(values[number - 1])
                 end = places.start(following) if following is not None else places.end(value)
                 shown = places.source[places.start(value) : places.end(value)].decode(errors="replace")
-                yield f"line {value.lineno}: {' '.join(shown.split())[:MAX_SHOWN]}", start, end, b""
+                yield f"line {value.lineno}: {' '.join(shown.split())[:MAX_SHOWN]}", start, end, b" "
         elif isinstance(node, ast.IfExp):
-            yield f"line {node.lineno}: else", places.end(node.body), places.end(node), b""
-            yield f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b""
+            yield f"line {node.lineno}: else", places.end(node.body), places.end(node), b" "
+            yield f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b" "
 
 
 def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
@@ -218,7 +241,10 @@ def _is_idle(statement: ast.stmt) -> bool:
 
 
 def _is_said(statement: ast.stmt) -> bool:
-    """Whether a statement only writes into a log, or warns: ``log.debug(x)``, ``debug and log.debug(x)``."""
+    """Whether a statement only writes into a log, or warns: ``log.debug(x)``, ``debug and log.debug(x)``, ``if`` with
+    nothing else in it."""
+    if isinstance(statement, ast.If):
+        return all(map(_is_said, (*statement.body, *statement.orelse)))
     value = statement.value if isinstance(statement, ast.Expr) else None
     while isinstance(value, ast.BoolOp):
         value = value.values[-1]
@@ -249,5 +275,6 @@ def _own_nodes(statement: ast.stmt, within: Callable[[ast.AST], bool] = lambda _
         node = pending.pop()
         yield node
         if within(node) and not isinstance(node, ast.JoinedStr):
-            inner = ast.iter_child_nodes(node)
-            pending += [each for each in inner if not isinstance(each, ast.stmt | ast.excepthandler | ast.match_case)]
+            inner = [node.target, node.value] if isinstance(node, ast.AnnAssign) else ast.iter_child_nodes(node)
+            kinds = (ast.stmt, ast.excepthandler, ast.match_case, type(None))
+            pending += [each for each in inner if not isinstance(each, kinds)]

@@ -22,6 +22,7 @@ from excise.envs.debian_toolchain import (
     own_interpreter,
     require_done,
     require_version,
+    version_numbers,
 )
 from excise.envs.go.debian_modules import find_modules
 from excise.envs.go.manifests import IMPORT_PATH, GoManifest, read_manifest
@@ -56,6 +57,8 @@ _FOREIGN = (
     "{{if .Standard}}{{.ImportPath}}{{else}}{{with .Module}}{{if not .Main}}{{$.ImportPath}}{{end}}{{end}}{{end}}"
 )
 """Template of ``go list`` for the import path of a package that is not the project's."""
+_OF_VERSION = re.compile(r"invalid go version|requires [Gg]o\b|errors parsing go\.mod|unknown directive: toolchain")
+"""What go says where a newer one is asked for."""
 _MODULES = "{{with .Module}}{{if not .Main}}{{.Path}}=={{.Version}}{{end}}{{end}}"
 
 
@@ -195,22 +198,18 @@ def _add_modules(request: InstallRequest, manifest: GoManifest, built: Path) -> 
 def _require_done(done: Completed, what: str, request: InstallRequest) -> None:
     """Raise :class:`EnvironmentFailure` unless a command of go ended well: ``toolchain_unavailable`` if ``go.mod`` asks
     for a newer Go, else as :func:`require_done`."""
-    asked, installed = read_manifest(request.sources).version, installed_version()
     try:
         require_done(done, what)
     except EnvironmentFailure as failure:
-        if failure.reason != "missing_dependency" or _numbers(asked) <= _numbers(installed):
+        asked, installed = read_manifest(request.sources).version, installed_version()
+        is_newer = version_numbers(asked) > version_numbers(installed)
+        if failure.reason != "missing_dependency" or not is_newer or not _OF_VERSION.search(str(failure)):
             raise
         raise EnvironmentFailure(
             f"{request.repo.repo}: go.mod asks for Go {asked}, and this machine has {installed}: "
             f"take an older release, or install a newer Go.\n{failure}",
             reason="toolchain_unavailable",
         ) from failure
-
-
-def _numbers(version: str) -> list[int]:
-    """``1.21.0`` as numbers that can be compared."""
-    return [int(part) for part in version.split(".") if part.isdigit()]
 
 
 def _dependencies(session: Session, request: InstallRequest) -> tuple[list[str], list[str]]:

@@ -24,6 +24,7 @@ from excise.envs.debian_toolchain import (
     own_interpreter,
     require_done,
     require_version,
+    version_numbers,
 )
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import interpreter_of
@@ -137,16 +138,12 @@ def _require_new_enough(manifest: CrateManifest, version: str) -> None:
     """Raise :class:`EnvironmentFailure` (``toolchain_unavailable``) if a crate says that it needs a newer compiler."""
     package = manifest.reduced["package"]
     wanted = str(package.get("rust-version") or _EDITIONS.get(str(package.get("edition")), "1"))
-    if _numbers(wanted) > _numbers(version):
+    if version_numbers(wanted) > version_numbers(version):
         raise EnvironmentFailure(
             f"The crate needs Rust {wanted}, and Debian's packages on this machine have {version}: take an earlier "
             f"release of it.",
             reason="toolchain_unavailable",
         )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 def _read(root: Path, repo: Repo, archive: DebianArchive) -> tuple[CrateManifest, tuple[Path, ...]]:

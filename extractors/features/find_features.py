@@ -172,7 +172,8 @@ def related_parts(index: SearchIndex, symbols: frozenset[str]) -> list[frozenset
     """
     marks: dict[str, set[str]] = defaultdict(set)
     if len(symbols) > FEW:
-        functions = {function for symbol in symbols for function in index.callables(symbol)}
+        inside = {function for symbol in symbols for function in index.callables(symbol)}
+        functions = {function for function in inside if index.tests.get(function)}
         for path, number in Counter(map(path_of, functions)).items():
             if number > FEW and number >= MOST_OF_FILE * index.num_executed[path]:
                 marks[f"file {path}"].update(symbol for symbol in symbols if path_of(symbol) == path)

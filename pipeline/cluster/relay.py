@@ -23,7 +23,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import sync
 
 from excise.errors import StoreError
-from excise.system.files import tells_full_disk
+from excise.system.files import is_disk_full
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class MainProcess:
         except Exception as error:
             logger.warning("request refused", extra={"request": asked["request"], "detail": str(error)})
             full = error.errno == errno.ENOSPC if isinstance(error, OSError) else False
-            full = full or getattr(error, "reason", "") == "disk_full" or tells_full_disk(str(error))
+            full = full or is_disk_full(getattr(error, "reason", ""), str(error))
             if full:  # in other words than those of a worker whose own disk is full
                 return {"error": "The disk of the run's main process is full.", "reason": "main_disk_full"}
             return {"error": str(error), "reason": getattr(error, "reason", "store_error")}

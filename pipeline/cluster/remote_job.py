@@ -26,7 +26,7 @@ from excise.pipeline.cluster.machines import Machine, describe_machine, disk_pro
 from excise.pipeline.cluster.packed_layers import decompress
 from excise.pipeline.cluster.relay import ask
 from excise.pipeline.stages.run_files import current_run_files
-from excise.system.files import replace_file, tells_full_disk
+from excise.system.files import is_disk_full, replace_file
 from excise.system.job_costs import on_progress
 from excise.system.run_log import PACKAGE, JsonLines
 from excise.types import Rejection, WorkerOutcome, content_id, from_json, to_json
@@ -129,7 +129,7 @@ def run_job(job: RemoteJob) -> JobOutcome:
             if any(argument is _LOST for argument in args):
                 return JobOutcome(lost=True)
             value = names.leave(job.function(settings, *args))
-        if full := _is_disk_full(value):
+        if full := _why_full(value):
             return JobOutcome(unfit=full)
         return JobOutcome(value=value)
     except (OSError, StoreError) as error:
@@ -180,13 +180,13 @@ def _prepared_path(names: LayerNames, digest: str) -> Path | object:
     return path
 
 
-def _is_disk_full(value: Any) -> str:
+def _why_full(value: Any) -> str:
     """Why a stage failed for want of disk space; empty if it did not."""
     rows = [proof.rejection for proof in value if isinstance(proof, Proof)] if isinstance(value, list) else [value]
     for row in rows:
         if not isinstance(row, Rejection) or row.worker_outcome is not WorkerOutcome.INFRA_ERROR:
             continue
-        if row.reason == "disk_full" or tells_full_disk(row.detail):
+        if is_disk_full(row.reason, row.detail):
             return row.detail
     return ""
 

@@ -17,6 +17,7 @@ from excise.pipeline.run.repeated_tasks import RepeatedTasks
 from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
 from excise.pipeline.stages.fetch_stage import FetchedSources
 from excise.pipeline.stages.propose_stage import ProposedFeatures
+from excise.system.files import is_disk_full
 from excise.types import (
     Certificate,
     Rejection,
@@ -209,7 +210,7 @@ class SourceState:
             row = proof.rejection
             infra = row is not None and row.worker_outcome is WorkerOutcome.INFRA_ERROR
             self.consecutive_failures = self.consecutive_failures + 1 if infra else 0
-            is_full = row is not None and infra and row.reason == "disk_full"
+            is_full = row is not None and infra and is_disk_full(row.reason, row.detail)
             if row is not None and (is_full or self.consecutive_failures >= MAX_CONSECUTIVE_FAILURES):
                 number = self.consecutive_failures
                 many = (

@@ -207,9 +207,10 @@ def grade_text(found: Grade) -> str:
         lines.append(f"tests that do not count: {'all passed' if found.reward_uncounted else 'some failed'}")
     if found.reasons:
         lines.append(f"  reasons: {', '.join(found.reasons)}")
-        failing = [test for test, status in found.statuses.items() if status is not Status.PASSED]
+        passed = {test for test, status in found.statuses.items() if status is Status.PASSED}
+        failing = [*(test for test in found.statuses if test not in passed), *sorted(passed & set(found.lifted_failed))]
         more = f" and {len(failing) - MAX_FAILING} more" if len(failing) > MAX_FAILING else ""
-        lines += [f"  failing: {', '.join(failing[:MAX_FAILING])}{more}"] if failing else []
+        lines += [f"  did not pass: {', '.join(failing[:MAX_FAILING])}{more}"] if failing else []
     lines += [f"  {name}: {text}" for name, text in found.evidence.items()]
     lines += [f"  ignored {path}: {reason}" for path, reason in found.ignored.items()]
     return "\n".join(lines)

@@ -370,3 +370,26 @@ def test_loops_of_hidden_tests_and_their_tables_go() -> None:
         "  })",
         "})",
     ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "cases.forEach((c) => {\n  if (c.a) { keep() } else if (c.b) { it(one) }\n})\n",
+        "cases.forEach((c) => {\n  switch (c) { case 1: it(one); break; default: keep() }\n})\n",
+        "describe('y', () => {\n  switch (p) { case 1: it(one); break; case 2: it(one); break }\n  keep()\n})\n",
+        "when(ready, () => { it(one) }, () => { keep() })\n",
+        "loadAll().then(() => { it(one) })\nkeep()\n",
+        "export const table = [1]\nit(one, table)\nkeep()\n",
+        "for (let i = 0, n = 5; keep();) { it(one, n, i); x() }\n",
+    ],
+)
+def test_nothing_else_goes_with_what_is_emptied(source: str) -> None:
+    data = source.encode()
+    calls = [n for n in descendants(parse_tree(data).root_node) if n.type == "call_expression"]
+    spans = [(n.start_byte, n.end_byte) for n in calls if (n.text or b"").startswith(b"it(one")]
+    after = without_unused(data, apply_edits(data, removals(data, with_emptied(data, spans), [])), functions=True)
+    assert b"keep()" in after
+    assert not parse_tree(after).root_node.has_error
+    assert (b"export const table" in after) is (b"export" in data)
+    assert (b"let i = 0, n = 5" in after) is (b"let" in data)

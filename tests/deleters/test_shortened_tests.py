@@ -87,6 +87,25 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "    assert load(4)\n",
             "():\n    box = Box()\n    assert load(box)\n    assert load(2)\n    assert load(3)\n    assert load(4)\n",
         ),
+        # but of nothing that no call changes, or that was made of a part of it alone
+        (
+            "def test_it(tmp_path):\n    import json\n    text, path = 'a', 'x'\n    name = 'n'\n    a = Box(path)\n"
+            "    b = Box(path)\n    c = load(tmp_path)\n    r = a.run(parse)\n    assert r == 1\n"
+            "    assert b.size == 1\n"
+            "    r = tmp_path.joinpath(parse)\n    assert r == 1\n    assert c == 1\n"
+            "    r = name.join(parse)\n    assert r == 1\n    assert load(name) == 2\n"
+            "    r = json.dumps(parse)\n    assert r == 1\n    assert load(json.loads('[1]'))\n    assert load(4)\n",
+            "(tmp_path):\n    import json\n    text, path = 'a', 'x'\n    name = 'n'\n    b = Box(path)\n"
+            "    c = load(tmp_path)\n    assert b.size == 1\n    assert c == 1\n    assert load(name) == 2\n"
+            "    assert load(json.loads('[1]'))\n    assert load(4)\n",
+        ),
+        # nor does it matter how its method is called
+        (
+            "def test_it(box):\n    r: int = box.run(parse)\n    assert box.size == 1\n    assert load(1)\n"
+            "    r = box.inner.run(parse)\n    assert box.size == 2\n    assert load(2)\n"
+            "    r = box.run(parse).get()\n    assert box.size == 3\n" + "    assert load(3)\n" * 5,
+            "(box):\n    assert load(1)\n    assert load(2)\n" + "    assert load(3)\n" * 5,
+        ),
         # loops and comprehensions have names of their own
         (
             "def test_it():\n    for x in (1, 2):\n        assert parse(x)\n"

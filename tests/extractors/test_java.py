@@ -268,11 +268,12 @@ def test_tests_of_a_module_run_in_its_folder(tmp_path: Path) -> None:
     found |= {"test_resources": [], "left_out": [], "not_run": []}
     (tmp_path / "core").mkdir()
     project = building.Project(str(tmp_path), found)
-    assert project.folder == str(tmp_path / "core") + "/"
+    assert project.folder == str(tmp_path / "core")
     project.link_outputs()
     assert not (tmp_path / "core" / "target").exists(), "it is none of Maven's"
     (tmp_path / "core" / "pom.xml").touch()
     project.link_outputs()
     assert os.readlink(tmp_path / "core" / "target" / "test-classes") == "/tmp/excise-java/tests"
     project.link_outputs()
-    assert building.Project(str(tmp_path), {**found, "test_roots": ["tests"]}).folder == str(tmp_path)
+    for roots in (["tests"], ["testsrc/java"], ["gone/src/test"], ["core/src/test", "src/test"], []):
+        assert building.Project(str(tmp_path), {**found, "test_roots": roots}).folder.rstrip("/") == str(tmp_path)

@@ -250,9 +250,11 @@ def test_a_full_disk_ends_its_source_at_once() -> None:
     state = SourceState(SourceSpec(spec="pypi:p"), limit=None, stage="prove", num_shards_running=2)
     row = unlucky(0, WorkerOutcome.INFRA_ERROR).rejection
     assert row is not None
-    state.record_proofs(0, [Proof(rejection=replace(row, reason="disk_full"))])
+    state.record_proofs(0, [Proof(rejection=replace(row, detail="git failed: 'No space left on device' is no path"))])
+    assert not state.done
+    state.record_proofs(1, [Proof(rejection=replace(row, detail="[Errno 28] No space left on device"))])
     assert state.done
-    assert state.report().detail.startswith("The disk is full: No space left.")
+    assert state.report().detail.startswith("The disk is full: [Errno 28]")
 
 
 @pytest.mark.parametrize("is_late", [False, True])

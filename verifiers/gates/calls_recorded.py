@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 from excise.types import GradingKit, Verdict, to_json
 from excise.verifiers.candidate import Candidate
@@ -26,11 +26,7 @@ class CallsRecorded:
 
     def kit(self, candidate: Candidate) -> GradingKit:
         """Make the kit of a candidate. Raises :class:`ExciseError`."""
-
-        def is_enough(tests: Sequence[str]) -> bool:
-            return EmptySolutionsFail().refutes(candidate, tests)
-
-        empty = candidate.edits("none")
+        empty, is_enough = candidate.edits("none"), partial(EmptySolutionsFail().refutes, candidate)
         return make_kit(candidate.bench, candidate.task, empty, candidate.behaviour, is_enough=is_enough)
 
     def make(self, candidate: Candidate) -> tuple[GradingKit, Verdict]:
@@ -51,7 +47,8 @@ class CallsRecorded:
             "tests_mirrored": str(len(kit.mirrored)),
             "tests_uncounted": str(len(kit.uncounted)),
         }
-        is_guarded = not candidate.bench.language.grading.needs_mirrors or bool(kit.mirrored)
+        needs_mirrors = candidate.bench.language.grading.needs_mirrors
+        is_guarded = not needs_mirrors or EmptySolutionsFail().refutes(candidate, kit.mirrored)
         result = CheckResult(
             passed=is_guarded,
             reason="only_unguarded_tests",

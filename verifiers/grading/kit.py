@@ -81,8 +81,6 @@ def make_kit(
         uncounted = ()
     left = set(_drawn(task.fail_to_pass)).difference(each.test for each in lifting.tests).difference(uncounted)
     mirrored = _failing_mirror(bench, sorted(left))
-    if grading.needs_mirrors and not is_enough(mirrored):
-        mirrored = ()  # an empty solution would need to forge the others alone
     return GradingKit(
         instance_id=task.instance_id,
         format=KIT_FORMAT,

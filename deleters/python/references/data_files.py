@@ -58,9 +58,9 @@ def remove_unused_files(remover: DependentRemover, *, of_tests: bool) -> None:
 
 
 def remove_text_of_tests(remover: DependentRemover, path: str) -> bool:
-    """Plan the removal of a text file of the tests; whether it can go."""
-    data = remover.codebase.others.read(path)
-    if _is_text(data, MAX_OF_TESTS):
+    """Plan the removal of a text file of the tests; whether it can go, as nothing that stays has its name."""
+    data, name = remover.codebase.others.read(path), path.rpartition("/")[2].encode()
+    if _is_text(data, MAX_OF_TESTS) and not _is_named(remover, name, path):
         remover.other_files[path] = data
     return path in remover.other_files
 

@@ -150,6 +150,7 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
     """The statements, those that read names which these bind, those that bind what only these read, and those that are
     left without a purpose."""
     found, own = dict.fromkeys(gone), _literals(body)
+    local -= _fixed(body)
     while True:
         staying = [each for each in body if each not in found]
         read = frozenset[str]().union(*(_names_of(each, found).read - (_adding_to(each) & own) for each in staying))
@@ -193,11 +194,12 @@ def _checking_nothing(
     changed: set[str] = set()
     for statement in block:
         if statement in gone:
-            changed |= _changed_by(statement) & local
-            own = (_names_of(each, ()) for each in block if isinstance(each, ast.Assign) and changed)
-            changed.update(*(each.read & local for each in own if each.bound & changed))
-            while more := {name for each in made if each.read & changed for name in each.bound} - changed:
-                changed |= more
+            direct = _changed_by(statement) & local
+            own = (_names_of(each, ()) for each in block if isinstance(each, ast.Assign) and direct)
+            below = direct & frozenset[str]().union(*(each.bound for each in made))
+            while more := {name for each in made if each.read & below for name in each.bound} - below:
+                below |= more
+            changed |= below.union(direct, *(each.read & local for each in own if each.bound & direct))
         elif changed and is_check(statement):
             if _reads_one(statement, changed):
                 yield statement
@@ -250,14 +252,17 @@ def _makings(statement: ast.stmt) -> Iterator[_Names]:
 def _changed_by(statement: ast.stmt) -> frozenset[str]:
     """The names of what a statement may change: what a call for its effect alone reads, or the object of which the
     statement calls a method and keeps the result."""
-    value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    value = statement.value if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign) else None
     value = value.value if isinstance(value, ast.Await) else value
     if not isinstance(value, ast.Call) or is_check(statement):
         return frozenset()
     if isinstance(statement, ast.Expr):
         return _names_of(statement, ()).read
-    receiver = value.func.value if isinstance(value.func, ast.Attribute) else None
-    return frozenset({receiver.id} - {"self", "cls"} if isinstance(receiver, ast.Name) else ())
+    receiver: ast.expr = value.func
+    while isinstance(receiver, ast.Attribute | ast.Subscript | ast.Call):
+        receiver = receiver.func if isinstance(receiver, ast.Call) else receiver.value
+    is_method = isinstance(value.func, ast.Attribute) and isinstance(receiver, ast.Name)
+    return frozenset({receiver.id} - {"self", "cls"} if is_method and isinstance(receiver, ast.Name) else ())
 
 
 def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:
@@ -375,6 +380,17 @@ def _literals(body: Iterable[ast.stmt]) -> frozenset[str]:
             for name in _names_of(statement, ()).bound:
                 given[name] = is_literal and given.get(name, True)
     return frozenset(name for name, is_literal in given.items() if is_literal)
+
+
+def _fixed(body: Iterable[ast.stmt]) -> frozenset[str]:
+    """The names of imports in a body, and those to which it gives texts and numbers alone: no call changes these."""
+    found: dict[str, bool] = {}
+    for statement in body:
+        is_plain = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant | ast.JoinedStr)
+        for name in _names_of(statement, ()).bound:
+            is_fixed = is_plain or isinstance(statement, ast.Import | ast.ImportFrom)
+            found[name] = is_fixed and found.get(name, True)
+    return frozenset(name for name, is_fixed in found.items() if is_fixed)
 
 
 def _adding_to(statement: ast.stmt) -> frozenset[str]:

@@ -205,13 +205,12 @@ def _has_bases_here(remover: DependentRemover, path: str, klass: str) -> bool:
 def _holds_tests(remover: DependentRemover, path: str, klass: str) -> bool:
     """Whether a class, or one of its file that is derived from it, has tests."""
     resolver = remover.uses.resolver
-    holders = {
-        symbol.qualname.rpartition(".")[0]
-        for symbol in remover.codebase.modules[path].symbols
-        if symbol.kind is SymbolKind.METHOD and symbol.name.startswith("test")
-    }
+    classes = (each for each in remover.codebase.modules[path].symbols if each.kind is SymbolKind.CLASS)
+    collected = (each for each in classes if each.name.startswith("Test") or _is_test_case(remover, each))
     return any(
-        entity == Entity(path, klass) for holder in holders for entity in resolver.with_bases([Entity(path, holder)])
+        entity == Entity(path, klass)
+        for each in collected
+        for entity in resolver.with_bases([Entity(path, each.qualname)])
     )
 
 

@@ -37,8 +37,9 @@ class Project:
                 found = json.load(file)
         self.root = os.path.realpath(root)
         self.roots, self.test_roots = found["roots"], found["test_roots"]
-        module, usual, _ = self.test_roots[0].partition("src/") if self.test_roots else ("", "", "")
-        self.folder = os.path.join(self.root, module) if usual else self.root
+        modules = {_module_of(each) for each in self.test_roots}
+        folder = os.path.join(self.root, *modules) if len(modules) == 1 else self.root
+        self.folder = folder if os.path.isdir(folder) else self.root
         """Folder of the module, in which build tools run its tests."""
         self.resources, self.test_resources = found["resources"], found["test_resources"]
         self.options = found["options"]
@@ -94,6 +95,13 @@ class Project:
                     os.makedirs(os.path.dirname(target), exist_ok=True)
                     if not os.path.exists(target):
                         shutil.copyfile(full, target)
+
+
+def _module_of(folder):
+    """``core`` of ``core/src/test/java``."""
+    parts = folder.split("/")
+    last = len(parts) - parts[::-1].index("src") - 1 if "src" in parts else 0
+    return "/".join(parts[:last])
 
 
 def _is_below(path, folder):

@@ -30,12 +30,19 @@ _ADVICE = {
 }
 
 FULL_DISK = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "Out of diskspace")
-"""What programs say when a disk is full; the last is git's."""
+"""How messages of programs end when a disk is full; the last is git's."""
+_FULL_FOR_PYTHON = (f"[Errno {errno.ENOSPC}] ", f"[Errno {errno.EDQUOT}] ")
 
 
 def tells_full_disk(text: str) -> bool:
-    """Whether an error's message says that a disk is full."""
-    return any(words in text for words in FULL_DISK)
+    """Whether an error's message says that a disk is full: names of files may have the words, too."""
+    is_pythons = any(words in text for words in _FULL_FOR_PYTHON)
+    return is_pythons or any(line.rstrip(" .").endswith(FULL_DISK) for line in text.splitlines())
+
+
+def is_disk_full(reason: str, detail: str) -> bool:
+    """Whether an error is one of a full disk, by its reason or its message."""
+    return reason == "disk_full" or tells_full_disk(detail)
 
 
 @contextmanager

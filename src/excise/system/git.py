@@ -85,8 +85,8 @@ def run_git(
     """Run ``git ARGUMENTS`` in ``cwd``, isolated from the host's configuration.
 
     ``stdout`` is a file for the output; without one it is captured. Raises :class:`GitError` with reason ``git_failed``
-    (an exit code that is not accepted), ``disk_full`` (the same, and git says so), ``git_timeout`` (the time limit has
-    passed) or ``git_missing`` (there is no git on this machine).
+    (an exit code that is not accepted), ``disk_full`` (the same, and git says so; never of a patch, which may name
+    files as it likes), ``git_timeout`` (the time limit has passed) or ``git_missing`` (this machine has no git).
     """
     options = options or GitOptions()
     settings = {**SAFE_OPTIONS, **options.settings}
@@ -105,7 +105,9 @@ def run_git(
         raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
     if done.returncode not in options.accepted:
         errors = done.stderr.decode(errors="replace").strip("\0 \n\t")
-        reason = "disk_full" if tells_full_disk(errors) else None
+        reason = (
+            "disk_full" if name != "apply" and tells_full_disk(errors) else None
+        )  # a patch may name files as it likes
         raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}", reason=reason)
     return done
 
