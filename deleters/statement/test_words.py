@@ -14,8 +14,9 @@ MAX_CHARS = 240
 """Length of a docstring up to which it is quoted."""
 MIN_WORDS = 4
 """Number of words from which on a docstring says something."""
-MIN_NAME_WORDS = 2
-"""Number of words of a test's name, beside those of the code that it tests, from which on the name says something."""
+MIN_NAME_WORDS, MIN_LETTERS = 2, 3
+"""Number of words of a test's name, beside those of the code that it tests, from which on the name says something, and
+of the letters of each."""
 MAX_NAMES, MAX_NAME = 12, 80
 """Number of tests that are named, and of characters of a name."""
 _PLAIN_WORDS = frozenset(
@@ -50,7 +51,7 @@ def words_of_tests(
         is_title = _TITLE.match(text) is not None
         if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS and not is_title:
             found[text] = None
-        elif len({*_words_of(symbol.name)} - own) >= MIN_NAME_WORDS:
+        elif sum(len(word) >= MIN_LETTERS for word in {*_words_of(symbol.name)} - own) >= MIN_NAME_WORDS:
             names[symbol.name] = None
     others = _names_in_words(codebase, gone) if names else set()
     names = {name: None for name in names if not _is_after(name, own, others)}

@@ -51,8 +51,8 @@ def make_kit(
     """Record calls, replay them, and lift or mirror the tests, all on the original code. Raises :class:`ExciseError`.
 
     ``empty`` are the edits that replace the feature by stubs in the base tree, ``behaviour`` is what was recorded
-    before. Calls that the statement shows as examples are not held out. ``is_enough`` tells of some of the FAIL_TO_PASS
-    tests whether they refute empty solutions by themselves; only then some others need not count.
+    before. New calls that the statement shows as examples are graded, the others held out. ``is_enough`` tells of some
+    of the FAIL_TO_PASS tests whether they refute empty solutions by themselves; only then some others need not count.
     """
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
@@ -70,6 +70,8 @@ def make_kit(
             refused["not_deterministic"] = refused.get("not_deterministic", 0) + 1
         else:
             calls.append(RecordedCall(call=call, outcome=first))
+    told = [c for c in (*replayed.varied, *replayed.raising) if grading.example(c.call, c.outcome) in shown]
+    calls += told  # the statement says what they give
     kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}, trusted=True, alone=0) if calls else []
     telling = grading.distinguish_from_stub(calls, stub)
@@ -85,7 +87,7 @@ def make_kit(
         instance_id=task.instance_id,
         format=KIT_FORMAT,
         calls=tuple(calls),
-        held_out=tuple(c for c in replayed.varied if grading.example(c.call, c.outcome) not in shown),
+        held_out=tuple(call for call in replayed.varied if call not in told),
         modules=recording.modules,
         folders=recording.folders,
         telling=telling,

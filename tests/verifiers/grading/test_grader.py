@@ -52,12 +52,12 @@ def test_a_stub_gets_reward_zero(graders: Grader, ready: Workbench, task: Task) 
 def test_the_kit_is_stored_with_the_set(shapes: Any, task: Task) -> None:
     kit = shapes.taskset.kit(task.instance_id)
     assert kit is not None
-    assert len(kit.calls) == 3
+    assert len(kit.calls) == 6, "three of the tests, and three that the statement shows"
     assert kit.removed == ("shapes.walk:spiral",)
     assert {each.test for each in kit.lifted} == set(task.fail_to_pass)
     assert (kit.mirrored, kit.not_lifted) == ((), {})
     verdict = next(v for v in shapes.taskset.certificate(task.instance_id).verdicts if v.gate == "g10_calls")
-    assert verdict.evidence["calls_usable"] == "3"
+    assert (verdict.evidence["calls_recorded"], verdict.evidence["calls_usable"]) == ("3", "6")
     assert verdict.evidence["calls_telling"] == "true"
     assert verdict.evidence["tests_outside"] == str(len(task.fail_to_pass))
     assert shapes.taskset.lifted_share(task.instance_id) == 1
@@ -82,7 +82,7 @@ def test_tasks_whose_calls_a_stub_could_answer_are_named(shapes: Any) -> None:
     kits = {name: shapes.taskset.kit(name) for name in shapes.taskset.ids()}
     silent = {name for name, kit in kits.items() if not kit.telling}
     assert shapes.taskset.tests_only() == silent
-    assert 0 < len(silent) < len(kits)
+    assert len(silent) < len(kits)
 
 
 def test_an_honest_rewrite_passes(graders: Grader, ready: Workbench, task: Task) -> None:
