@@ -160,6 +160,9 @@ def _examples(lines: Sequence[str]) -> Iterator[_Statement]:
     """Where comments begin that are statements of the session, above the next one."""
     for start, following in zip(starts, [*starts[1:], len(lines)], strict=True):
         end = next((at for at in range(start + 1, following) if not lines[at].strip()), following)
+        has_next = end == following < len(lines)
+        while has_next and end > start + 1 and lines[end - 1].lstrip().startswith("#"):
+            end -= 1  # it is said of the next one
         own = [lines[start], *(line for line in lines[start + 1 : end] if line.lstrip().startswith("..."))]
         tree = _parsed("\n".join(line.lstrip()[4:] for line in own))
         if tree is not None and len(tree.body) == 1:

@@ -80,3 +80,8 @@ def test_statements_of_blocks_go_alone(before: str, expected: str) -> None:
 )
 def test_comments_of_a_session_go_with_the_statement_below(before: str, expected: str) -> None:
     assert example(before) == expected
+
+
+def test_what_is_said_of_the_next_example_of_a_session_stays() -> None:
+    session = ">>> gone_by(1)\nTraceback (most recent call last):\nValueError: no\n# Another one.\n# And it is fast.\n"
+    assert example(session + ">>> first(2)\n3\n") == "# Another one.\n# And it is fast.\n>>> first(2)\n3\n"

@@ -105,9 +105,7 @@ def run_git(
         raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
     if done.returncode not in options.accepted:
         errors = done.stderr.decode(errors="replace").strip("\0 \n\t")
-        reason = (
-            "disk_full" if name != "apply" and tells_full_disk(errors) else None
-        )  # a patch may name files as it likes
+        reason = "disk_full" if name != "apply" and tells_full_disk(errors) else None
         raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}", reason=reason)
     return done
 
