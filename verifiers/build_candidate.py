@@ -273,6 +273,7 @@ def _statement(
         needs=split.trees.needs(unseen, watched),
         examples=examples,
         tested=tested,
+        compares_calls=not bench.language.grading.needs_mirrors,
     )
 
 

@@ -16,8 +16,19 @@ MAX_FILES = 5
 """Number of files of tests that are named, where there are two more."""
 
 
-def how_checked(codebase: Codebase, fail_to_pass: Sequence[str], deletion: Deletion, visibility: Visibility) -> str:
-    """The section about the tests ``fail_to_pass`` and all others."""
+CALLS = "What the calls of these tests to the code give is compared with what the original gave, too."
+"""What is said of recorded calls."""
+
+
+def how_checked(
+    codebase: Codebase,
+    fail_to_pass: Sequence[str],
+    deletion: Deletion,
+    visibility: Visibility,
+    *,
+    compares_calls: bool = False,
+) -> str:
+    """The section about the tests ``fail_to_pass`` and all others, and about calls of those that are not in sight."""
     unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
     gone = {part.path: list(changes_of(part)) for part in parse_patch(deletion.hide_patch)}
     rest = [test for test in fail_to_pass if test not in set(deletion.hidden)]
@@ -38,7 +49,8 @@ def how_checked(codebase: Codebase, fail_to_pass: Sequence[str], deletion: Delet
     names = list(dict.fromkeys(f"`{_shortened(without_parameter(test))}`" for test in seen))
     shown = names if len(names) <= MAX_NAMES + 1 else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
     listed = f"\n\nThose that can be seen: {', '.join(shown)}." if seen and unseen else ""
-    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{listed}"
+    calls = f" {CALLS}" if compares_calls and unseen else ""
+    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{calls}{listed}"
 
 
 def _is_removed(codebase: Codebase, test: str, gone: Mapping[str, Sequence[Change]]) -> bool:

@@ -104,6 +104,7 @@ def write_statement(
     needs: Sequence[Need] = (),
     examples: Sequence[str] = (),
     tested: Mapping[str, Collection[str]] = MappingProxyType({}),
+    compares_calls: bool = False,
 ) -> Statement:
     """Write the problem statement.
 
@@ -111,6 +112,7 @@ def write_statement(
     :func:`~excise.deleters.statement.project_docs.read_documents`. ``needs`` are the details that the tests need; those
     of tests in sight are given by the tree. ``examples`` are lines of code with results of the original,
     ``tested`` are ids of functions that parts of hidden tests describe, if these can be shown, to those tests.
+    ``compares_calls``: graders compare what calls of hidden tests give.
     """
     symbols, words = codebase.symbols(), editor_of(repo.language).words
     removed = [symbols[s] for s in deletion.removed if s in symbols]
@@ -133,7 +135,7 @@ def write_statement(
         words_of_tests(codebase, unseen, visibility, removed),
         parts_of_tests(codebase, {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}, words, visibility),
         also_importable(codebase, shown, assigned, deletion, words),
-        how_checked(codebase, fail_to_pass, deletion, visibility),
+        how_checked(codebase, fail_to_pass, deletion, visibility, compares_calls=compares_calls),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
