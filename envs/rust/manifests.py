@@ -42,6 +42,8 @@ class CrateManifest:
     """Tests that need crates that are not there, as paths."""
     dependencies: tuple[str, ...] = field(default=())
     """Names of the packages that it needs."""
+    members: tuple[str, ...] = ()
+    """Those of them that the repository has in another folder."""
 
     def described(self) -> dict[str, Table]:
         """Name to description of all dependencies that are left."""
@@ -98,6 +100,9 @@ def read_manifest(root: Path, available: Collection[str]) -> CrateManifest:
         reduced={key: value for key, value in reduced.items() if value or key == "workspace"},
         left_out=tuple(sorted(left_out)),
         dependencies=tuple(packages),
+        members=tuple(
+            sorted(str(d.get("package", n)) for kind in needed.values() for n, d in kind.items() if "path" in d)
+        ),
     )
 
 

@@ -190,7 +190,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
             layers = [str(each) for each in (REGISTRY, _joined(registries, work)) if each.is_dir()]
             seen = Mount(target=_MACHINE_REGISTRY, layers=tuple(layers))
             with request.sandbox.open([*mounts, seen], request.policy, env=variables, system=system) as session:
-                return _resolved(session, request)
+                return _resolved(session, request, manifest.members)
 
     failures: list[EnvironmentFailure] = []
     for manifest, registries in _ways(manifest, registries, request.repo, archive):  # noqa: B020
@@ -253,12 +253,22 @@ def _joined(registries: Sequence[Path], work: Path) -> Path:
     return work
 
 
-def _resolved(session: Session, request: InstallRequest) -> str:
-    """``Cargo.lock``, resolved with the crates of this machine. Raises :class:`EnvironmentFailure`."""
+def _resolved(session: Session, request: InstallRequest, members: Sequence[str]) -> str:
+    """``Cargo.lock``, resolved with the crates of this machine. Raises :class:`EnvironmentFailure`: ``workspace`` where
+    one of ``members``, of the same repository, may be what is missing, as this machine has other versions of them."""
     config = (_CONFIG % _MACHINE_REGISTRY).encode()
     variables = {"CARGO_HOME": "/tmp/cargo"}
     done = session.exec(["sh", "-c", _LOCK], timeout_s=request.timeout_s, cwd=REPO, stdin=config, env=variables)
-    require_done(done, f"{request.repo.repo}: this machine has not the crates that it needs")
+    try:
+        require_done(done, f"{request.repo.repo}: this machine has not the crates that it needs")
+    except EnvironmentFailure as failure:
+        if failure.reason != "missing_dependency" or not any(name in str(failure) for name in members):
+            raise
+        raise EnvironmentFailure(
+            f"{request.repo.repo} needs {', '.join(members)} of its own repository, and only crates that need no other "
+            f"member of their workspace can be built: name the folder of one (`subdir` of a source).\n{failure}",
+            reason="workspace",
+        ) from failure
     done = session.exec(["cat", "Cargo.lock"], timeout_s=60, cwd=REPO)
     require_done(done, f"{request.repo.repo}: cargo wrote no Cargo.lock")
     return done.stdout.decode()

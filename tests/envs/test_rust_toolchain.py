@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from excise.envs.rust import toolchain
 from excise.envs.rust.debian_crates import REGISTRY, available_crates, copy_crates, locked_crates, registries_for
 from excise.envs.rust.manifests import holds, read_manifest, written
 from excise.envs.rust.toolchain import TOOLCHAIN, installed_version
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.errors import EnvironmentFailure
-from excise.types import Repo, SourceSpec
+from excise.protocols import Completed
+from excise.types import Repo, SourceSpec, WorkerOutcome
 
 from .debian_archive import archive_of, make_package
 
@@ -199,3 +203,17 @@ def test_locked_crates_are_copied_without_their_tests(tmp_path: Path) -> None:
     for missing in (("bare", "1.0.0"), ("other", "1.0.0")):
         with pytest.raises(EnvironmentFailure):
             copy_crates([missing], tmp_path / "env", [tmp_path / "none", registry])
+
+
+def test_a_member_of_the_same_workspace_that_is_missing_is_told(tmp_path: Path) -> None:
+    manifest = '[package]\nname = "a"\n[dependencies]\na-core = { path = "core", version = "0.1" }\nb = "0.3"\n'
+    written_tree(tmp_path, {"Cargo.toml": manifest, "src/lib.rs": ""})
+    members = read_manifest(tmp_path, ["a-core", "b"]).members
+    assert members == ("a-core",)
+    request: Any = SimpleNamespace(timeout_s=1.0, repo=SimpleNamespace(repo="a"))
+    for said, reason in (("no version of `a-core`", "workspace"), ("no version of `b`", "missing_dependency")):
+        done = Completed(worker=WorkerOutcome.OK, rc=101, stdout=b"", stderr=said.encode(), wall_s=0.0, cpu_s=0.0)
+        session: Any = SimpleNamespace(exec=lambda *_, done=done, **__: done)
+        with pytest.raises(EnvironmentFailure) as failure:
+            toolchain._resolved(session, request, members)
+        assert failure.value.reason == reason
