@@ -21,6 +21,7 @@ from excise.types import (
     NeedKind,
     Status,
     Symbol,
+    SymbolKind,
     Task,
     Visibility,
     Watched,
@@ -233,16 +234,21 @@ def _described(
 
 
 def _barely_shown(split: SplitDeletion, statement: Statement) -> str:
-    """A function that many hidden tests execute, and of which the statement shows next to no call; empty if there is
-    none, and where examples come from recorded calls."""
+    """A public function that many hidden tests execute, and of which the statement shows next to no call.
+
+    Empty if there is none, and where examples come from recorded calls.
+    """
     bench, coverage = split.bench, split.bench.prepared.coverage
     if coverage is None or not bench.language.grading.needs_mirrors or bench.settings.visibility is not HIDING:
         return ""
-    for symbol in map(bench.codebase.symbols().get, split.deletion.removed):
-        if symbol is None or not symbol.is_callable:
-            continue
+    symbols, removed = bench.codebase.symbols(), set(split.deletion.removed)
+    for symbol in (symbols[each] for each in sorted(removed) if each in symbols):
+        is_function = symbol.kind is SymbolKind.FUNCTION and symbol.is_public
+        if not is_function or not removed.isdisjoint(bench.codebase.callers(symbol.symbol_id)):
+            continue  # methods are named in more ways than can be counted, helpers not at all
         tests = split.hidden & coverage.executing([symbol.symbol_id])
-        calls = re.findall(rf"\b{re.escape(symbol.name.partition('#')[0])}\s*\(", statement.text)
+        name = re.escape(symbol.name.partition("#")[0])
+        calls = re.findall(rf"(?<![\w$]){name}(?:::)?(?:[\[<][^\n()]{{0,60}}[\]>])?\s*\(", statement.text)
         if len(tests.intersection(split.fail_to_pass)) >= MANY_TESTS and len(calls) <= 1 + FEW_SHOWN:
             return symbol.name
     return ""

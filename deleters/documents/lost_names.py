@@ -146,7 +146,9 @@ def _gone_code(left: LeftSources, lost: Collection[LostName]) -> GoneCode:
     last = [each for each in found if not left.have(each.name)]
     alone = {each.name for each in last if not (each.is_common or each.is_word)}
     called = sorted({each.name for each in last if each.is_word and not (each.is_common or each.is_member)})
-    dotted = {f"{o}.{each.name}" for each in lost for o in each.owners if max(len(o), len(each.name)) >= MIN_NAME}
+    suffixes = {path.rpartition(".")[2] for path in left.files}
+    named = [each for each in lost if len(each.name) >= MIN_NAME or each.name not in suffixes]
+    dotted = {f"{o}.{each.name}" for each in named for o in each.owners if max(len(o), len(each.name)) >= MIN_NAME}
     methods = frozenset(each.name for each in found if each.is_member) & alone
     bare = sorted({each.name for each in last if (each.is_common or each.is_word) and not each.is_member})
     qualified = sorted({form for each in dotted if each.rpartition(".")[2] not in alone for form in _forms(each)})

@@ -20,7 +20,9 @@ from excise.extractors.javascript.analysis.grammar import (
     unwrapped,
 )
 
-_USES = frozenset({"identifier", "shorthand_property_identifier", "type_identifier"})
+_USES = frozenset(
+    {"identifier", "shorthand_property_identifier", "shorthand_property_identifier_pattern", "type_identifier"}
+)
 _PLAIN = frozenset(
     {"number", "string", "regex", "true", "false", "null", "undefined", "identifier", "member_expression",
      "property_identifier", "array", "object", "pair", "unary_expression", "binary_expression", "template_string",
@@ -109,7 +111,7 @@ def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[st
         found = []
         for element in children(target):
             if element.type == "shorthand_property_identifier_pattern":
-                found.append((element, [(text(element, source), 0)]))
+                found.append((element, [(text(element, source), 1)]))
             elif element.type == "pair_pattern":
                 bound = element.child_by_field_name("value")
                 if bound is not None and bound.type == "identifier":

@@ -184,18 +184,15 @@ def _rounds(loop: ast.stmt, places: _Places) -> Iterator[_Part]:
 
 
 def _is_end(body: Sequence[ast.stmt]) -> bool:
-    """Whether nothing behind some statements would be done."""
+    """Whether nothing behind some statements would be done, as far as it can be told."""
     match body[-1] if body else None:
         case ast.If(body=one, orelse=other):
             return _is_end(one) and _is_end(other)
         case ast.With(body=inner) | ast.AsyncWith(body=inner):
             return _is_end(inner)
         case ast.Try(body=inner, handlers=handlers, orelse=other, finalbody=last):
-            return _is_end(last) or (_is_end(other or inner) and all(_is_end(each.body) for each in handlers))
-        case ast.Match(cases=cases):
-            return all(_is_end(each.body) for each in cases)
-        case ast.While(test=ast.Constant(value=value)) if value:
-            return True
+            is_tried = _is_end(inner) or _is_end(other)
+            return _is_end(last) or (is_tried and all(_is_end(each.body) for each in handlers))
         case statement:
             return isinstance(statement, _ENDING)
 
@@ -244,7 +241,8 @@ def _is_said(statement: ast.stmt) -> bool:
     """Whether a statement only writes into a log, or warns: ``log.debug(x)``, ``debug and log.debug(x)``, ``if`` with
     nothing else in it."""
     if isinstance(statement, ast.If):
-        return all(map(_is_said, (*statement.body, *statement.orelse)))
+        is_silent = not any(isinstance(node, ast.Call | ast.NamedExpr) for node in walk(statement.test))
+        return is_silent and not statement.orelse and all(map(_is_said, statement.body))
     value = statement.value if isinstance(statement, ast.Expr) else None
     while isinstance(value, ast.BoolOp):
         value = value.values[-1]

@@ -54,3 +54,7 @@ def test_a_file_with_the_whole_name_of_a_test_goes_with_it_alone() -> None:
     files = {"m.py": F, "tests/test_m.py": test, **{f"tests/tapes/{name}": "{}\n" for name in names}}
     left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
     assert [f"tests/tapes/{name}" in left for name in names] == [False, True]
+    others = ["tests.test_m.test_g[x.test_f.y].json", "tests.test_m.json", "tests.test_f.json"]
+    files |= {f"tests/tapes/{name}": "{}\n" for name in others}
+    left = after(files, delete(files, "m.py::f", hide=("tests/test_m.py::test_f",)))
+    assert all(f"tests/tapes/{name}" in left for name in others)

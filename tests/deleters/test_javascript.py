@@ -382,6 +382,7 @@ def test_loops_of_hidden_tests_and_their_tables_go() -> None:
         "loadAll().then(() => { it(one) })\nkeep()\n",
         "export const table = [1]\nit(one, table)\nkeep()\n",
         "for (let i = 0, n = 5; keep();) { it(one, n, i); x() }\n",
+        "describe('a', () => {\n  let x = 0\n  ;({ x } = load())\n  it(one, x)\n  keep()\n})\n",
     ],
 )
 def test_nothing_else_goes_with_what_is_emptied(source: str) -> None:
@@ -392,4 +393,5 @@ def test_nothing_else_goes_with_what_is_emptied(source: str) -> None:
     assert b"keep()" in after
     assert not parse_tree(after).root_node.has_error
     assert (b"export const table" in after) is (b"export" in data)
-    assert (b"let i = 0, n = 5" in after) is (b"let" in data)
+    assert (b"let i = 0, n = 5" in after) is (b"let i" in data)
+    assert (b"let x = 0" in after) is (b"let x" in data)

@@ -405,3 +405,6 @@ def test_a_text_file_of_the_tests_goes_as_the_one_test_that_it_is(deleter: str, 
     assert after(files, deletion).keys() == {"m.py", "docs/usage.txt"}
     assert path in deletion.hide_patch
     assert path not in deletion.source_patch
+    files["tests/test_g.py"] = f"def test_g():\n    assert open({path.rpartition('/')[2]!r})\n"
+    files["docs/index.html"] = "<p>See usage.txt and usage.doctest.</p>\n"
+    assert delete(files, "m.py::f", hide=tests, deleter=deleter).hidden == ()

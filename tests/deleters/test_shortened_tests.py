@@ -87,17 +87,23 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "    assert load(4)\n",
             "():\n    box = Box()\n    assert load(box)\n    assert load(2)\n    assert load(3)\n    assert load(4)\n",
         ),
-        # but of nothing that no call changes, or that was made of a part of it alone
+        # but of nothing that no method changes, or that was made of the same alone
         (
-            "def test_it(tmp_path):\n    import json\n    text, path = 'a', 'x'\n    name = 'n'\n    a = Box(path)\n"
-            "    b = Box(path)\n    c = load(tmp_path)\n    r = a.run(parse)\n    assert r == 1\n"
-            "    assert b.size == 1\n"
-            "    r = tmp_path.joinpath(parse)\n    assert r == 1\n    assert c == 1\n"
+            "def test_it():\n    import json\n    path = 'x'\n    name = 'n'\n    a = Box(path)\n    b = Box(path)\n"
+            "    r = a.run(parse)\n    assert r == 1\n    assert b.size == 1\n"
             "    r = name.join(parse)\n    assert r == 1\n    assert load(name) == 2\n"
             "    r = json.dumps(parse)\n    assert r == 1\n    assert load(json.loads('[1]'))\n    assert load(4)\n",
-            "(tmp_path):\n    import json\n    text, path = 'a', 'x'\n    name = 'n'\n    b = Box(path)\n"
-            "    c = load(tmp_path)\n    assert b.size == 1\n    assert c == 1\n    assert load(name) == 2\n"
-            "    assert load(json.loads('[1]'))\n    assert load(4)\n",
+            "():\n    import json\n    path = 'x'\n    name = 'n'\n    b = Box(path)\n    assert b.size == 1\n"
+            "    assert load(name) == 2\n    assert load(json.loads('[1]'))\n    assert load(4)\n",
+        ),
+        # of a file whose name a call got, of what was imported, and of what was made of a fixture
+        (
+            "def test_it(engine):\n    from app import registry\n    conn = engine.connect()\n    path = 'out.txt'\n"
+            "    parse(path)\n    assert open(path).read() == 'x'\n    assert load(1)\n"
+            "    r = registry.add(parse)\n    assert registry.size == 1\n    assert load(2)\n"
+            "    engine.insert(parse)\n    assert conn.count() == 1\n" + "    assert load(3)\n" * 5,
+            "(engine):\n    from app import registry\n    assert load(1)\n    assert load(2)\n"
+            + "    assert load(3)\n" * 5,
         ),
         # nor does it matter how its method is called
         (

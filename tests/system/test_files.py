@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from excise.errors import StoreError
-from excise.system.files import link_or_copy, replace_file, replace_lines, replacement, store_errors
+from excise.system.files import link_or_copy, replace_file, replace_lines, replacement, store_errors, tells_full_disk
 from excise.system.folders import make_folder_once, publish_folder, sync_tree, temporary_folder_beside
 from excise.system.locks import exclusive, folder_lock, host_folder, host_lock, is_locked
 
@@ -172,3 +172,21 @@ def test_a_lock_that_is_taken_is_left_where_nobody_waits(tmp_path: Path) -> None
 
 def test_the_folder_of_this_machine_is_closed_to_others() -> None:
     assert host_folder().stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("text", "is_full"),
+    [
+        ("[Errno 28] No space left on device: '/a/b'", True),
+        ("OSError(28, 'No space left on device')", True),
+        ("error: failed to write\nCaused by:\n  No space left on device (os error 28)\n", True),
+        ("go: writing: no space left on device", True),
+        ("fatal: sha1 file 'a' write error. Out of diskspace", True),
+        ("dpkg: error (No space left on device)", True),
+        ("error: No space left on device: No such file or directory", False),
+        ("error: patch failed: No space left on device:1", False),
+        ("test: no space is left", False),
+    ],
+)
+def test_a_full_disk_is_told_from_files_with_its_words(text: str, is_full: bool) -> None:
+    assert tells_full_disk(text) is is_full

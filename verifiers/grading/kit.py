@@ -51,8 +51,9 @@ def make_kit(
     """Record calls, replay them, and lift or mirror the tests, all on the original code. Raises :class:`ExciseError`.
 
     ``empty`` are the edits that replace the feature by stubs in the base tree, ``behaviour`` is what was recorded
-    before. New calls that the statement shows as examples are graded, the others held out. ``is_enough`` tells of some
-    of the FAIL_TO_PASS tests whether they refute empty solutions by themselves; only then some others need not count.
+    before. New calls of which the statement tells all are graded, those that it does not show held out. ``is_enough``
+    tells of some of the FAIL_TO_PASS tests whether they refute empty solutions by themselves; only then some others
+    need not count.
     """
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
@@ -60,7 +61,7 @@ def make_kit(
         behaviour = record_behaviour(bench, task.removed, task.fail_to_pass)
     recording = behaviour.recording
     replayed = behaviour.replayed or replay_twice(bench, recording, task.removed, tree)
-    shown = set(task.problem_statement.splitlines())
+    shown = set(task.problem_statement.splitlines()) - {""}
     calls: list[RecordedCall] = []
     refused = dict(recording.refused)
     for call, first, second in replayed.recorded:
@@ -71,7 +72,7 @@ def make_kit(
         else:
             calls.append(RecordedCall(call=call, outcome=first))
     told = [c for c in (*replayed.varied, *replayed.raising) if grading.example(c.call, c.outcome) in shown]
-    calls += told  # the statement says what they give
+    calls += (call for call in told if grading.is_told_whole(call.call, call.outcome))
     kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}, trusted=True, alone=0) if calls else []
     telling = grading.distinguish_from_stub(calls, stub)

@@ -58,9 +58,10 @@ def remove_unused_files(remover: DependentRemover, *, of_tests: bool) -> None:
 
 
 def remove_text_of_tests(remover: DependentRemover, path: str) -> bool:
-    """Plan the removal of a text file of the tests; whether it can go, as nothing that stays has its name."""
+    """Plan the removal of a text file of the tests; whether it can go, as no code that stays has its name."""
     data, name = remover.codebase.others.read(path), path.rpartition("/")[2].encode()
-    if _is_text(data, MAX_OF_TESTS) and not _is_named(remover, name, path):
+    naming = (name in _names_left(remover, each) for each in _modules_naming(remover.codebase, name))
+    if _is_text(data, MAX_OF_TESTS) and not any(naming):
         remover.other_files[path] = data
     return path in remover.other_files
 
@@ -100,9 +101,9 @@ def _made_by_others(remover: DependentRemover, names: Collection[bytes]) -> set[
 def _stem(name: bytes) -> bytes:
     """The part of a file's name that tests may make it of: ``colors`` of ``colors.json``, and the name of a test in
     ``tests.test_shop.test_colors[red].json``."""
-    parts = name.split(b".")
-    of_tests = [part.partition(b"[")[0] for part in parts[:-1] if part.startswith(b"test_")]
-    return of_tests[-1] if of_tests and len(parts) > 2 else parts[0]
+    parts = re.sub(rb"\[.*\]", b"", name).split(b".")
+    is_whole = len(parts) > 3 and parts[-2].startswith(b"test_") and parts[-3].lower().startswith(b"test")
+    return parts[-2] if is_whole else parts[0]
 
 
 def _stems(source: bytes) -> set[bytes]:

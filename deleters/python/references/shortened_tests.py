@@ -150,7 +150,6 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
     """The statements, those that read names which these bind, those that bind what only these read, and those that are
     left without a purpose."""
     found, own = dict.fromkeys(gone), _literals(body)
-    local -= _fixed(body)
     while True:
         staying = [each for each in body if each not in found]
         read = frozenset[str]().union(*(_names_of(each, found).read - (_adding_to(each) & own) for each in staying))
@@ -194,9 +193,9 @@ def _checking_nothing(
     changed: set[str] = set()
     for statement in block:
         if statement in gone:
-            direct = _changed_by(statement) & local
+            direct = _changed_by(statement) & local - (_fixed(block) if isinstance(statement, ast.Assign) else set())
             own = (_names_of(each, ()) for each in block if isinstance(each, ast.Assign) and direct)
-            below = direct & frozenset[str]().union(*(each.bound for each in made))
+            below = set(direct)
             while more := {name for each in made if each.read & below for name in each.bound} - below:
                 below |= more
             changed |= below.union(direct, *(each.read & local for each in own if each.bound & direct))
@@ -383,12 +382,13 @@ def _literals(body: Iterable[ast.stmt]) -> frozenset[str]:
 
 
 def _fixed(body: Iterable[ast.stmt]) -> frozenset[str]:
-    """The names of imports in a body, and those to which it gives texts and numbers alone: no call changes these."""
+    """The names of modules that a body imports whole, and those to which it gives texts and numbers alone: no method
+    changes these."""
     found: dict[str, bool] = {}
     for statement in body:
         is_plain = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant | ast.JoinedStr)
         for name in _names_of(statement, ()).bound:
-            is_fixed = is_plain or isinstance(statement, ast.Import | ast.ImportFrom)
+            is_fixed = is_plain or isinstance(statement, ast.Import)
             found[name] = is_fixed and found.get(name, True)
     return frozenset(name for name, is_fixed in found.items() if is_fixed)
 

@@ -234,6 +234,10 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.is_compared_whole`."""
         return not compared_outcomes.holds_opaque(compared_outcomes.parsed(outcome.encode()))
 
+    def is_told_whole(self, call: str, outcome: str) -> bool:
+        """See :meth:`excise.protocols.Grading.is_told_whole`."""
+        return varied_calls.is_told_whole(call, outcome)
+
     def example(self, call: str, outcome: str) -> str:
         """See :meth:`excise.protocols.Grading.example`."""
         return varied_calls.example(call, outcome)

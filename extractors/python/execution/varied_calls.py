@@ -202,6 +202,18 @@ def example(call: str, outcome: str) -> str:
         return ""
 
 
+_CUT = re.compile(r"\[:\d\]  # |; len\(y\), y\[")
+"""What the line of a long list has."""
+
+
+def is_told_whole(call: str, outcome: str) -> bool:
+    """Whether :func:`example` says all that is compared: the call prints nothing and changes none of its arguments, and
+    no item is left out."""
+    line, made, found = example(call, outcome), json.loads(call), json.loads(outcome)
+    is_unchanged = found.get("after", made["args"]) == made["args"]
+    return bool(line) and is_unchanged and not found.get("printed") and _CUT.search(line) is None
+
+
 def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], found: dict[str, Any]) -> str:
     """See :func:`example`; ``asked`` is the call ``made`` after the ``steps`` that make its object."""
     if "result" not in found:

@@ -310,6 +310,10 @@ class Grading(Protocol):
         """Whether an outcome holds no object of which only the class is compared."""
         ...
 
+    def is_told_whole(self, call: str, outcome: str) -> bool:
+        """Whether the line of :meth:`example` says all that is compared of an outcome."""
+        ...
+
     def example(self, call: str, outcome: str) -> str:
         """A line of code with a call and its result as a comment; empty if it cannot be shown in one.
 

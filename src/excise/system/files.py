@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -29,15 +30,19 @@ _ADVICE = {
     errno.EEXIST: ("not_a_folder", "something else of that name is in the way; choose another folder"),
 }
 
-FULL_DISK = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "Out of diskspace")
-"""How messages of programs end when a disk is full; the last is git's."""
-_FULL_FOR_PYTHON = (f"[Errno {errno.ENOSPC}] ", f"[Errno {errno.EDQUOT}] ")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NUMBERS, _WORDS = "|".join(map(str, _FULL)), "|".join(map(os.strerror, _FULL))
+_FULL_DISK = re.compile(
+    rf"\[Errno (?:{_NUMBERS})\] |OSError\((?:{_NUMBERS}), "
+    rf"|(?:{_WORDS}|Out of diskspace)[\s.,;:'\")]*(?:\((?:os error )?\d+\)[\s.'\")]*)?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How messages of programs begin or end when a disk is full; the last words are git's."""
 
 
 def tells_full_disk(text: str) -> bool:
     """Whether an error's message says that a disk is full: names of files may have the words, too."""
-    is_pythons = any(words in text for words in _FULL_FOR_PYTHON)
-    return is_pythons or any(line.rstrip(" .").endswith(FULL_DISK) for line in text.splitlines())
+    return _FULL_DISK.search(text) is not None
 
 
 def is_disk_full(reason: str, detail: str) -> bool:
