@@ -205,7 +205,7 @@ def _relations(index: SearchIndex, symbol_id: str, chosen: Collection[str]) -> I
         kind = index.symbols.get(holder)
         if kind is not None and kind.kind is SymbolKind.CLASS:
             yield from (f"class {word}" for word in re.findall(r"\b[A-Z]\w*", kind.signature))
-    for word in words_of(symbol.name):  # one that half of the files have relates what is in the same one
+    for word in words_of(symbol.name):  # one of many files relates what is in the same one
         yield f"word {word}" if index.num_files_of(word) <= MANY_FILES else f"word {word} of {symbol.path}"
 
 
