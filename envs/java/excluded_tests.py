@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
-from xml.etree import ElementTree
+
+from excise.system.plain_xml import read_xml
 
 _PLUGIN = "maven-surefire-plugin"
 _PLACES = ("build/plugins/plugin", "build/pluginManagement/plugins/plugin")
@@ -31,14 +32,9 @@ def excluded_tests(manifests: Iterable[str], test_roots: Sequence[str], paths: I
 
 def _patterns(manifest: str) -> Iterator[str]:
     """The patterns of a ``pom.xml``, for sources; none of one that is malformed or declares entities."""
-    if not manifest.strip() or "<!" in manifest.replace("<!--", "").replace("<![CDATA[", ""):
+    root = read_xml(manifest)
+    if root is None:
         return
-    try:
-        root = ElementTree.fromstring(manifest.strip())
-    except ElementTree.ParseError:
-        return
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
     for plugin in (plugin for place in _PLACES for plugin in root.findall(place)):
         if plugin.findtext("artifactId", "").strip() == _PLUGIN:
             for exclude in plugin.findall("configuration/excludes/exclude"):

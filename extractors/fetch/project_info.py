@@ -2,211 +2,28 @@
 
 from __future__ import annotations
 
-import ast
-import configparser
-import re
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from email.message import Message
-from email.parser import HeaderParser
 from pathlib import Path
-from typing import Any
 
-_CLASSIFIERS = {
-    "mit license": "MIT",
-    "bsd license": "BSD",
-    "apache software license": "Apache-2.0",
-    "isc license (iscl)": "ISC",
-    "python software foundation license": "PSF-2.0",
-    "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
-    "the unlicense (unlicense)": "Unlicense",
-    "zope public license": "ZPL",
-    "gnu general public license v2 (gplv2)": "GPL-2.0-only",
-    "gnu general public license v2 or later (gplv2+)": "GPL-2.0-or-later",
-    "gnu general public license v3 (gplv3)": "GPL-3.0-only",
-    "gnu general public license v3 or later (gplv3+)": "GPL-3.0-or-later",
-    "gnu lesser general public license v3 (lgplv3)": "LGPL-3.0-only",
-    "gnu lesser general public license v3 or later (lgplv3+)": "LGPL-3.0-or-later",
-    "gnu affero general public license v3": "AGPL-3.0-only",
-}
-"""Last part of a trove classifier, in lower case, to the SPDX expression."""
-
-_LICENSE_TEXTS = (
-    ("Apache-2.0", r"apache license\s+version 2\.0"),
-    ("MPL-2.0", r"mozilla public license,? version 2\.0"),
-    ("AGPL-3.0", r"gnu affero general public license\s+version 3"),
-    ("LGPL-3.0", r"gnu lesser general public license\s+version 3"),
-    ("LGPL-2.1", r"gnu lesser general public license\s+version 2\.1"),
-    ("GPL-3.0", r"gnu general public license\s+version 3"),
-    ("GPL-2.0", r"gnu general public license\s+version 2"),
-    ("PSF-2.0", r"python software foundation license"),
-    ("Unlicense", r"free and unencumbered software released into the public domain"),
-    ("MIT", r"permission is hereby granted, free of charge, to any person"),
-    ("ISC", r"permission to use, copy, modify, and(/or)? distribute this software for any purpose"),
-    ("BSD-3-Clause", r"redistribution and use in source and binary forms.*may be used to endorse"),
-    ("BSD-2-Clause", r"redistribution and use in source and binary forms"),
-)
-"""SPDX id and a pattern for the licence text (white space folded, lower case), the most specific pattern first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectInfo:
-    """Facts from a project's manifests; a field is empty if no manifest gives it."""
-
-    name: str = ""
-    """Name of the distribution."""
-    version: str = ""
-    """Version of the distribution."""
-    license: str = ""
-    """SPDX expression if the licence is recognised, else the text in the manifest."""
+from excise.extractors.languages import detect_language, get_language
+from excise.extractors.license_texts import license_of_text
+from excise.languages import LANGUAGES
+from excise.types import ProjectInfo
 
 
 def read_project_info(root: Path) -> ProjectInfo:
-    """Read pyproject.toml, setup.cfg, PKG-INFO, setup.py and the licence file of ``root``, in this order."""
-    found = list(_manifests(root))
-
-    def first(field: str) -> str:
-        return next((info for entry in found if (info := getattr(entry, field))), "")
-
-    name = first("name")
-    return ProjectInfo(
-        name=name,
-        version=first("version") or _version_in_code(root, name),
-        license=first("license") or _license_file(root),
-    )
-
-
-def _manifests(root: Path) -> Iterator[ProjectInfo]:
-    yield _from_pyproject(root / "pyproject.toml")
-    yield _from_setup_cfg(root / "setup.cfg")
-    yield _from_pkg_info(root / "PKG-INFO")
-    yield _from_setup_py(root / "setup.py")
-
-
-def _from_pyproject(path: Path) -> ProjectInfo:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ProjectInfo()
-    project = _table(data.get("project"))
-    poetry = _table(_table(data.get("tool")).get("poetry"))
-    flit = _table(_table(_table(data.get("tool")).get("flit")).get("metadata"))
-    tables = (project, poetry, flit)
-    licence = next(filter(None, (_license_field(table.get("license")) for table in tables)), "")
-    classifiers: list[object] = next(
-        (table["classifiers"] for table in tables if isinstance(table.get("classifiers"), list)), []
-    )
-    return ProjectInfo(
-        name=_first(project.get("name"), poetry.get("name"), flit.get("dist-name"), flit.get("module")),
-        version=_without_placeholder(_first(project.get("version"), poetry.get("version"))),
-        license=_license_name(licence) or _by_classifier("\n".join(map(str, classifiers))),
-    )
-
-
-def _from_setup_cfg(path: Path) -> ProjectInfo:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read_string(path.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, configparser.Error):
-        return ProjectInfo()
-    metadata = dict(parser["metadata"]) if parser.has_section("metadata") else {}
-    version = metadata.get("version", "")
-    return ProjectInfo(
-        name=metadata.get("name", ""),
-        version="" if ":" in version else version.strip(),
-        license=_by_classifier(metadata.get("classifiers") or metadata.get("classifier", ""))
-        or _license_name(metadata.get("license", "")),
-    )
-
-
-def _from_pkg_info(path: Path) -> ProjectInfo:
-    try:
-        message: Message = HeaderParser().parsestr(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return ProjectInfo()
-    classifiers = "\n".join(message.get_all("Classifier") or [])
-    return ProjectInfo(
-        name=message.get("Name", ""),
-        version=message.get("Version", ""),
-        license=message.get("License-Expression", "")
-        or _by_classifier(classifiers)
-        or _license_name(message.get("License", "")),
-    )
-
-
-def _from_setup_py(path: Path) -> ProjectInfo:
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-        tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError):
-        return ProjectInfo()
-    arguments: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "setup":
-            for keyword in node.keywords:
-                if keyword.arg and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str):
-                    arguments[keyword.arg] = keyword.value.value
-    return ProjectInfo(
-        name=arguments.get("name", ""),
-        version=arguments.get("version", ""),
-        license=_by_classifier(text) or _license_name(arguments.get("license", "")),
-    )
-
-
-def _version_in_code(root: Path, name: str) -> str:
-    """The value of ``__version__`` in the package that has the project's name; empty if there is none."""
-    module = re.sub(r"[-.]+", "_", name).lower()
-    if not module:
-        return ""
-    for parent in (root, root / "src", root / "lib"):
-        for path in (f"{module}/__init__.py", f"{module}/__version__.py", f"{module}/_version.py", f"{module}.py"):
-            if (parent / path).is_file():
-                text = (parent / path).read_text(encoding="utf-8", errors="replace")
-                if match := re.search(r"^__version__(?:\s*:\s*\w+)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE):
-                    return match[1]
-    return ""
+    """Read the manifests of ``root``, those of its main language first, and its licence file."""
+    main = detect_language(root)
+    found = [get_language(name).project_info(root) for name in (main, *(name for name in LANGUAGES if name != main))]
+    best = next((info for info in found if info.name), found[0])
+    license_name = next((info.license for info in found if info.license), "")
+    return ProjectInfo(name=best.name, version=best.version, license=license_name or _license_file(root))
 
 
 def _license_file(root: Path) -> str:
     names = ("LICENSE", "LICENCE", "COPYING", "UNLICENSE")
     for path in sorted(root.iterdir()):
         if path.is_file() and not path.is_symlink() and path.name.upper().startswith(names):
-            folded = " ".join(path.read_text(encoding="utf-8", errors="replace")[:20_000].lower().split())
-            for spdx, pattern in _LICENSE_TEXTS:
-                if re.search(pattern, folded):
-                    return spdx
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if spdx := license_of_text(text[:20_000]):
+                return spdx
     return ""
-
-
-def _by_classifier(text: str) -> str:
-    names = re.findall(r"License :: (?:OSI Approved :: )?([^\n'\"]+)", text)
-    known = [_CLASSIFIERS.get(name.strip().lower(), name.strip()) for name in names if name.strip() != "OSI Approved"]
-    return " OR ".join(dict.fromkeys(known))
-
-
-def _license_name(text: str) -> str:
-    """The licence's name as written; for a whole licence text, the SPDX id of that licence."""
-    if "\n" not in text.strip() and len(text) <= 80:
-        return text.strip()
-    folded = " ".join(text.lower().split())
-    return next((spdx for spdx, pattern in _LICENSE_TEXTS if re.search(pattern, folded)), "")
-
-
-def _without_placeholder(version: str) -> str:
-    """The version; empty for ``0.0.0``, a placeholder for tools that take the version from git tags."""
-    return "" if version in ("0", "0.0", "0.0.0") else version
-
-
-def _table(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _license_field(value: object) -> str:
-    """The text of a licence field, which is a string, or a table as in the first form of PEP 621."""
-    return _first(value.get("text") if isinstance(value, dict) else value)
-
-
-def _first(*values: object) -> str:
-    """The first value that is a string and not empty; manifests may hold values of any type."""
-    return next((value for value in values if isinstance(value, str) and value), "")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from excise.extractors.compiled_language import CompiledLanguage
-from excise.extractors.fetch.trees import list_files
+from excise.extractors.go import project_files
 from excise.extractors.go.analysis.codebase import SUFFIX, GoCodebase
 from excise.extractors.go.execution import go_runner
 from excise.extractors.go.execution.go_grading import GoGrading
@@ -14,6 +14,7 @@ from excise.extractors.go.needs import find_needs
 from excise.extractors.go.scan_rules import SCAN_RULES
 from excise.extractors.go.scrub_rules import SCRUB_RULES
 from excise.protocols import Codebase
+from excise.types import ProjectInfo
 
 
 class Go(CompiledLanguage[GoCodebase]):
@@ -28,10 +29,11 @@ class Go(CompiledLanguage[GoCodebase]):
 
     def detect(self, root: Path) -> float:
         """1 with a ``go.mod`` in the main folder, else the share of files that are Go."""
-        if (root / "go.mod").is_file():
-            return 1.0
-        files = list_files(root)
-        return sum(path.endswith(SUFFIX) for path in files) / len(files) if files else 0.0
+        return project_files.detect(root)
+
+    def project_info(self, root: Path) -> ProjectInfo:
+        """See :meth:`excise.protocols.Language.project_info`: ``go.mod``, which has a name alone."""
+        return project_files.read_manifest(root)
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:  # noqa: ARG002
         """Parse the Go files among ``paths``; ``names`` are the import paths of the project's modules."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from excise.extractors.compiled_language import CompiledLanguage
-from excise.extractors.fetch.trees import list_files
+from excise.extractors.java import project_files
 from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.extractors.java.analysis.suite_files import SUFFIX
 from excise.extractors.java.execution import java_runner
@@ -15,8 +15,7 @@ from excise.extractors.java.needs import find_needs
 from excise.extractors.java.scan_rules import SCAN_RULES
 from excise.extractors.java.scrub_rules import SCRUB_RULES
 from excise.protocols import Codebase
-
-_MANIFESTS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
+from excise.types import ProjectInfo
 
 
 class Java(CompiledLanguage[JavaCodebase]):
@@ -32,11 +31,11 @@ class Java(CompiledLanguage[JavaCodebase]):
 
     def detect(self, root: Path) -> float:
         """1 with a manifest of Maven, Gradle or Ant and Java files, else the share of files that are Java."""
-        files = list_files(root)
-        number = sum(path.endswith(SUFFIX) for path in files)
-        if number and any((root / name).is_file() for name in _MANIFESTS):
-            return 1.0
-        return number / len(files) if files else 0.0
+        return project_files.detect(root)
+
+    def project_info(self, root: Path) -> ProjectInfo:
+        """See :meth:`excise.protocols.Language.project_info`: ``pom.xml``."""
+        return project_files.read_manifest(root)
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:  # noqa: ARG002
         """Parse the Java files among ``paths``."""

@@ -22,7 +22,7 @@ from excise.protocols import (
     Start,
     TestRunRequest,
 )
-from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
+from excise.types import ExecutedCode, Need, ProjectInfo, Recipe, TestRun, Watched
 
 
 class JavaScript:
@@ -39,6 +39,10 @@ class JavaScript:
     def detect(self, root: Path) -> float:
         """See :meth:`excise.protocols.Language.detect`: ``package.json``, or JavaScript files."""
         return project_files.detect(root)
+
+    def project_info(self, root: Path) -> ProjectInfo:
+        """See :meth:`excise.protocols.Language.project_info`: ``package.json``."""
+        return project_files.read_manifest(root)
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the JavaScript files among ``paths``; type declarations and the manifest are kept beside them."""

@@ -1,11 +1,13 @@
-"""Tells from its files whether a project is written in JavaScript, and where its tests are."""
+"""Tells from its files whether a project is written in JavaScript, and what its manifest says."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.javascript.analysis.codebase import MANIFEST, SUFFIXES
+from excise.types import ProjectInfo
 
 _MANIFEST_FIT = 0.9
 """How well a project with a ``package.json`` fits: projects of other languages have one, too, for their tools."""
@@ -18,3 +20,22 @@ def detect(root: Path) -> float:
     if sources and (root / MANIFEST).is_file():
         return _MANIFEST_FIT
     return _MANIFEST_FIT * sources / len(files) if files else 0.0
+
+
+def read_manifest(root: Path) -> ProjectInfo:
+    """Name, version and licence of a ``package.json``, in which each may have any type."""
+    try:
+        data = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ProjectInfo()
+    fields = data if isinstance(data, dict) else {}
+    licence = fields.get("license")
+    name, version, licence = (
+        value if isinstance(value, str) else ""
+        for value in (
+            fields.get("name"),
+            fields.get("version"),
+            licence.get("type") if isinstance(licence, dict) else licence,
+        )
+    )
+    return ProjectInfo(name=name, version=version, license=licence)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from excise.errors import EnvironmentFailure
-from excise.extractors.python import project_files
+from excise.extractors.python import manifests, project_files
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
@@ -27,7 +27,7 @@ from excise.protocols import (
     Start,
     TestRunRequest,
 )
-from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
+from excise.types import ExecutedCode, Need, ProjectInfo, Recipe, TestRun, Watched
 
 
 class Python:
@@ -44,6 +44,10 @@ class Python:
     def detect(self, root: Path) -> float:
         """See :meth:`excise.protocols.Language.detect`: manifests of Python, or Python files."""
         return project_files.detect(root)
+
+    def project_info(self, root: Path) -> ProjectInfo:
+        """See :meth:`excise.protocols.Language.project_info`: pyproject.toml, setup.cfg, PKG-INFO and setup.py."""
+        return manifests.read_manifests(root)
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Python files among ``paths``."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from excise.extractors.compiled_language import CompiledLanguage
-from excise.extractors.fetch.trees import list_files
+from excise.extractors.rust import project_files
 from excise.extractors.rust.analysis.codebase import SUFFIX, RustCodebase
 from excise.extractors.rust.execution import rust_runner
 from excise.extractors.rust.execution.rust_grading import RustGrading
@@ -14,6 +14,7 @@ from excise.extractors.rust.needs import find_needs
 from excise.extractors.rust.scan_rules import SCAN_RULES
 from excise.extractors.rust.scrub_rules import SCRUB_RULES
 from excise.protocols import Codebase
+from excise.types import ProjectInfo
 
 
 class Rust(CompiledLanguage[RustCodebase]):
@@ -28,10 +29,11 @@ class Rust(CompiledLanguage[RustCodebase]):
 
     def detect(self, root: Path) -> float:
         """1 with a ``Cargo.toml`` in the main folder, else the share of files that are Rust."""
-        if (root / "Cargo.toml").is_file():
-            return 1.0
-        files = list_files(root)
-        return sum(path.endswith(SUFFIX) for path in files) / len(files) if files else 0.0
+        return project_files.detect(root)
+
+    def project_info(self, root: Path) -> ProjectInfo:
+        """See :meth:`excise.protocols.Language.project_info`: ``Cargo.toml``."""
+        return project_files.read_manifest(root)
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Rust files among ``paths``; ``names`` has the name of the crate."""

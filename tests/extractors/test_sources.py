@@ -51,6 +51,47 @@ def write(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            {"package.json": '{"name": "@kit/core", "version": "1.2.0", "license": {"type": "MIT"}}', "index.js": ""},
+            ("@kit/core", "1.2.0", "MIT"),
+        ),
+        ({"package.json": '{"name": 3, "version": null, "license": ["MIT"]}', "index.js": ""}, ("", "", "")),
+        ({"package.json": "[" * 100_000, "index.js": ""}, ("", "", "")),
+        (
+            {
+                "Cargo.toml": '[package]\nname = "kit"\nversion.workspace = true\nlicense = "MIT OR Apache-2.0"\n'
+                '[workspace.package]\nversion = "0.3.1"\n'
+            },
+            ("kit", "0.3.1", "MIT OR Apache-2.0"),
+        ),
+        ({"Cargo.toml": "a = " + "[" * 10_000}, ("", "", "")),
+        ({"go.mod": "module github.com/maker/kit/v2 // new\n\ngo 1.19\n"}, ("maker/kit", "", "")),
+        ({"go.mod": "module example.org/kit\n"}, ("kit", "", "")),
+        (
+            {
+                "pom.xml": '<project xmlns="http://maven.apache.org/POM/4.0.0"><parent><artifactId>all</artifactId>'
+                "<version>4</version></parent><artifactId>kit</artifactId><version>${revision}</version><licenses>"
+                "<license><name>Apache License, Version 2.0</name></license></licenses></project>",
+                "Kit.java": "class Kit {}",
+            },
+            ("kit", "", "Apache-2.0"),
+        ),
+        ({"pom.xml": '<!DOCTYPE a [<!ENTITY a "b">]><project/>', "Kit.java": "class Kit {}"}, ("", "", "")),
+        (
+            {"pyproject.toml": FILES["pyproject.toml"], "package.json": '{"name": "docs", "version": "9"}', "a.js": ""},
+            ("demo-kit", "1.4", "MIT"),
+        ),
+    ],
+)
+def test_manifests_of_each_language(tmp_path: Path, files: dict[str, str], expected: tuple[str, str, str]) -> None:
+    write(tmp_path, files)
+    found = read_project_info(tmp_path)
+    assert (found.name, found.version, found.license) == expected
+
+
 @pytest.mark.parametrize("odd", ["3", "true", "[1, 2]", "{a = 1}", "{text = 3}", "2020-01-01", "''"])
 @pytest.mark.parametrize("field", ["name", "version", "license", "classifiers", "urls", "scripts", "keywords"])
 def test_fields_of_unexpected_types_are_ignored(tmp_path: Path, field: str, odd: str) -> None:

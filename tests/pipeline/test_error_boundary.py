@@ -11,7 +11,7 @@ import pytest
 
 from excise.config import load
 from excise.errors import EnvironmentFailure, SandboxError
-from excise.extractors.fetch.project_info import read_project_info
+from excise.extractors.license_texts import license_of_text
 from excise.pipeline.services import examine_source as environment
 from excise.pipeline.stages.error_boundary import is_conclusive, stage
 from excise.system.commands import run_command
@@ -42,11 +42,11 @@ def test_every_error_is_a_row(error: Exception, reason: str, kept: bool, detail:
 def test_a_bug_is_reported_with_its_place_in_our_code() -> None:
     @stage("fetch")
     def fail(settings: object) -> None:
-        read_project_info(3)  # type: ignore[arg-type]
+        license_of_text(3)  # type: ignore[arg-type]
 
     row = fail(load(), "a-source")
     assert isinstance(row, Rejection)
-    assert row.detail.startswith("TypeError at extractors/fetch/project_info.py:")
+    assert row.detail.startswith("AttributeError at extractors/license_texts.py:")
 
 
 def test_env_ends_without_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
 from excise.protocols.scan_rules import ScanRules
 from excise.protocols.scrub_rules import ScrubRules
-from excise.types import CoverageMap, ExecutedCode, Need, Recipe, Status, TestRun, Watched
+from excise.types import CoverageMap, ExecutedCode, Need, ProjectInfo, Recipe, Status, TestRun, Watched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +120,13 @@ class Language(Protocol):
 
     def detect(self, root: Path) -> float:
         """How well the files of a project fit this language, from 0 to 1: 1 with a manifest, else the share of files.
+
+        Nothing of the project is run.
+        """
+        ...
+
+    def project_info(self, root: Path) -> ProjectInfo:
+        """What the manifests of this language in the main folder say, as far as they can be read.
 
         Nothing of the project is run.
         """

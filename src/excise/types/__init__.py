@@ -38,7 +38,7 @@ from excise.types.ids import (
 )
 from excise.types.measurements import Baseline, CoverageMap, ExecutedCode, Status, TestResult, TestRun, WorkerOutcome
 from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
-from excise.types.repositories import Repo, SourceSpec
+from excise.types.repositories import ProjectInfo, Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
     DETERMINISTIC,
@@ -80,6 +80,7 @@ __all__ = [
     "LiftedTest",
     "Need",
     "NeedKind",
+    "ProjectInfo",
     "Quarantine",
     "Recipe",
     "RecordedCall",

@@ -32,6 +32,18 @@ class SourceSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectInfo:
+    """What a project's files say about it; a field is empty if none says it."""
+
+    name: str = ""
+    """Name of the distribution, or of the repository."""
+    version: str = ""
+    """Version of the distribution."""
+    license: str = ""
+    """SPDX expression if the licence is recognised, else the text in the manifest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repo:
     """A snapshot of one project's sources."""
 

@@ -1,0 +1,37 @@
+"""Tells from its files whether a project is written in Go, and what its manifest says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from excise.extractors.fetch.trees import list_files
+from excise.extractors.go.analysis.codebase import SUFFIX
+from excise.types import ProjectInfo
+
+MANIFEST = "go.mod"
+_MODULE = re.compile(r'^module[ \t]+"?([\w.~/-]+)"?[ \t]*(?://.*)?$', re.MULTILINE)
+_VERSION = re.compile(r"v\d+")
+"""Last part of the path of a module from its second major version on."""
+_OF_FORGE = 3
+"""Number of parts of a path on a forge: host, owner, name."""
+
+
+def detect(root: Path) -> float:
+    """1 with a manifest in the main folder, else the share of files that are Go."""
+    if (root / MANIFEST).is_file():
+        return 1.0
+    files = list_files(root)
+    return sum(path.endswith(SUFFIX) for path in files) / len(files) if files else 0.0
+
+
+def read_manifest(root: Path) -> ProjectInfo:
+    """The name of the main folder's module: ``owner/name`` on a forge, else the last part of its path."""
+    try:
+        found = _MODULE.search((root / MANIFEST).read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ProjectInfo()
+    parts = found[1].strip("/").split("/") if found else []
+    if len(parts) > 1 and _VERSION.fullmatch(parts[-1]):
+        parts.pop()
+    return ProjectInfo(name="/".join(parts[1:] if len(parts) == _OF_FORGE else parts[-1:]))

@@ -1,0 +1,40 @@
+"""Tells from its files whether a project is written in Java, and what its manifest says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from excise.extractors.fetch.trees import list_files
+from excise.extractors.java.analysis.suite_files import SUFFIX
+from excise.extractors.license_texts import license_name, license_of_text
+from excise.system.plain_xml import read_xml
+from excise.types import ProjectInfo
+
+_POM = "pom.xml"
+MANIFESTS = (_POM, "build.gradle", "build.gradle.kts", "build.xml")
+
+
+def detect(root: Path) -> float:
+    """1 with a manifest of Maven, Gradle or Ant and Java files, else the share of files that are Java."""
+    files = list_files(root)
+    number = sum(path.endswith(SUFFIX) for path in files)
+    if number and any((root / name).is_file() for name in MANIFESTS):
+        return 1.0
+    return number / len(files) if files else 0.0
+
+
+def read_manifest(root: Path) -> ProjectInfo:
+    """Name, version and licence of a ``pom.xml``; the version may be that of its parent."""
+    try:
+        project = read_xml((root / _POM).read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ProjectInfo()
+    if project is None:
+        return ProjectInfo()
+    name, version, inherited, license_text = (
+        project.findtext(place, "").strip()
+        for place in ("artifactId", "version", "parent/version", "licenses/license/name")
+    )
+    version = version or inherited
+    known = license_of_text(license_text) or license_name(license_text)
+    return ProjectInfo(name=name, version="" if "${" in version else version, license=known)

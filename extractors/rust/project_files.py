@@ -1,0 +1,38 @@
+"""Tells from its files whether a project is written in Rust, and what its manifest says."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from excise.extractors.fetch.trees import list_files
+from excise.extractors.rust.analysis.codebase import SUFFIX
+from excise.types import ProjectInfo
+
+MANIFEST = "Cargo.toml"
+
+
+def detect(root: Path) -> float:
+    """1 with a manifest in the main folder, else the share of files that are Rust."""
+    if (root / MANIFEST).is_file():
+        return 1.0
+    files = list_files(root)
+    return sum(path.endswith(SUFFIX) for path in files) / len(files) if files else 0.0
+
+
+def read_manifest(root: Path) -> ProjectInfo:
+    """Name, version and licence of the package in the main folder; those that it inherits from its workspace, too."""
+    try:
+        data = tomllib.loads((root / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ProjectInfo()
+    package, workspace = data.get("package"), data.get("workspace")
+    own = package if isinstance(package, dict) else {}
+    shared = workspace.get("package") if isinstance(workspace, dict) else None
+    inherited = shared if isinstance(shared, dict) else {}
+
+    def field(name: str) -> str:
+        value = inherited.get(name) if isinstance(own.get(name), dict) else own.get(name)
+        return value if isinstance(value, str) else ""
+
+    return ProjectInfo(name=field("name"), version=field("version"), license=field("license"))
