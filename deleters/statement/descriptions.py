@@ -334,7 +334,7 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
             paragraphs.append("\n".join(said))
         if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:
             break
-    return "\n\n".join(paragraphs)
+    return "\n\n".join(dict.fromkeys(paragraphs))
 
 
 def _comment(lines: Iterable[str]) -> list[str]:
