@@ -20,11 +20,9 @@ from excise.errors import DeletionRefused
 from excise.extractors.test_reports.runner_program import REPO
 from excise.protocols import CompiledDeleter, Deleter, HiddenRows, ShorteningDeleter
 from excise.types import (
-    Deletion,
     Feature,
     TestRun,
     Visibility,
-    content_id,
     holders_of_test,
     is_inside,
     without_parameter,
@@ -34,10 +32,9 @@ from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reas
 from excise.verifiers.orphans import require_no_orphan
 from excise.verifiers.parts_of_tests import leaving_parts
 from excise.verifiers.shipped_runs import Check, require_ended, require_no_test_lost, run_shipped
+from excise.verifiers.tests_in_sight import kept_hidden
 from excise.verifiers.workbench import Workbench
 
-SHARE_IN_SIGHT = 0.5
-"""Share of the tests that need the code that a task with a sample of its tests shows."""
 MAX_WIDENINGS = 3
 """How often failing tests are added to the hidden ones before the deletion is shrunk instead."""
 MAX_REFUSALS = 12
@@ -343,7 +340,7 @@ def _plan(
     if bench.settings.visibility is Visibility.TESTS:
         deletion = bench.editor.hiding_only(bench.codebase, deletion, frozenset())
     elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
-        deletion = bench.editor.hiding_only(bench.codebase, deletion, _kept_hidden(bench, deletion))
+        deletion = bench.editor.hiding_only(bench.codebase, deletion, kept_hidden(bench, deletion))
     rows = bench.editor.hidden_rows(bench.codebase, frozenset(deletion.hidden))
     hidden = _with_functions(bench, deletion.hidden, rows) | (rows.renamed & bench.baseline.durations.keys())
     deletion = replace(deletion, hidden=tuple(sorted(hidden)))
@@ -359,30 +356,6 @@ def _executing(bench: Workbench, symbol: str) -> frozenset[str]:
     """The trusted tests that execute a function."""
     coverage = bench.prepared.coverage
     return bench.trusted & coverage.executing([symbol]) if coverage is not None else frozenset()
-
-
-def _kept_hidden(bench: Workbench, deletion: Deletion) -> frozenset[str]:
-    """A part of the hidden tests, as whole functions: those in sight execute as many of the removed symbols as can be.
-
-    Which of several tests that execute the same are in sight depends on their names alone. Raises :class:`Rejected` if
-    there is only one.
-    """
-    functions = {without_parameter(test) for test in deletion.hidden}
-    if len(functions) < 2:
-        raise Rejected("One test alone needs this code: it cannot be in sight and hidden.", reason="too_few_tests")
-    executed: dict[str, set[str]] = {test: set() for test in functions}
-    for symbol in deletion.removed:
-        for test in map(without_parameter, _executing(bench, symbol)):
-            executed.get(test, set()).add(symbol)
-    left = sorted(functions, key=lambda test: content_id("sample", test))
-    most, unseen = int(len(functions) * SHARE_IN_SIGHT), set().union(*executed.values())
-    in_sight: list[str] = []
-    while unseen and len(in_sight) < most:
-        in_sight.append(max(left, key=lambda test: len(executed[test] & unseen)))
-        left.remove(in_sight[-1])
-        unseen -= executed[in_sight[-1]]
-    kept = set(left[: len(functions) - most])
-    return frozenset(test for test in deletion.hidden if without_parameter(test) in kept)
 
 
 def _hidden_along(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:

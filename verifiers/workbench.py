@@ -116,6 +116,10 @@ class Cost(NamedTuple):
         return Cost(self.cpu_s + cpu_s, self.wall_s + wall_s)
 
 
+LinesOfTests = Mapping[str, frozenset[tuple[str, int]]]
+"""Test to path and number of the lines that it executes."""
+
+
 @dataclass(slots=True)
 class RepeatedRuns:
     """Counts of the forked runs of one candidate that were repeated in processes of their own."""
@@ -144,6 +148,8 @@ class Workbench:
         self.spent = Cost()
         self.repeats: RepeatedRuns | None = None
         """Where set, every forked run is repeated in a process of its own, and counted here."""
+        self.lines_of_tests: tuple[tuple[str, ...], LinesOfTests] = ((), {})
+        """The removed symbols that were looked at last, and their lines that each test executes."""
         self.language = get_language(prepared.repo.language)
         self.toolchain = toolchain_of(prepared.repo.language)
         self.editor = editor_of(prepared.repo.language)
