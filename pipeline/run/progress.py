@@ -28,6 +28,8 @@ LINE_EVERY_S = 20.0
 """Seconds between two summaries if stderr is no terminal."""
 SHOWN_SYMBOLS = 3
 """Removed symbols of a task that are printed."""
+OTHER_WORK_S = 4.0
+"""What the rest of a source's work takes, in seconds for each run of its suite: a dozen for each source."""
 SHOWN_LINES = 12
 """Lines of the first task's statement that are printed."""
 MAX_DETAIL = 300
@@ -173,8 +175,15 @@ class Progress:
         return f"; {state.name} at {state.running_stage} for {time.monotonic() - state.running_since:.0f} s"
 
     def time_left(self, states: Sequence[SourceState]) -> str:
-        """Estimate the remaining time from the share of finished work; empty before a tenth is finished."""
-        share = sum(self.progress_of(s) for s in states) / max(1, len(states))
+        """Estimate the remaining time from the share of finished work; empty before a tenth is finished.
+
+        A source counts for what one run of its suite takes, and for what its other work takes with any suite.
+        """
+        suites = {s.name: s.prepared.baseline.suite_s() for s in states if s.prepared and s.prepared.baseline}
+        usual = sum(suites.values()) / max(1, len(suites))
+        weights = [OTHER_WORK_S + suites.get(state.name, usual) for state in states]
+        finished = sum(weight * self.progress_of(s) for weight, s in zip(weights, states, strict=True))
+        share = finished / max(1.0, sum(weights))
         passed = time.monotonic() - self.began
         if share < 0.1 or share >= 1:
             return ""

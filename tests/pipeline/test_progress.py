@@ -114,7 +114,7 @@ def test_test_files_that_cannot_be_used_are_told_once() -> None:
     state = state_of("kit")
     recipe = SimpleNamespace(evidence=("a.java: left out, since org.mockito.Mockito is not there", "JUnit 4"))
     state.prepared = SimpleNamespace(  # type: ignore[assignment]
-        baseline=SimpleNamespace(uncollected={"tests/x.py": "ImportError: y\nmore"}),
+        baseline=SimpleNamespace(uncollected={"tests/x.py": "ImportError: y\nmore"}, suite_s=lambda: 1.0),
         environment=SimpleNamespace(recipe=recipe),
     )
     with Progress(shown) as progress:
@@ -125,3 +125,19 @@ def test_test_files_that_cannot_be_used_are_told_once() -> None:
     assert told == [
         "[00:00] kit: 2 files of tests cannot be used (`excise env` lists them), first tests/x.py: ImportError: y"
     ]
+
+
+def test_a_long_suite_that_is_left_takes_most_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of four sources are done after a minute; the fourth has by far the longest suite."""
+    states = [state_of(f"pypi:{number}") for number in range(4)]
+    for state, seconds in zip(states, (1.0, 1.0, 1.0, 45.0), strict=True):
+        state.stage = "done"
+        state.prepared = SimpleNamespace(  # type: ignore[assignment]
+            baseline=SimpleNamespace(uncollected={}, suite_s=lambda seconds=seconds: seconds)
+        )
+    states[3].stage, states[3].limit = "prove", 6
+    progress = Progress(console(terminal=False))
+    progress.began = 0.0
+    monkeypatch.setattr("excise.pipeline.run.progress.time", SimpleNamespace(monotonic=lambda: 60.0))
+    assert progress.progress_of(states[3]) == 0.4
+    assert progress.time_left(states) == "51 s", "29.4 parts of 64 are left"
