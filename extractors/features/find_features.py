@@ -56,6 +56,11 @@ SAME = 0.8
 
 PATH_EVERY = 6
 """Features of whole definitions for each path through a function."""
+_BESIDE = frozenset(
+    {"benchmark", "benchmarks", "bin", "ci", "demo", "demos", "doc", "docs", "example", "examples", "release", "script",
+     "scripts", "tool", "tools"}
+)  # fmt: skip
+"""Main folders of programs that developers of a project use, and its users do not."""
 _KINDS = {
     SymbolKind.FUNCTION: FeatureKind.FUNCTION,
     SymbolKind.METHOD: FeatureKind.METHOD,
@@ -433,7 +438,8 @@ def _interleaved(features: Iterable[Feature], seed: int) -> Iterable[Feature]:
 
 
 def _nested_last(features: Iterable[Feature], contents: Mapping[str, frozenset[str]]) -> list[Feature]:
-    """The features, those last that are in an earlier one, or hold one: the first tasks are about different code."""
+    """The features, those last that are in an earlier one, or hold one, and those of programs beside the project: the
+    first tasks are about different code of what users have."""
     first: list[Feature] = []
     last: list[Feature] = []
     holders: dict[str, list[frozenset[str]]] = defaultdict(list)
@@ -445,7 +451,12 @@ def _nested_last(features: Iterable[Feature], contents: Mapping[str, frozenset[s
         first.append(feature)
         for symbol in mine:
             holders[symbol].append(mine)
-    return [*first, *last]
+    return sorted([*first, *last], key=lambda feature: all(map(_is_beside, feature.symbols)))
+
+
+def _is_beside(symbol_id: str) -> bool:
+    folder, slash, _ = path_of(symbol_id).partition("/")
+    return bool(slash) and folder.lower() in _BESIDE
 
 
 def _rank(feature: Feature, seed: int) -> tuple[int, str]:

@@ -239,6 +239,15 @@ def test_the_order_mixes_kinds_and_depends_on_the_seed_alone() -> None:
     assert all(feature.kind in FeatureKind for feature in first)
 
 
+def test_programs_beside_the_project_come_last() -> None:
+    texts = {path: function(name) for path, name in (("tools/a.py", "a"), ("kit/tools/b.py", "b"), ("tools.py", "c"))}
+    hits = {f"{path}::{text[4]}": f"{number} {number + 1}" for number, (path, text) in enumerate(texts.items())}
+    for seed in range(5):
+        order = [feature.symbols[0].partition("::")[0] for feature in find(texts, hits, seed=seed).features]
+        assert order[-1] == "tools/a.py"
+        assert set(order) == set(texts)
+
+
 def test_copies_are_a_feature_only_together() -> None:
     body = "".join(f"    total_{number} = sum(range({number}, {number} + 10))\n" for number in range(4))
     texts = {
