@@ -83,9 +83,13 @@ class GradingWithoutCalls:
         """No outcome of any call."""
         return [("", frozenset())] * len(recording.calls)
 
-    def vary_calls(self, calls: Sequence[str]) -> list[str]:
+    def vary_calls(self, calls: Sequence[str], codebase: Codebase, removed: Sequence[str]) -> list[str]:
         """None."""
         return []
+
+    def added_argument(self, call: str) -> tuple[str, str]:
+        """There is no call."""
+        return "", call
 
     def called(self, call: str) -> str:
         """The call itself."""

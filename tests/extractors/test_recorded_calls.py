@@ -70,9 +70,9 @@ def test_outcomes_are_compared_by_observable_behaviour(first: Any, second: Any, 
     assert compared_outcomes.same_outcome(outcome(first), outcome(second)) is same
 
 
-@pytest.mark.parametrize(("changed", "same"), [("usage", True), ("description", True), ("prefix_chars", False)])
+@pytest.mark.parametrize(("changed", "same"), [("usage", True), ("prog", True), ("prefix_chars", False)])
 def test_what_command_lines_say_to_people_is_not_compared(changed: str, same: bool) -> None:
-    attributes = [[key, ["s", "-"]] for key in ("description", "prefix_chars", "usage")]
+    attributes = [[key, ["s", "-"]] for key in ("prog", "prefix_chars", "usage")]
     first = json.dumps({"result": ["seen", ["argparse:ArgumentParser"], None, attributes]})
     second = first.replace(f'"{changed}", ["s", "-"]', f'"{changed}", ["s", "+"]')
     assert first != second

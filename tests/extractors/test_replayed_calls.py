@@ -100,3 +100,41 @@ def test_an_object_whose_history_raises_is_told_apart(tmp_path: Path) -> None:
     assert [(each["result"], each.get("uneven")) for each in found] == [
         (["i", "0"], True), (["i", "1"], None), (["i", "0"], True),
     ]  # fmt: skip
+
+
+KEEPING = """
+class Box:
+    def __init__(self, size):
+        self.size = size
+        self._seen = 0
+
+    def get(self, n):
+        self._seen += 1
+        return self.size + n
+
+    def grow(self, n):
+        self.size += n
+
+
+def sort(numbers):
+    numbers.sort()
+"""
+
+
+@pytest.mark.parametrize(("name", "argument", "kept"), [("get", 1, True), ("grow", 1, False), ("grow", 0, True)])
+def test_whether_a_call_changes_its_object_is_noted_once(tmp_path: Path, name: str, argument: int, kept: bool) -> None:
+    node = ["made", "code_under_test:Box", [["i", "2"]], [], []]
+    call = asked(f"Box.{name}", "method", node, ["i", str(argument)])
+    spans = {str(tmp_path / "code_under_test.py"): [[1, 20]]}
+    (traced,) = outcomes_of(tmp_path, KEEPING, [], calls=[call], spans=spans)
+    assert traced.get("kept", False) is kept
+    (graded,) = outcomes_of(tmp_path, KEEPING, [], calls=[call])
+    assert "kept" not in graded
+    assert {**traced, "kept": None} == {**graded, "kept": None}
+
+
+@pytest.mark.parametrize(("numbers", "kept"), [([1, 2], True), ([2, 1], False)])
+def test_whether_a_call_changes_its_argument_is_noted(tmp_path: Path, numbers: list[int], kept: bool) -> None:
+    spans = {str(tmp_path / "code_under_test.py"): [[1, 20]]}
+    call = asked("sort", "function", values.Encoder().encode(numbers))
+    assert outcomes_of(tmp_path, KEEPING, [], calls=[call], spans=spans)[0].get("kept", False) is kept

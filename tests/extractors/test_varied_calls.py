@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from excise.extractors.python.execution.varied_calls import MAX_VARIED, example, varied
+from excise.extractors.python.execution.call_examples import example, is_told_whole
+from excise.extractors.python.execution.varied_calls import MAX_VARIED, varied
 
 
 def call(name: str, *args: object, kind: str = "function", **kwargs: object) -> str:
@@ -102,6 +103,10 @@ def test_calls_without_plain_arguments_are_not_varied() -> None:
         (call("Box.get", ["made", "m:Box", [], [], [["put", [["i", "1"]], [["to", ["c", None]]]]]], kind="method"),
          ["c", True], "x = Box(); x.put(1, to=None); x.get()  # True"),
         (call("f", ["made", "m:Box", [], [], [["put", [], []]]]), ["c", True], ""),
+        (call("Box.__call__", ["made", "m:Box", [], [], []], ["i", "2"], kind="method"), ["c", True],
+         "Box()(2)  # True"),
+        (call("Box.get", ["made", "m:Box", [], [], [["__call__", [["i", "1"]], []]]], kind="method"), ["c", True],
+         "x = Box(); x(1); x.get()  # True"),
     ],
 )  # fmt: skip
 def test_examples_are_code(made: str, result: list[object], expected: str) -> None:
@@ -132,6 +137,26 @@ def test_examples_are_code(made: str, result: list[object], expected: str) -> No
 )  # fmt: skip
 def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[object], expected: str) -> None:
     assert example(made, json.dumps({"result": ["c", None], "after": after})) == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "after", "expected"),
+    [
+        (call("Box.get", ["made", "m:Box", [], [], []], ["i", "1"], kind="method"), ["seen", ["m:Box"], None, []],
+         "Box().get(1)  # None"),
+        (call("Box.get", ["made", "m:Box", [], [], [["put", [], []]]], kind="method"), ["seen", ["m:Box"], None, []],
+         "x = Box(); x.put(); x.get()  # None"),
+        (call("Box.get", ["made", "m:Box", [], [], []], kind="method"), ["seen", ["m:Box"], ["d", []]],
+         "x = Box(); x.get()  # dict(x) == {}"),
+        (call("Box.__setitem__", ["made", "m:Box", [], [], []], ["s", "a"], ["i", "1"], kind="method"),
+         ["seen", ["m:Box"], None, []], ""),
+    ],
+)  # fmt: skip
+def test_a_method_that_changes_nothing_may_return_nothing(made: str, after: list[object], expected: str) -> None:
+    outcome = {"result": ["c", None], "after": [after, *json.loads(made)["args"][1:]]}
+    assert example(made, json.dumps({**outcome, "kept": True})) == expected
+    assert is_told_whole(made, json.dumps({**outcome, "kept": True})) == bool(expected)
+    assert not is_told_whole(made, json.dumps(outcome)), "nobody knows whether it changes its object"
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ class Example(NamedTuple):
     """What of the removed code the call reaches, and its traits, of those that calls of the tests have."""
     strangeness: tuple[int, int] = (0, 0)
     """Numbers of its words and numbers that are in no call of the tests, and of calls before the one that is shown."""
+    parameter: str = ""
+    """The parameter without whose argument a call of the tests has another outcome."""
 
     @property
     def raises(self) -> bool:
@@ -79,9 +81,11 @@ class Examples(NamedTuple):
     raising: list[str]
     """One further call for each exception that the statement names."""
     num_paths: int
-    """Number of the former."""
+    """Number of the calls that reach together what all do."""
     num_results: int
     """Number of calls with a result that could be shown."""
+    parameters: tuple[str, ...] = ()
+    """One further call for each parameter that no call of the tests gives an argument, if it makes a difference."""
 
 
 def examples_of(
@@ -106,13 +110,20 @@ def examples_of(
     made: dict[str, list[Example]] = defaultdict(list)
     tested: dict[str, list[Example]] = defaultdict(list)
     known = {word for call, *_ in replayed.recorded for word in _words(call)}
+    outcomes = {grading.added_argument(call)[1]: found for call, found, _ in replayed.recorded}
+
+    def parameter_of(call: str, outcome: str) -> str:
+        name, base = grading.added_argument(call)
+        makes_difference = name and base in outcomes and not grading.same_outcome(outcomes[base], outcome)
+        return name if makes_difference and grading.is_result(outcome) else ""
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
         if line and len(line) <= MAX_EXAMPLE_CHARS and not _SANDBOX.search(line):
             reached = reached_by(call, line) & wanted
             strangeness = len(_words(call) - known), line.count("; ")
-            place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached, strangeness))
+            result, parameter = line.rpartition("  # ")[2], parameter_of(call, outcome)
+            place[grading.called(call)].append(Example(line, result, reached, strangeness, parameter))
 
     for one in (*replayed.varied, *replayed.raising):
         add(made, one.call, one.outcome)
@@ -143,6 +154,8 @@ def _raised_by(function: str, exceptions: Mapping[str, Collection[str]]) -> froz
 def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str]) -> Examples:
     """The examples of one function: each reaches something that the tests reach, as long as there is something left."""
     expected = {each.outcome for each in tested}
+    if expected.union(each.outcome for each in made) == {_NOTHING}:
+        return Examples([], [], 0, 0)  # they say nothing of what it is for
     made = sorted(
         (each for each in made if not each.raises or each.outcome in expected or _is_named(each, exceptions)),
         key=lambda each: each.strangeness,
@@ -165,7 +178,9 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
             named.setdefault(each.outcome, each.line)
     known = {each.outcome for each in shown}
     others = [line for outcome, line in named.items() if outcome not in known]
-    return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results))
+    given = {each.parameter: each.line for each in reversed(made) if each.parameter}
+    parameters = tuple(given[name] for name in sorted(given))
+    return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results), parameters)
 
 
 def _unlike(shown: Sequence[Example], others: Sequence[Example]) -> list[Example]:

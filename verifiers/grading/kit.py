@@ -213,7 +213,7 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
     if not recording.calls:
         return Replayed([], ())
     grading, calls = bench.language.grading, recording.calls
-    varied = tuple(grading.vary_calls(calls))
+    varied = tuple(grading.vary_calls(calls, bench.codebase, removed))
 
     def traced(chosen: Sequence[str], new: int = 0, alone: int = 0) -> list[tuple[str, frozenset[str]]]:
         some, symbols, timeout_s = replace(recording, calls=tuple(chosen)), removed, CALLS_TIMEOUT_S

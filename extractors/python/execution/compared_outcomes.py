@@ -15,8 +15,9 @@ _HELP = "usage: "
 """Beginning of the help text of a command that is made with ``argparse``."""
 _COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
 """Packages whose objects describe command lines."""
-_FOR_PEOPLE = frozenset({"usage", "description", "epilog", "help", "short_help"})
-"""Attributes of these objects that only people read; of printed help, nothing is compared either."""
+_FOR_PEOPLE = frozenset({"usage", "description", "epilog", "help", "short_help", "prog"})
+"""Attributes of these objects that only people read, and the name of the program, which may be that of the file that is
+run; of printed help, nothing is compared either."""
 FLOAT_TOLERANCE = 1e-9
 """Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
 

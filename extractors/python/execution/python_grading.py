@@ -15,7 +15,13 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from excise.extractors.python.execution import compared_outcomes, recorded_calls, varied_calls
+from excise.extractors.python.execution import (
+    added_arguments,
+    call_examples,
+    compared_outcomes,
+    recorded_calls,
+    varied_calls,
+)
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.lifting.lifted_tests import lifted
 from excise.extractors.test_reports.report import COMPLETE
@@ -206,9 +212,15 @@ class PythonGrading:
         asked = recorded_calls.AskedReplay(timeout_s, new=new, alone=alone)
         return recorded_calls.trace(session, recipe, recording, codebase, symbols, asked)
 
-    def vary_calls(self, calls: Sequence[str]) -> list[str]:
+    def vary_calls(self, calls: Sequence[str], codebase: Codebase, removed: Sequence[str]) -> list[str]:
         """See :meth:`excise.protocols.Grading.vary_calls`."""
-        return varied_calls.varied(calls)
+        return varied_calls.varied(calls, added_arguments.parameters_of(codebase, removed))
+
+    def added_argument(self, call: str) -> tuple[str, str]:
+        """See :meth:`excise.protocols.Grading.added_argument`."""
+        asked = compared_outcomes.parsed(call.encode())
+        base = added_arguments.without_added(asked) if asked else {}
+        return str(asked.get("added") or ""), added_arguments.canonical(base)
 
     def called(self, call: str) -> str:
         """See :meth:`excise.protocols.Grading.called`."""
@@ -236,11 +248,11 @@ class PythonGrading:
 
     def is_told_whole(self, call: str, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.is_told_whole`."""
-        return varied_calls.is_told_whole(call, outcome)
+        return call_examples.is_told_whole(call, outcome)
 
     def example(self, call: str, outcome: str) -> str:
         """See :meth:`excise.protocols.Grading.example`."""
-        return varied_calls.example(call, outcome)
+        return call_examples.example(call, outcome)
 
     def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""

@@ -50,9 +50,6 @@ def outcome(call, removed):
     args = [decoding.decode(node) for node in call["args"]]
     kwargs = {key: decoding.decode(node) for key, node in call["kwargs"]}
 
-    def opaque(cls):
-        return any("%s:%s" % (base.__module__, base.__qualname__) in removed for base in cls.__mro__)
-
     def make_call():
         name = call["name"]
         if call["kind"] == "method":
@@ -61,8 +58,13 @@ def outcome(call, removed):
             return getattr(args[0], name.rpartition(".")[2])
         return values.find(name)(*args, **kwargs)
 
-    found = outcomes.outcome_of(make_call, [*args, *kwargs.values()], opaque)
+    found = outcomes.outcome_of(make_call, [*args, *kwargs.values()], opaque_in(removed))
     return dict(found, uneven=True) if decoding.failed_steps else found
+
+
+def opaque_in(removed):
+    """Whether a class is a removed one, or is based on one."""
+    return lambda cls: any("%s:%s" % (base.__module__, base.__qualname__) in removed for base in cls.__mro__)
 
 
 def called(method, args, kwargs):
@@ -105,7 +107,20 @@ def traced_outcome(call, removed, spans):
         sys.settrace(None)
     if random.getstate() != random.Random(0).getstate():  # it drew numbers; another solution may draw other numbers
         found = {"lost": "random"}
+    if "lost" not in found and leaves_arguments(call, found, removed):
+        found = dict(found, kept=True)
     return found, sorted(executed)
+
+
+def leaves_arguments(call, found, removed):
+    """Whether the arguments after a call are what they are without it, as far as others can see."""
+    nodes = [*call["args"], *(node for _, node in call["kwargs"])]
+    if found["after"] == nodes:
+        return True
+    try:
+        return found["after"] == outcomes.after([decoding.decode(node) for node in nodes], opaque_in(removed))
+    except Exception:
+        return False
 
 
 def answers_in_fork(calls, removed, spans, limits_s):

@@ -285,8 +285,14 @@ class Grading(Protocol):
         """
         ...
 
-    def vary_calls(self, calls: Sequence[str]) -> list[str]:
-        """New calls that resemble recorded ones: arguments exchanged between calls, or varied within their types."""
+    def vary_calls(self, calls: Sequence[str], codebase: Codebase, removed: Sequence[str]) -> list[str]:
+        """New calls that resemble recorded ones: arguments exchanged between calls, varied within their types, or added
+        for parameters of the symbols ``removed`` that no recorded call gives one."""
+        ...
+
+    def added_argument(self, call: str) -> tuple[str, str]:
+        """The parameter for which a new call has an argument more than a recorded one, and that recorded call in a
+        form that is the same for equal calls; for others, an empty name, and the call in this form."""
         ...
 
     def called(self, call: str) -> str:

@@ -50,6 +50,26 @@ def test_exceptions_that_the_statement_names_are_shown_once() -> None:
     assert its_own["f"].raising == ["f('d')  # raises TypeError"]
 
 
+def test_a_function_that_returns_nothing_has_no_examples() -> None:
+    nothing = [replace(asked("f", text, True), outcome=json.dumps({"result": ["c", None]})) for text in "ab"]
+    assert examples_of(behaviour_of(nothing), PythonGrading()) == {"f": Examples([], [], 0, 0)}
+    one = examples_of(behaviour_of([*nothing, asked("f", "c", True)]), PythonGrading())["f"]
+    assert one.shown == ["f('a')  # None", "f('c')  # True"]
+
+
+def test_an_argument_that_no_test_gives_is_shown_where_it_makes_a_difference() -> None:
+    tested = asked("f", "a", True)
+    more = json.loads(tested.call) | {"kwargs": [["deep", ["c", True]]], "added": "deep"}
+    other = json.loads(tested.call) | {"kwargs": [["wide", ["c", True]]], "added": "wide"}
+    made = (
+        RecordedCall(call=json.dumps(more), outcome=asked("f", "a", False).outcome),
+        RecordedCall(call=json.dumps(other), outcome=tested.outcome),
+    )
+    replayed = Replayed([(tested.call, tested.outcome, tested.outcome)], made)
+    found = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["f"]
+    assert found.parameters == ("f('a', deep=True)  # False",)
+
+
 def test_calls_with_paths_of_the_sandbox_are_no_examples() -> None:
     paths = ("/testbed/tests/a.png", "/TESTBED/TESTS/A.PNG", "/tmp/x", "a.png")
     found = examples_of(behaviour_of([asked("f", path, True) for path in paths]), PythonGrading())

@@ -1,0 +1,130 @@
+"""New calls with an argument that no test gives: they tell a solution that ignores a parameter.
+
+Such a call is a recorded one with one argument more. Its key ``added`` names the parameter, so that its outcome can be
+compared with that of the recorded one.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from excise.protocols import Codebase
+from excise.types import content_id, is_inside, name_in_file
+
+Node = list[Any]
+Call = dict[str, Any]
+WITHOUT_RECEIVER = frozenset({"class", "classmethod"})
+"""Kinds of calls whose arguments lack the first parameter."""
+MAX_PARAMETERS = 6
+"""Maximum number of parameters of one function that get arguments."""
+VALUES = 2
+"""Number of new calls for each of them."""
+MAX_CHANGES = 5
+"""How often another value than the default is asked for."""
+
+
+class Parameter(NamedTuple):
+    """A parameter with a default that is a number, a text or a truth value."""
+
+    name: str
+    """Its name."""
+    place: float
+    """Its number among those that may be given by position; infinite if it is none of them."""
+    default: Node
+    """The encoded default."""
+
+
+def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[Parameter]]:
+    """Qualified name of each function among the symbols ``removed``, and in them, to its parameters with defaults."""
+    found: dict[str, list[Parameter]] = {}
+    for symbol in codebase.symbols().values():
+        mine = symbol.symbol_id
+        if symbol.is_callable and any(mine == outer or is_inside(mine, outer) for outer in removed):
+            found[name_in_file(mine)] = list(_parameters(symbol.signature))
+    return found
+
+
+def _parameters(signature: str) -> Iterator[Parameter]:
+    try:
+        (function,) = ast.parse(f"{signature}: ...").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return
+    given = function.args
+    first = len(given.posonlyargs)
+    optional = len(given.args) - len(given.defaults)
+    pairs = [
+        (argument.arg, float(first + number), given.defaults[number - optional])
+        for number, argument in enumerate(given.args)
+        if number >= max(0, optional)
+    ]
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    pairs += [(argument.arg, float("inf"), default) for argument, default in named if default is not None]
+    for name, place, default in pairs:
+        if (node := _encoded(default)) is not None:
+            yield Parameter(name, place, node)
+
+
+def _encoded(default: ast.expr) -> Node | None:
+    try:
+        value = ast.literal_eval(default)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if isinstance(value, bool):
+        return ["c", value]
+    if isinstance(value, int) and abs(value) < 1 << 63:
+        return ["i", str(value)]
+    if isinstance(value, float):
+        return ["f", struct.pack(">d", value).hex()]
+    return ["s", value] if isinstance(value, str) else None
+
+
+def with_added_arguments(
+    by_name: Mapping[str, Sequence[Call]],
+    parameters: Mapping[str, Sequence[Parameter]],
+    change: Callable[[Node, random.Random], Node],
+) -> list[Call]:
+    """New calls, one for each parameter of each function before a second one for any.
+
+    ``by_name``: name of a function, with its module, to its recorded calls. ``change`` makes another value of the same
+    type.
+    """
+    turns: dict[int, list[Call]] = {turn: [] for turn in range(VALUES)}
+    for name, recorded in by_name.items():
+        qualname = name.partition(":")[2]
+        is_class = recorded[0]["kind"] == "class"
+        known = parameters.get(f"{qualname}.__init__" if is_class else qualname, ())
+        unused = [each for each in known if not any(_gives(call, each) for call in recorded)]
+        for parameter in unused[:MAX_PARAMETERS]:
+            rng = random.Random(content_id("added", name, parameter.name))
+            bases = rng.sample(list(recorded), min(VALUES, len(recorded)))
+            for turn, base in enumerate(bases):
+                values = (change(parameter.default, rng) for _ in range(MAX_CHANGES))
+                value = next((value for value in values if value != parameter.default), None)
+                if value is not None:
+                    more = [*base["kwargs"], [parameter.name, value]]
+                    turns[turn].append({**base, "kwargs": more, "added": parameter.name})
+    return [call for turn in turns.values() for call in turn]
+
+
+def _gives(call: Call, parameter: Parameter) -> bool:
+    """Whether a call gives a parameter an argument."""
+    left_out = call["kind"] in WITHOUT_RECEIVER
+    return len(call["args"]) + left_out > parameter.place or any(key == parameter.name for key, _ in call["kwargs"])
+
+
+def without_added(call: Call) -> Call:
+    """The recorded call that a new one was made from; the call itself if no argument was added."""
+    base = {key: value for key, value in call.items() if key != "added"}
+    return {**base, "kwargs": [pair for pair in call["kwargs"] if pair[0] != call.get("added")]}
+
+
+def canonical(call: Call) -> str:
+    """A text that is the same for equal calls."""
+    return json.dumps(call, sort_keys=True)

@@ -1,0 +1,91 @@
+"""New calls with arguments for parameters that no test uses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.execution.added_arguments import canonical, parameters_of, without_added
+from excise.extractors.python.execution.varied_calls import MAX_ADDED, MAX_VARIED, varied
+
+SOURCE = '''
+class Box:
+    def __init__(self, size=3, *, name="box", lid=None):
+        """Makes a box.
+At the margin."""
+
+    def open(self, far: bool = False, /, by=1.5):
+        return far
+
+    @classmethod
+    def of(cls, size=3):
+        return cls(size)
+
+
+async def wait(n=2): ...
+
+
+def free(*args, **kwargs): ...
+'''
+
+
+def call(name: str, kind: str, /, *args: object, **kwargs: object) -> str:
+    return json.dumps({"name": f"m:{name}", "kind": kind, "args": list(args), "kwargs": [*map(list, kwargs.items())]})
+
+
+def added(calls: list[str], removed: str = "m.py::Box") -> list[dict[str, object]]:
+    codebase = PythonCodebase.from_texts({"m.py": SOURCE})
+    made = [json.loads(text) for text in varied(calls, parameters_of(codebase, [removed]))]
+    return [each for each in made if "added" in each]
+
+
+def test_plain_defaults_are_parameters() -> None:
+    found = parameters_of(PythonCodebase.from_texts({"m.py": SOURCE}), ["m.py::Box", "m.py::wait", "m.py::free"])
+    assert {name: [(each.name, each.default) for each in own] for name, own in found.items()} == {
+        "Box.__init__": [("size", ["i", "3"]), ("name", ["s", "box"])],
+        "Box.open": [("by", ["f", "3ff8000000000000"])],  # the other one has no keyword
+        "Box.of": [("size", ["i", "3"])],
+        "wait": [("n", ["i", "2"])],
+        "free": [],
+    }
+
+
+RECEIVER = ["made", "m:Box", [], [], []]
+
+
+@pytest.mark.parametrize(
+    ("made", "names"),
+    [
+        (call("Box", "class"), {"size", "name"}),
+        (call("Box", "class", ["i", "1"]), {"name"}),
+        (call("Box", "class", name=["s", "x"]), {"size"}),
+        (call("Box.open", "method", RECEIVER), {"by"}),
+        (call("Box.open", "method", RECEIVER, ["c", True], ["f", "3ff8000000000000"]), set()),
+        (call("Box.of", "classmethod"), {"size"}),
+        (call("Box.of", "classmethod", ["i", "1"]), set()),
+    ],
+)
+def test_parameters_that_no_call_uses_get_arguments(made: str, names: set[str]) -> None:
+    found = added([made])
+    assert {each["added"] for each in found} == names
+    for each in found:
+        assert canonical(without_added(each)) == canonical(json.loads(made))
+        assert [pair[0] for pair in each["kwargs"]][-1] == each["added"]
+
+
+def test_each_parameter_comes_before_a_second_value() -> None:
+    calls = [call("Box", "class", lid=["i", str(n)]) for n in range(5)]
+    found = added(calls)
+    assert [each["added"] for each in found] == ["size", "name", "size", "name"]
+    assert added(calls) == found
+
+
+def test_other_new_calls_stay() -> None:
+    source = "\n".join(f"def f{n}(x, a=1, b=2):\n    return x\n" for n in range(20))
+    calls = [call(f"f{n}", "function", ["i", "7"]) for n in range(20)]
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = varied(calls, parameters_of(codebase, [f"m.py::f{n}" for n in range(20)]))
+    assert len(found) == MAX_VARIED
+    assert sum("added" in json.loads(text) for text in found) == MAX_ADDED
