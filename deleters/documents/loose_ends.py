@@ -159,7 +159,7 @@ def _num_items(lines: Sequence[str]) -> int:
 
 
 def _title(section: Section) -> str:
-    return next(line.strip() for line in section.heading if re.search(r"\w", line))
+    return next((line.strip() for line in section.heading if re.search(r"\w", line)), "")
 
 
 def _kinds(lines: Sequence[str]) -> set[ChunkKind]:

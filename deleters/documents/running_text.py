@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from itertools import accumulate, dropwhile
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*\"'(])")
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*_\"])|(?<=[.!?]\*\*)|(?<=[.!?]__))\s+(?=[A-Z`:*\"'(])")
 """What is between two sentences of running text."""
 MAX_OPEN = 8
 """Number of sentences within which a parenthesis is closed."""

@@ -1,7 +1,8 @@
-"""Stand-ins: bodies of functions that do nothing, or raise."""
+"""Stand-ins: bodies of functions that do nothing, raise, or return a constant."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from excise.deleters.deletion_record import patch_of
@@ -10,17 +11,24 @@ from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import TYPED, descendants, parse_tree, text
 from excise.extractors.javascript.analysis.parsed_file import FunctionSpan
-from excise.protocols import EMPTY
+from excise.protocols import CONSTANTS, EMPTY
 from excise.types import Symbol, SymbolKind
 
 BODIES = {
     "none": "return undefined",
     "raise": "throw new Error('not implemented')",
     "any": "throw new TypeError('not implemented')",
+    "true": "return true",
+    "false": "return false",
+    "zero": "return 0",
+    "text": "return ''",
+    "list": "return []",
+    "object": "return {}",
+    "argument": "return arguments[0]",
 }
 """Kind of stand-in to its body; ``TypeError`` is what tests of errors expect most often."""
-_ANY = "return undefined as any"
-"""The first of them in TypeScript, where a function's type says that it returns something."""
+_ARROW = re.compile(rb"(?:async\b)?\s*\(?\s*([\w$]*)")
+"""The beginning of an arrow function, to the name of its first parameter."""
 
 
 def functions_of(codebase: JavaScriptCodebase, symbols: Iterable[str]) -> list[Symbol]:
@@ -82,8 +90,12 @@ def body_edit(codebase: JavaScriptCodebase, symbol: Symbol, kind: str) -> Edit:
     outer = _indentation(source, span.start)
     inner = outer + _step(source)
     body_line = BODIES[kind]
-    if kind == "none" and module.path.endswith(TYPED):
-        body_line = "return" if _returns_nothing(symbol) else _ANY
+    if kind == "argument" and b"=>" in source[span.start : span.body_start]:  # it has none of its own
+        found = _ARROW.match(source, span.start, span.body_start)
+        body_line = f"return {(found[1] if found else b'').decode() or 'undefined'}"
+    is_plain = kind in CONSTANTS and (span.constructs or _returns_nothing(symbol))
+    if body_line.startswith("return") and (is_plain or module.path.endswith(TYPED)):
+        body_line = "return" if _returns_nothing(symbol) or is_plain else f"{body_line} as any"
     lines = [f"{inner}{body_line}{semicolon}"]
     if span.constructs:
         lines.insert(0, f"{inner}{_super_call(source, span, module.path)}{semicolon}")
@@ -127,8 +139,8 @@ def _step(source: bytes) -> str:
 
 
 def stand_ins(codebase: JavaScriptCodebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """See :meth:`excise.protocols.CodeEditor.stand_ins`: those that do nothing, and none for trivial programs."""
+    """See :meth:`excise.protocols.CodeEditor.stand_ins`: those that do nothing, or return a constant."""
     functions = functions_of(codebase, [s for s in symbols if s in codebase.symbols()])
     if not functions and not any(codebase.symbols()[s].kind is SymbolKind.CLASS for s in symbols):
         return ()
-    return tuple((kind, patch_of(codebase, emptied(codebase, functions, kind))) for kind in EMPTY)
+    return tuple((kind, patch_of(codebase, emptied(codebase, functions, kind))) for kind in (*EMPTY, *CONSTANTS))

@@ -64,6 +64,9 @@ def _value(result: str, kind: str) -> str:
         return f"Some({value})" if value else "None"
     if inner := re.fullmatch(r"(?:[\w:]*::)?Result<(.+)>", result):
         return _outcome(_split(inner[1]), other)
+    if result.startswith("(") and result.endswith(")"):
+        values = [_value(part, kind) for part in _split(result[1:-1])]
+        return f"({', '.join(values)}{',' if len(values) == 1 else ''})" if all(values) else ""
     return "Default::default()" if _WITH_DEFAULT.fullmatch(result) else ""
 
 

@@ -48,7 +48,8 @@ def tidied(before: RustModule, after: bytes) -> bytes:
     traits = _traits(before.source)
 
     def is_unused(leaf: Leaf) -> bool:
-        if leaf.is_public or leaf.name in {"*", "self", "Write"} or leaf.bound not in was_used or leaf.bound in used:
+        is_kept = leaf.is_public or leaf.name in {"*", "Write"} or (leaf.name == "self" and not leaf.path)
+        if is_kept or leaf.bound not in was_used or leaf.bound in used:
             return False
         if leaf.name not in traits or (leaf.path[0] in _LIBRARIES and not _WITHOUT_METHODS.isdisjoint(leaf.path)):
             return True

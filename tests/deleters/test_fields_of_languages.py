@@ -251,6 +251,11 @@ def test_what_keeps_a_field(language: str, old: str, new: str, is_left: bool) ->
     assert (declared in without(language, *chosen, source=source)) is is_left
 
 
+def test_a_marker_for_the_compiler_stays() -> None:
+    source = RUST.replace("    strict: bool", "    strict: PhantomData<bool>")
+    assert "strict: PhantomData<bool>" in without("rust", "Case.is_strict", "Case.most", source=source)
+
+
 INNER = """package box;
 
 public class Box {

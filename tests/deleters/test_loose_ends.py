@@ -54,6 +54,7 @@ def test_a_document_that_still_names_it(document: str, *, is_left: bool) -> None
         ("```\nclass MyForm:\n    a = 1\n```\n\nA MyForm is one.\n", "A MyForm is one.\n", ["MyForm"]),
         ("```\nclass MyForm:\n    a = 1\n```\n\nA form is one.\n", "A form is one.\n", []),
         ("```\ncall(my_size=1)\n```\n\nSet my_size.\n", "Set my_size.\n", []),
+        ("## \U0001f680\n\n```\na()\n```\n\nMore.\n", "## \U0001f680\n\nMore.\n", [""]),
     ],
 )
 def test_text_about_what_a_document_lost(before: str, after: str, expected: list[str]) -> None:

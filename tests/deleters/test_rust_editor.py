@@ -93,6 +93,18 @@ def test_a_stub_keeps_signature_and_documentation(root: Path, codebase: RustCode
     assert compiled(root, tmp_path, changed) == ""
 
 
+@pytest.mark.parametrize(
+    ("result", "value"),
+    [("(u8, Option<u8>)", "(0 as u8, Default::default())"), ("(bool,)", "(false,)"), ("(u8, T)", "")],
+)
+def test_a_tuple_has_a_value_if_its_parts_have(result: str, value: str) -> None:
+    source = f"fn a() -> {result} {{\n    b()\n}}\n"
+    codebase = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"])
+    patches = dict(editor_of("rust").stand_ins(codebase, ["src/lib.rs::a"]))
+    after = apply_patch({"src/lib.rs": source.encode()}, patches["none"])["src/lib.rs"] or b""
+    assert after.decode() == f"fn a() -> {result} {{\n    {value or 'unimplemented!()'}\n}}\n"
+
+
 @pytest.mark.parametrize("kind", ["none", "raise", "any"])
 def test_stand_ins_of_everything_compile(root: Path, codebase: RustCodebase, tmp_path: Path, kind: str) -> None:
     patches = dict(editor_of("rust").stand_ins(codebase, ["src/lib.rs", "src/units.rs"]))
@@ -208,6 +220,14 @@ def test_types_go_with_all_that_is_about_them_and_modules_with_their_files() -> 
     source = (after["src/lib.rs"] or b"").decode()
     assert source.startswith("pub mod shapes;\n\npub use self::shapes::Square;\nuse std::fmt::{self, Display};\n")
     assert "From" not in source
+
+
+def test_a_module_that_only_removed_code_named_is_no_longer_imported() -> None:
+    one = "pub fn one() -> u64 {\n    iter::once(1).sum()\n}\n\n"
+    source = f"use core::iter::{{self, Take}};\n\n{one}pub struct T(Take<u8>);\n"
+    codebase = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"])
+    after = apply_patch({"src/lib.rs": source.encode()}, removed(codebase, "src/lib.rs::one").source_patch)
+    assert after["src/lib.rs"] == b"use core::iter::Take;\n\npub struct T(Take<u8>);\n"
 
 
 def test_what_calls_a_function_with_the_name_of_a_test_stays() -> None:

@@ -8,6 +8,7 @@ from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.protocols import CONSTANTS, EMPTY
 from excise.types import Deletion, Feature, FeatureKind
 
 FILES = {
@@ -104,6 +105,26 @@ def test_stand_ins_have_the_types_of_what_they_stand_for() -> None:
     assert "    super(x)\n    return\n" in changed
     assert "put(a: any): void {\n    return undefined as any\n" in changed
     assert "set size(v: number) {\n    return\n" in changed
+
+
+def test_stand_ins_that_return_one_value_fit_every_kind_of_function() -> None:
+    source = (
+        "function f(a) { return a + 1 }\nconst g = async (b, c) => b\nconst h = d => { return d }\nconst i = () => 1\n"
+        "class K extends Array { constructor(x) { super(x) } set size(v) { this.n = v } }\n"
+    )
+    codebase = JavaScriptCodebase.from_texts({"a.js": source})
+    symbols = [symbol for symbol in codebase.symbols() if symbol != "a.js"]
+    stand_ins = dict(editor_of("javascript").stand_ins(codebase, symbols))
+    assert stand_ins.keys() == {*EMPTY, *CONSTANTS}
+
+    def lines(kind: str) -> list[str]:
+        after = apply_patch({"a.js": source.encode()}, stand_ins[kind])["a.js"] or b""
+        return [line.strip() for line in after.decode().splitlines() if "return" in line]
+
+    assert lines("argument") == ["return arguments[0]", "return b", "return d", "return undefined", "return", "return"]
+    assert lines("text") == [*["return ''"] * 4, "return", "return"]
+    typed = dict(delete("src/index.ts::over", "stub")[0].stub_patches)
+    assert "return [] as any" in changed_by(typed["list"])["src/index.ts"]
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,20 @@ def test_definitions_have_signatures_and_the_comments_above_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("comment", "docstring"),
+    [
+        ("/**\n * Adds.\n * @param {number} a\n */\n\n", "Adds.\n@param {number} a"),
+        ("/**\n * Adds.\n * @param {number} a\n */\n\n\n", ""),
+        ("/** The file. */\n\n", ""),
+        ("/** @param {number} a\n */\n\n// Adds.\n", "Adds."),
+    ],
+)
+def test_documentation_may_be_followed_by_an_empty_line(comment: str, docstring: str) -> None:
+    (_, symbol) = parse_module("a.js", f"{comment}function add(a) {{ return a }}\n".encode()).symbols
+    assert symbol.docstring == docstring
+
+
+@pytest.mark.parametrize(
     ("path", "source", "name"),
     [
         ("lib/to-iso.js", b"module.exports = function (x) { return x }", "toIso"),

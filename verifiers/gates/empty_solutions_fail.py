@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from excise.protocols import EMPTY, TRIVIAL, GateReport
+from excise.protocols import CONSTANTS, EMPTY, TRIVIAL, GateReport
 from excise.types import Status, TestRun, Verdict, WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
@@ -23,9 +23,10 @@ class EmptySolutionsFail:
 
     name = "g8_empty"
     claim = (
-        "Doing nothing, stand-ins that return None or raise what tests may expect, and programs that return a "
-        "constant, an argument, the object or what a similar function returns, score 0; without one part of the code, "
-        "for most parts, a test fails"
+        "Doing nothing, and stand-ins that return nothing, a value of the right type where types are known, or raise "
+        "what tests may expect, score 0; so do, in Python and JavaScript, programs that return a constant or an "
+        "argument, and in Python those that return the object or what a similar function returns; in Python, without "
+        "one part of the code, for most parts, a test fails"
     )
 
     def check(self, candidate: Candidate) -> GateReport:
@@ -52,6 +53,9 @@ class EmptySolutionsFail:
             report.verdicts.append(verdict_row(self, candidate, result))
         if report.passed and any(name == TRIVIAL for name, _ in candidate.deletion.stub_patches):
             report.verdicts.append(self._try_programs(candidate, len(attempts)))
+        constants = [name for name, _ in candidate.deletion.stub_patches if name in CONSTANTS]
+        if report.passed and constants:
+            report.verdicts.append(self._try_constants(candidate, constants, len(attempts)))
         if report.passed and (tried := try_parts(candidate)).num_tried:
             report.verdicts.append(self._verdict_on_parts(candidate, tried, len(report.verdicts)))
         return report
@@ -95,6 +99,26 @@ class EmptySolutionsFail:
             number=number,
             num_tests=len(ids),
             evidence={"solution": "trivial programs", "failing": str(len(tried) - len(passing))},
+        )
+        return verdict_row(self, candidate, result)
+
+    def _try_constants(self, candidate: Candidate, kinds: Sequence[str], number: int) -> Verdict:
+        """Try a stand-in of each of the kinds, until one passes every test."""
+        tried: list[str] = []
+        for kind in kinds:
+            run = self._run(candidate, kind)
+            passes = not _failing(run, candidate.fail_to_pass)
+            if passes or run.worker not in SUITE_ENDED:
+                break
+            tried.append(kind)
+        result = CheckResult(
+            passed=len(tried) == len(kinds),
+            reason="trivial_solution_passes",
+            problem=f"A program that always returns one value ({kind}) passes every test.",
+            run=run,
+            number=number,
+            num_tests=len(candidate.fail_to_pass),
+            evidence={"solution": "constants", "failing": str(len(tried))},
         )
         return verdict_row(self, candidate, result)
 

@@ -9,16 +9,20 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.grammar import text
 
 _DIRECTIVE = re.compile(r"^\s*(eslint|jshint|jslint|istanbul|c8|v8 ignore|prettier|global|@ts-|ts-|#region|\*?\s*$)")
+_DOCUMENTS = re.compile(r"/\*\*(?s:.*?)@(?:param|arg|returns?|throws|yields|api|example)\b")
+"""A comment in JSDoc on a function: no header of a file."""
 
 
 def comments_before(node: Node, source: bytes) -> list[Node]:
-    """The comments that belong to a statement or element: those directly above it, without an empty line between."""
+    """The comments that belong to a statement or element: those directly above it, without an empty line between, but
+    for one behind a documentation comment on parameters or results."""
     found: list[Node] = []
     below = node
     above = node.prev_sibling
     while above is not None and above.type == "comment":
         between = source[above.end_byte : below.start_byte]
-        if between.count(b"\n") > 1 or not _is_alone(above, source):
+        is_apart = between.count(b"\n") > (2 if below is node and _DOCUMENTS.match(text(above, source)) else 1)
+        if is_apart or not _is_alone(above, source):
             break
         found.append(above)
         below, above = above, above.prev_sibling

@@ -45,6 +45,7 @@ def fields(source: bytes) -> Iterator[Field]:
         if struct is None or struct.type != "struct_item":
             continue
         is_plain = all(map(_HARMLESS.fullmatch, attributes_of(struct, source))) and not attributes_of(node, source)
+        is_plain &= "PhantomData" not in field_text(node, "type", source)  # it says what the compiler reads
         start, end = item_lines(node, source)
         comma = source.find(b",", node.end_byte)
         has_comma = comma >= 0 and not source[node.end_byte : comma].strip()

@@ -23,6 +23,7 @@ import_protocol      ``Importer``                                  ``datasets/im
 
 from excise.protocols.codebase_protocol import Codebase, Inherited, Module
 from excise.protocols.editor_protocol import (
+    CONSTANTS,
     EMPTY,
     TRIVIAL,
     CodeEditor,
@@ -73,6 +74,7 @@ from excise.protocols.source_protocol import Fetched, Source
 from excise.protocols.task_protocols import CompiledDeleter, Deleter, Gate, GateReport, NamedClaim, ShorteningDeleter
 
 __all__ = [
+    "CONSTANTS",
     "EMPTY",
     "MAX_EXAMPLE_CHARS",
     "TRIVIAL",

@@ -11,6 +11,8 @@ from excise.types import Deletion, Symbol
 
 EMPTY = ("none", "raise", "any")
 """Kinds of stand-ins that do nothing: they return nothing, raise, or raise what passes for many errors."""
+CONSTANTS = ("true", "false", "zero", "text", "list", "object", "argument")
+"""Kinds of stand-ins that return a constant or the first argument, where types allow that and nothing else tries it."""
 TRIVIAL = "trivial"
 """The kind of stand-ins that stand for a trivial program, which is chosen when the tests run."""
 
@@ -154,7 +156,8 @@ class CodeEditor(Protocol):
         ...
 
     def stand_ins(self, codebase: Codebase, symbols: Collection[str]) -> tuple[tuple[str, str], ...]:
-        """(kind, patch) for each kind of stand-in (:data:`EMPTY`, :data:`TRIVIAL`) that the language has.
+        """(kind, patch) for each kind of stand-in (:data:`EMPTY`, :data:`CONSTANTS`, :data:`TRIVIAL`) that the language
+        has.
 
         The patch puts stand-ins in the place of the symbols into the base tree; it is empty if there is no body to
         replace. Raises :class:`PatchError`.
