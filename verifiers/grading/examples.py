@@ -114,7 +114,7 @@ def examples_of(
 
     def parameter_of(call: str, outcome: str) -> str:
         name, base = grading.added_argument(call)
-        makes_difference = name and base in outcomes and not grading.same_outcome(outcomes[base], outcome)
+        makes_difference = name and base in outcomes and not grading.same_result(outcomes[base], outcome)
         return name if makes_difference and grading.is_result(outcome) else ""
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
@@ -178,7 +178,10 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
             named.setdefault(each.outcome, each.line)
     known = {each.outcome for each in shown}
     others = [line for outcome, line in named.items() if outcome not in known]
-    given = {each.parameter: each.line for each in reversed(made) if each.parameter}
+    telling_last = sorted(
+        (each for each in reversed(made) if each.parameter), key=lambda each: tells_something(each.line)
+    )
+    given = {each.parameter: each.line for each in telling_last}
     parameters = tuple(given[name] for name in sorted(given))
     return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results), parameters)
 

@@ -22,7 +22,7 @@ WITHOUT_RECEIVER = frozenset({"class", "classmethod"})
 """Kinds of calls whose arguments lack the first parameter."""
 MAX_PARAMETERS = 6
 """Maximum number of parameters of one function that get arguments."""
-VALUES = 2
+VALUES = 3
 """Number of new calls for each of them."""
 MAX_CHANGES = 5
 """How often another value than the default is asked for."""

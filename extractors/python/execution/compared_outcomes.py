@@ -79,6 +79,12 @@ def same_outcome(expected: str, found: str) -> bool:
         return False
 
 
+def same_result(first: str, second: str) -> bool:
+    """Whether two outcomes have equal results, or exceptions of equal types, whatever became of the arguments."""
+    one, other = ({**parsed(text.encode()), "after": None} for text in (first, second))
+    return same_outcome(json.dumps(one), json.dumps(other))
+
+
 def _raised_at_once(outcome: dict[str, Any]) -> dict[str, Any]:
     """The outcome of a call; one whose iterator fails at its first item counts as one that raises: who asks for the
     items cannot tell them apart."""

@@ -258,6 +258,10 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""
         return compared_outcomes.distinguish_from_stub(recorded, stub)
 
+    def same_result(self, first: str, second: str) -> bool:
+        """See :meth:`excise.protocols.Grading.same_result`."""
+        return compared_outcomes.same_result(first, second)
+
     def same_outcome(self, expected: str, found: str) -> bool:
         """See :meth:`excise.protocols.Grading.same_outcome`."""
         return compared_outcomes.same_outcome(expected, found)

@@ -335,6 +335,10 @@ class Grading(Protocol):
         """
         ...
 
+    def same_result(self, first: str, second: str) -> bool:
+        """Whether outcomes of two calls are equal but for what became of their arguments."""
+        ...
+
     def same_outcome(self, expected: str, found: str) -> bool:
         """Whether two outcomes of a call are equal in everything that callers may rely on."""
         ...

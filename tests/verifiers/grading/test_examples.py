@@ -61,9 +61,10 @@ def test_an_argument_that_no_test_gives_is_shown_where_it_makes_a_difference() -
     tested = asked("f", "a", True)
     more = json.loads(tested.call) | {"kwargs": [["deep", ["c", True]]], "added": "deep"}
     other = json.loads(tested.call) | {"kwargs": [["wide", ["c", True]]], "added": "wide"}
+    same = json.dumps(json.loads(tested.outcome) | {"after": [["i", "0"], ["c", True]]})
     made = (
         RecordedCall(call=json.dumps(more), outcome=asked("f", "a", False).outcome),
-        RecordedCall(call=json.dumps(other), outcome=tested.outcome),
+        RecordedCall(call=json.dumps(other), outcome=same),
     )
     replayed = Replayed([(tested.call, tested.outcome, tested.outcome)], made)
     found = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["f"]
