@@ -85,8 +85,10 @@ def where_used(
     gone = {line.strip() for lines in removed_lines(deletion.source_patch).values() for line in lines}
     lines: list[str] = []
     for symbol in removed:
-        for caller in callers.get(symbol.symbol_id, ()):
-            line = _line_naming(codebase, caller, symbol)
+        named = {caller: _line_naming(codebase, caller, symbol) for caller in callers.get(symbol.symbol_id, ())}
+        for caller, line in named.items():
+            if any(line == other and inner != caller and is_inside(inner, caller) for inner, other in named.items()):
+                continue  # what is in it says where
             shown = f"- `{unnumbered(caller)}`: `{line}`"
             if line and line not in gone and shown not in lines and len(lines) < MAX_CALL_SITES:
                 lines.append(shown)

@@ -316,3 +316,17 @@ def test_a_converter_that_many_rows_share_stays(num_rows: int, is_refused: bool)
         assert after(files, delete(files, "m.py::f"))["m.py"] == "FIELDS = (\n    ('a', int, 0),\n)\n"
     files = {"m.py": files["m.py"].replace("'f", "f, 'f").replace(", f, ", ", ")}
     assert after(files, delete(files, "m.py::f"))["m.py"] == "FIELDS = (\n    ('a', int, 0),\n)\n", "they are about it"
+
+
+def test_a_class_is_no_second_place_of_what_one_of_its_methods_uses() -> None:
+    source = (
+        "class Cut:\n    def parts(self, word):\n        return [word]\n\n    def wrap(self, word):\n"
+        "        for part in self.parts(word):\n            return part\n\n    first = staticmethod(parts)\n"
+    )
+    files = {"pkg.py": source, "test_pkg.py": "import pkg\n\n\ndef test_a():\n    assert pkg.Cut().parts('a')\n"}
+    codebase = PythonCodebase.from_texts(files)
+    test = "test_pkg.py::test_a"
+    deletion = delete_symbol(codebase, "pkg.py::Cut.parts", (test,), "stub")
+    text = write_statement(codebase, deletion, REPO, (test,)).text
+    used = text.partition("## Where it is used\n\n")[2].partition("\n\n")[0].splitlines()
+    assert used == ["- `pkg.py::Cut.wrap`: `for part in self.parts(word):`"]

@@ -195,14 +195,17 @@ def _is_foreign(kind: NeedKind, places: Iterable[Place], foreign: Collection[tup
 
 
 def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) -> Iterator[str]:
-    """Names that the file of removed code binds and that nothing but removed code uses."""
+    """Names that the file of removed code binds and that nothing but removed code uses; a statement of the file that
+    fills or sorts what a name is bound to is part of its binding."""
     symbols = codebase.symbols()
     module = codebase.modules[words.symbol.path]
     gone = [symbols[s] for s in removed if s in symbols and symbols[s].path == module.path]
     bound = {b.name: b for b in module.bindings if not b.klass and b.name in words.identifiers}
     for name, binding in bound.items():
         spans = [(s.start, s.end) for s in gone] + [(b.start, b.end) for b in module.bindings if b.name == name]
-        places = [match.start() for match in re.finditer(rf"\b{re.escape(name)}\b".encode(), module.source)]
+        word = re.escape(name)
+        pattern = rf"(?m)\b(?!(?<![^\n]){word}(?:\.\w+\(|\[)){word}\b"
+        places = [match.start() for match in re.finditer(pattern.encode(), module.source)]
         inside = all(any(start <= place < end for start, end in spans) for place in places)
         is_removed = any(s.start <= binding.start < s.end for s in gone)
         others = (other for other in codebase.modules.values() if other is not module)
