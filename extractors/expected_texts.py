@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from excise.types import FILLED_IN, Need, NeedKind
@@ -16,6 +16,8 @@ MIN_CHARS = 4
 """Minimum length of a text that is a detail; one with characters outside ASCII that is no word may be shorter."""
 MAX_CHARS = 200
 """Maximum length of one; to give a longer one would be to give the code."""
+MAX_PARTS = 6
+"""Maximum number of parts of a format of which each is shorter than a detail."""
 _PLAIN = re.compile(
     r"[$]?\{[\w.]{0,40}(?:![rsa])?(?::[-\w.<>^+#?,%]{0,12})?\}|%(?:\(\w{1,40}\))?[-+# 0-9.*]{0,8}[a-zA-Z%]"
 )
@@ -48,7 +50,14 @@ def expected_texts(
     found: dict[tuple[str, NeedKind, str], set[str]] = defaultdict(set)
     templates: dict[tuple[str, NeedKind, str], tuple[str, bool, str]] = {}
     for each in written:
-        for part in (p for p in filled_in.split(each.text) if len(p.strip()) >= MIN_CHARS or not p.isascii()):
+        parts = filled_in.split(each.text)
+        for test in (
+            test for test, literals in expected.items() if _is_short_format(parts) and _fits_one(parts, literals)
+        ):
+            key = each.owner, each.kind, filled_in.sub(shown_placeholder, each.text)
+            found[key].add(test)
+            templates[key] = ("", each.is_all, each.exception)
+        for part in (p for p in parts if len(p.strip()) >= MIN_CHARS or not p.isascii()):
             for test, literals in expected.items():
                 for word in {_common(part, literal) for literal in literals} - {""}:
                     key = each.owner, each.kind, word
@@ -68,6 +77,30 @@ def expected_texts(
         )
         for (owner, kind, word), wanted in sorted(found.items())
     )
+
+
+def _is_short_format(parts: Sequence[str]) -> bool:
+    """Whether a text is little more than what is filled in, such as ``%s: %s``: no part of it is a detail by itself."""
+    between = "".join(parts)
+    is_told = any(len(part.strip()) >= MIN_CHARS or not part.isascii() for part in parts)
+    return 1 < len(parts) <= MAX_PARTS and not is_told and (bool(between.strip()) or (bool(between) and len(parts) > 2))
+
+
+def _fits_one(parts: Sequence[str], literals: Iterable[str]) -> bool:
+    """Whether one of the literals is made of the parts, in order, with something between them."""
+    first, *middle, last = parts
+    for literal in literals:
+        place = len(first)
+        if not literal.startswith(first):
+            continue
+        for part in middle:
+            place = literal.find(part, place + 1)
+            if place < 0:
+                break
+            place += len(part)
+        if 0 <= place < len(literal) - len(last) and literal.endswith(last):
+            return True
+    return False
 
 
 def shown_placeholder(found: re.Match[str]) -> str:

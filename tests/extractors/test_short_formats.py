@@ -1,0 +1,42 @@
+"""Formats of removed code that are little more than what is filled in."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from excise.extractors.expected_texts import WrittenText, expected_texts
+from excise.types import NeedKind
+
+VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
+
+
+def told(text: str, *literals: str) -> list[str]:
+    written = [WrittenText("a.go::F", text, NeedKind.TEXT, is_all=False)]
+    return [need.word for need in expected_texts(written, {"a_test.go::TestF": literals}, VERB)]
+
+
+@pytest.mark.parametrize(
+    ("text", "literal", "expected"),
+    [
+        ("%s %s", "bar foo", ["%s %s"]),
+        ("%s %s", "barfoo", []),
+        ("%d-%d", "1-2", ["%d-%d"]),
+        ("[%s]", "[a]", ["[%s]"]),
+        ("[%s]", "[]", []),
+        ("[%s]", "[a", []),
+        ("%s, %s and %d", "a, b and 3", ["%s, %s and %d"]),
+        ("%s, %s and %d", "a, b or 3", []),
+        ("%s", "a", []),
+        ("%s%s", "ab", []),
+        ("%s:%s:%s:%s:%s:%s:%s", "a:b:c:d:e:f:g", []),  # too many to be told from other texts
+        ("%s not found: %s", "a not found: b", [" not found: "]),
+    ],
+)
+def test_a_format_is_told_if_a_test_expects_a_text_of_its_form(text: str, literal: str, expected: list[str]) -> None:
+    assert told(text, "other", literal) == expected
+
+
+def test_long_texts_of_tests_take_no_time() -> None:
+    assert told("%s:%s:%s:%s:%s", ":a" * 500_000) == ["%s:%s:%s:%s:%s"]
