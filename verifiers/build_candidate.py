@@ -247,11 +247,18 @@ def _barely_shown(split: SplitDeletion, statement: Statement) -> str:
         if not is_function or not removed.isdisjoint(bench.codebase.callers(symbol.symbol_id)):
             continue  # methods are named in more ways than can be counted, helpers not at all
         tests = split.hidden & coverage.executing([symbol.symbol_id])
-        name = re.escape(symbol.name.partition("#")[0])
-        calls = re.findall(rf"(?<![\w$]){name}(?:::)?(?:[\[<][^\n()]{{0,60}}[\]>])?\s*\(", statement.text)
-        if len(tests.intersection(split.fail_to_pass)) >= MANY_TESTS and len(calls) <= 1 + FEW_SHOWN:
+        is_tested = len(tests.intersection(split.fail_to_pass)) >= MANY_TESTS
+        if is_tested and num_calls(statement.text, symbol.name.partition("#")[0]) <= 1 + FEW_SHOWN:
             return symbol.name
     return ""
+
+
+def num_calls(text: str, name: str) -> int:
+    """How many different calls of a function a text shows, its signature among them; equal ones count once, and a mere
+    ``name()`` only where there are no others."""
+    calls = re.findall(rf"(?<![\w$]){re.escape(name)}(?:::)?(?:[\[<][^\n()]{{0,60}}[\]>])?\s*\(([^\n]{{0,120}})", text)
+    given = {"".join(call.split()) for call in calls if not call.lstrip().startswith(")")}
+    return len(given) or len(calls)
 
 
 def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
