@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 
 import pytest
 
@@ -89,3 +90,16 @@ def test_other_new_calls_stay() -> None:
     found = varied(calls, parameters_of(codebase, [f"m.py::f{n}" for n in range(20)]))
     assert len(found) == MAX_VARIED
     assert sum("added" in json.loads(text) for text in found) == MAX_ADDED
+
+
+@pytest.mark.parametrize("default", [3, 0, 1.5, -1])
+def test_numbers_stay_on_their_side_of_zero(default: float) -> None:
+    names = [f"f{n}" for n in range(10)]
+    codebase = PythonCodebase.from_texts({"m.py": "\n".join(f"def {name}(x, a={default}): ..." for name in names)})
+    calls = [call(name, "function", ["i", "7"]) for name in names]
+    made = [json.loads(text) for text in varied(calls, parameters_of(codebase, [f"m.py::{name}" for name in names]))]
+    nodes = [each["kwargs"][-1][1] for each in made if "added" in each]
+    values = [int(text, 0) if tag == "i" else struct.unpack(">d", bytes.fromhex(text))[0] for tag, text in nodes]
+    assert len(values) == 10
+    assert default not in values
+    assert all(value >= 0 for value in values) or default < 0

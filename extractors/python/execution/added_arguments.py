@@ -24,7 +24,7 @@ MAX_PARAMETERS = 6
 """Maximum number of parameters of one function that get arguments."""
 VALUES = 3
 """Number of new calls for each of them."""
-MAX_CHANGES = 5
+MAX_CHANGES = 10
 """How often another value than the default is asked for."""
 
 
@@ -106,11 +106,22 @@ def with_added_arguments(
             bases = rng.sample(list(recorded), min(VALUES, len(recorded)))
             for turn, base in enumerate(bases):
                 values = (change(parameter.default, rng) for _ in range(MAX_CHANGES))
-                value = next((value for value in values if value != parameter.default), None)
+                value = next((value for value in values if _is_usual(value, parameter.default)), None)
                 if value is not None:
                     more = [*base["kwargs"], [parameter.name, value]]
                     turns[turn].append({**base, "kwargs": more, "added": parameter.name})
     return [call for turn in turns.values() for call in turn]
+
+
+def _is_usual(value: Node, default: Node) -> bool:
+    """Whether a value is another one than the default, and no number below zero where that is none."""
+    return value != default and (_is_negative(default) or not _is_negative(value))
+
+
+def _is_negative(node: Node) -> bool:
+    if node[0] == "f":
+        return bool(node[1] != "nan" and struct.unpack(">d", bytes.fromhex(node[1]))[0] < 0)
+    return node[0] == "i" and int(node[1], 0) < 0
 
 
 def _gives(call: Call, parameter: Parameter) -> bool:
