@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+MAX_TEXT = 20_000
+"""Number of characters at its beginning by which a licence is told."""
 MAX_NAME = 80
 """Number of characters above which a field is no name of a licence."""
 _LICENSE_TEXTS = (
@@ -26,7 +28,7 @@ _LICENSE_TEXTS = (
 
 def license_of_text(text: str) -> str:
     """The SPDX id of the licence that a text is or begins with; empty if it is unknown."""
-    folded = " ".join(text.lower().split())
+    folded = " ".join(text[:MAX_TEXT].lower().split())
     return next((spdx for spdx, pattern in _LICENSE_TEXTS if re.search(pattern, folded)), "")
 
 

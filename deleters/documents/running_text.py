@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from itertools import accumulate, dropwhile
 
-_SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*_\"])|(?<=[.!?]\*\*)|(?<=[.!?]__))\s+(?=[A-Z`:*\"'(])")
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=\w[.!?]\*\*)|(?<=\w[.!?]__))\s+(?=[A-Z`:*\"'(])")
 """What is between two sentences of running text."""
 MAX_OPEN = 8
 """Number of sentences within which a parenthesis is closed."""
 MAX_ABBREVIATION = 10
 """Number of characters of the longest abbreviation, with what stands before it."""
-_ABBREVIATED = re.compile(r"(?:^|[\s(])(?:resp|e\.g|i\.e|cf|vs|viz|approx|esp|incl|ca)\.$")
+_ABBREVIATED = re.compile(r"(?:^|[\s(*_])(?:resp|e\.g|i\.e|cf|vs|viz|approx|esp|incl|ca)\.$")
 """The end of what a sentence does not end with."""
 _SPECIAL = re.compile(
     r"\s*([-*+•]\s|(?:\d+|#)[.)]\s|>>>|\.\.\s|:\w[\w ]*:(?!`)|[-=~^#]{3,}|\||@|#\s|```|\$\s)|.*::$"
@@ -201,7 +201,7 @@ def sentences_of(text: str) -> list[str]:
     depth = 0
     for number, part in enumerate(parts):
         is_closed_later = depth > 0 and min(accumulate(depths[number : number + MAX_OPEN])) < 0
-        if found and (is_closed_later or _ABBREVIATED.search(found[-1][-1][-MAX_ABBREVIATION:])):
+        if found and (is_closed_later or _ABBREVIATED.search(found[-1][-1][-MAX_ABBREVIATION:].rstrip("*_"))):
             found[-1].append(part)
             depth += depths[number]
         else:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
+
+from tree_sitter import Node
 
 from excise.deleters.deletion_record import patch_of
 from excise.deleters.edits.byte_edits import Edit, apply_edits
@@ -27,8 +28,6 @@ BODIES = {
     "argument": "return arguments[0]",
 }
 """Kind of stand-in to its body; ``TypeError`` is what tests of errors expect most often."""
-_ARROW = re.compile(rb"(?:async\b)?\s*\(?\s*([\w$]*)")
-"""The beginning of an arrow function, to the name of its first parameter."""
 
 
 def functions_of(codebase: JavaScriptCodebase, symbols: Iterable[str]) -> list[Symbol]:
@@ -90,9 +89,8 @@ def body_edit(codebase: JavaScriptCodebase, symbol: Symbol, kind: str) -> Edit:
     outer = _indentation(source, span.start)
     inner = outer + _step(source)
     body_line = BODIES[kind]
-    if kind == "argument" and b"=>" in source[span.start : span.body_start]:  # it has none of its own
-        found = _ARROW.match(source, span.start, span.body_start)
-        body_line = f"return {(found[1] if found else b'').decode() or 'undefined'}"
+    if kind == "argument" and (arrow := _arrow_function(source, span)) is not None:  # it has none of its own
+        body_line = f"return {_first_parameter(arrow, source) or 'undefined'}"
     is_plain = kind in CONSTANTS and (span.constructs or _returns_nothing(symbol))
     if body_line.startswith("return") and (is_plain or module.path.endswith(TYPED)):
         body_line = "return" if _returns_nothing(symbol) or is_plain else f"{body_line} as any"
@@ -103,6 +101,25 @@ def body_edit(codebase: JavaScriptCodebase, symbol: Symbol, kind: str) -> Edit:
     if span.is_expression:
         return Edit(span.body_start, span.body_end, f"{{{body}}}".encode())
     return Edit(span.body_start, span.body_end, body.encode())
+
+
+def _arrow_function(source: bytes, span: FunctionSpan) -> Node | None:
+    """The node of a function, if it is an arrow function."""
+    node = parse_tree(source).root_node.descendant_for_byte_range(span.start, span.end - 1)
+    while node is not None and (node.start_byte, node.end_byte) != (span.start, span.end):
+        node = node.parent
+    return node if node is not None and node.type == "arrow_function" else None
+
+
+def _first_parameter(arrow: Node, source: bytes) -> str:
+    """The name of the first parameter of an arrow function; empty if it has none that is a plain name."""
+    first = arrow.child_by_field_name("parameter")
+    listed = arrow.child_by_field_name("parameters")
+    if first is None and listed is not None:
+        first = next((child for child in listed.named_children if child.type != "comment"), None)
+    while first is not None and first.type != "identifier":
+        first = first.child_by_field_name("pattern") or first.child_by_field_name("left")
+    return text(first, source) if first is not None else ""
 
 
 def _returns_nothing(symbol: Symbol) -> bool:
@@ -143,4 +160,12 @@ def stand_ins(codebase: JavaScriptCodebase, symbols: Collection[str]) -> tuple[t
     functions = functions_of(codebase, [s for s in symbols if s in codebase.symbols()])
     if not functions and not any(codebase.symbols()[s].kind is SymbolKind.CLASS for s in symbols):
         return ()
-    return tuple((kind, patch_of(codebase, emptied(codebase, functions, kind))) for kind in (*EMPTY, *CONSTANTS))
+    found = {kind: patch_of(codebase, emptied(codebase, functions, kind)) for kind in EMPTY}
+    for kind in CONSTANTS:
+        try:
+            patch = patch_of(codebase, emptied(codebase, functions, kind))
+        except DeletionRefused:
+            continue  # one stand-in less
+        if patch and patch not in found.values():
+            found[kind] = patch
+    return tuple(found.items())

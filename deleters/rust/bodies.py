@@ -64,10 +64,16 @@ def _value(result: str, kind: str) -> str:
         return f"Some({value})" if value else "None"
     if inner := re.fullmatch(r"(?:[\w:]*::)?Result<(.+)>", result):
         return _outcome(_split(inner[1]), other)
-    if result.startswith("(") and result.endswith(")"):
-        values = [_value(part, kind) for part in _split(result[1:-1])]
-        return f"({', '.join(values)}{',' if len(values) == 1 else ''})" if all(values) else ""
-    return "Default::default()" if _WITH_DEFAULT.fullmatch(result) else ""
+    is_tuple = result.startswith("(") and result.endswith(")")
+    return _tuple(result[1:-1], kind) if is_tuple else "Default::default()" if _WITH_DEFAULT.fullmatch(result) else ""
+
+
+def _tuple(types: str, kind: str) -> str:
+    """A value of a tuple's type, or of a type in parentheses."""
+    values = [_value(part, kind) for part in _split(types)]
+    if len(values) == 1 and not types.rstrip().endswith(","):
+        return values[0]
+    return f"({', '.join(values)}{',' if len(values) == 1 else ''})" if all(values) else ""
 
 
 def _outcome(types: list[str], other: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -51,6 +52,8 @@ def tidied(before: RustModule, after: bytes) -> bytes:
         is_kept = leaf.is_public or leaf.name in {"*", "Write"} or (leaf.name == "self" and not leaf.path)
         if is_kept or leaf.bound not in was_used or leaf.bound in used:
             return False
+        if leaf.name == "self" and len(re.findall(rf"\b{re.escape(leaf.bound)}\b".encode(), after)) > 1:
+            return False  # a path of another import may begin with it, or a text name it
         if leaf.name not in traits or (leaf.path[0] in _LIBRARIES and not _WITHOUT_METHODS.isdisjoint(leaf.path)):
             return True
         methods = traits[leaf.name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 from excise.extractors.languages import detect_language, get_language
@@ -9,12 +11,16 @@ from excise.extractors.license_texts import license_of_text
 from excise.languages import LANGUAGES
 from excise.types import ProjectInfo
 
+_NAME = re.compile(r"@?[\w.~+-]{1,100}(?:/[\w.~+-]{1,100})?")
+"""The name of a project, with or without that of its owner."""
+
 
 def read_project_info(root: Path) -> ProjectInfo:
     """Read the manifests of ``root``, those of its main language first, and its licence file."""
     main = detect_language(root)
     found = [get_language(name).project_info(root) for name in (main, *(name for name in LANGUAGES if name != main))]
     best = next((info for info in found if info.name), found[0])
+    best = best if _NAME.fullmatch(best.name) else replace(best, name="")
     license_name = next((info.license for info in found if info.license), "")
     return ProjectInfo(name=best.name, version=best.version, license=license_name or _license_file(root))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.go.analysis.codebase import SUFFIX
+from excise.extractors.manifest_texts import manifest_text
 from excise.types import ProjectInfo
 
 MANIFEST = "go.mod"
@@ -27,10 +28,7 @@ def detect(root: Path) -> float:
 
 def read_manifest(root: Path) -> ProjectInfo:
     """The name of the main folder's module: ``owner/name`` on a forge, else the last part of its path."""
-    try:
-        found = _MODULE.search((root / MANIFEST).read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return ProjectInfo()
+    found = _MODULE.search(manifest_text(root / MANIFEST))
     parts = found[1].strip("/").split("/") if found else []
     if len(parts) > 1 and _VERSION.fullmatch(parts[-1]):
         parts.pop()

@@ -7,6 +7,7 @@ from pathlib import Path
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.java.analysis.suite_files import SUFFIX
 from excise.extractors.license_texts import license_name, license_of_text
+from excise.extractors.manifest_texts import manifest_text
 from excise.system.plain_xml import read_xml
 from excise.types import ProjectInfo
 
@@ -25,10 +26,7 @@ def detect(root: Path) -> float:
 
 def read_manifest(root: Path) -> ProjectInfo:
     """Name, version and licence of a ``pom.xml``; the version may be that of its parent."""
-    try:
-        project = read_xml((root / _POM).read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return ProjectInfo()
+    project = read_xml(manifest_text(root / _POM))
     if project is None:
         return ProjectInfo()
     name, version, inherited, license_text = (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.javascript.analysis.codebase import MANIFEST, SUFFIXES
+from excise.extractors.manifest_texts import manifest_text
 from excise.types import ProjectInfo
 
 _MANIFEST_FIT = 0.9
@@ -25,8 +26,8 @@ def detect(root: Path) -> float:
 def read_manifest(root: Path) -> ProjectInfo:
     """Name, version and licence of a ``package.json``, in which each may have any type."""
     try:
-        data = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        data = json.loads(manifest_text(root / MANIFEST))
+    except (ValueError, RecursionError):
         return ProjectInfo()
     fields = data if isinstance(data, dict) else {}
     licence = fields.get("license")

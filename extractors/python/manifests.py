@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-import tomllib
 from collections.abc import Iterator
 from email.message import Message
 from email.parser import HeaderParser
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.extractors.license_texts import license_name
+from excise.extractors.manifest_texts import manifest_table, manifest_text
 from excise.types import ProjectInfo
 
 _CLASSIFIERS = {
@@ -54,10 +54,7 @@ def _manifests(root: Path) -> Iterator[ProjectInfo]:
 
 
 def _from_pyproject(path: Path) -> ProjectInfo:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return ProjectInfo()
+    data = manifest_table(path)
     project = _table(data.get("project"))
     poetry = _table(_table(data.get("tool")).get("poetry"))
     flit = _table(_table(_table(data.get("tool")).get("flit")).get("metadata"))
@@ -76,8 +73,8 @@ def _from_pyproject(path: Path) -> ProjectInfo:
 def _from_setup_cfg(path: Path) -> ProjectInfo:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(path.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, configparser.Error):
+        parser.read_string(manifest_text(path))
+    except configparser.Error:
         return ProjectInfo()
     metadata = dict(parser["metadata"]) if parser.has_section("metadata") else {}
     version = metadata.get("version", "")
@@ -90,10 +87,7 @@ def _from_setup_cfg(path: Path) -> ProjectInfo:
 
 
 def _from_pkg_info(path: Path) -> ProjectInfo:
-    try:
-        message: Message = HeaderParser().parsestr(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return ProjectInfo()
+    message: Message = HeaderParser().parsestr(manifest_text(path))
     classifiers = "\n".join(message.get_all("Classifier") or [])
     return ProjectInfo(
         name=message.get("Name", ""),
@@ -105,10 +99,10 @@ def _from_pkg_info(path: Path) -> ProjectInfo:
 
 
 def _from_setup_py(path: Path) -> ProjectInfo:
+    text = manifest_text(path)
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ProjectInfo()
     arguments: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -130,10 +124,9 @@ def _version_in_code(root: Path, name: str) -> str:
         return ""
     for parent in (root, root / "src", root / "lib"):
         for path in (f"{module}/__init__.py", f"{module}/__version__.py", f"{module}/_version.py", f"{module}.py"):
-            if (parent / path).is_file():
-                text = (parent / path).read_text(encoding="utf-8", errors="replace")
-                if match := re.search(r"^__version__(?:\s*:\s*\w+)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE):
-                    return match[1]
+            text = manifest_text(parent / path)
+            if match := re.search(r"^__version__(?:\s*:\s*\w+)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE):
+                return match[1]
     return ""
 
 

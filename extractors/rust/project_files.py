@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 from excise.extractors.fetch.trees import list_files
+from excise.extractors.manifest_texts import manifest_table
 from excise.extractors.rust.analysis.codebase import SUFFIX
 from excise.types import ProjectInfo
 
@@ -22,10 +22,7 @@ def detect(root: Path) -> float:
 
 def read_manifest(root: Path) -> ProjectInfo:
     """Name, version and licence of the package in the main folder; those that it inherits from its workspace, too."""
-    try:
-        data = tomllib.loads((root / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return ProjectInfo()
+    data = manifest_table(root / MANIFEST)
     package, workspace = data.get("package"), data.get("workspace")
     own = package if isinstance(package, dict) else {}
     shared = workspace.get("package") if isinstance(workspace, dict) else None

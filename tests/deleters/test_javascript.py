@@ -14,6 +14,7 @@ from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import descendants, parse_tree
+from excise.protocols import CONSTANTS, EMPTY
 from excise.types import Deletion, Feature, FeatureKind
 
 from .planned_deletions import REPO
@@ -187,7 +188,7 @@ def test_a_stub_keeps_the_definition_and_drops_what_only_its_body_used() -> None
         "  throw new Error('not implemented')\n}\n\nos.hostname()\n"
     )
     assert dict(deletion.text) == {"lib/one.js::one": "return fs.existsSync(a) && LIMIT"}
-    assert [kind for kind, _ in deletion.stub_patches] == ["none", "raise", "any"]
+    assert [kind for kind, _ in deletion.stub_patches] == [*EMPTY, *CONSTANTS]
 
 
 def test_a_statement_does_not_call_the_definition_of_an_inner_function_its_use() -> None:

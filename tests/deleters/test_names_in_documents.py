@@ -75,8 +75,13 @@ def test_a_comment_with_the_result_of_a_statement_goes_with_it(comment: str, is_
         ("It is (as said. In full) right. Yes.", ["It is (as said. In full) right.", "Yes."]),
         ("It is (never closed. Then more.", ["It is (never closed.", "Then more."]),
         ("(See A. It is long. So there.) And on. The end.", ["(See A. It is long. So there.) And on.", "The end."]),
-        ("**Use one instead.** This has *two.* And three.", ["**Use one instead.**", "This has *two.*", "And three."]),
-        ('It says "One." Then `two.` More.', ['It says "One."', "Then `two.` More."]),
+        (
+            "**Use one instead.** This has __two.__ And three.",
+            ["**Use one instead.**", "This has __two.__", "And three."],
+        ),
+        ("Copies what matches *.* Files are hashed. Yes.", ["Copies what matches *.* Files are hashed.", "Yes."]),
+        ('The mark is "." Unless told. So *etc.* One.', ['The mark is "." Unless told.', "So *etc.* One."]),
+        ("Names, **e.g.** The first. More.", ["Names, **e.g.** The first.", "More."]),
         ("(See A (or B). It is long) and so on. The end.", ["(See A (or B). It is long) and so on.", "The end."]),
     ],
 )

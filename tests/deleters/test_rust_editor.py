@@ -95,7 +95,12 @@ def test_a_stub_keeps_signature_and_documentation(root: Path, codebase: RustCode
 
 @pytest.mark.parametrize(
     ("result", "value"),
-    [("(u8, Option<u8>)", "(0 as u8, Default::default())"), ("(bool,)", "(false,)"), ("(u8, T)", "")],
+    [
+        ("(u8, Option<u8>)", "(0 as u8, Default::default())"),
+        ("(bool,)", "(false,)"),
+        ("(i32)", "0 as i32"),
+        ("(u8, T)", ""),
+    ],
 )
 def test_a_tuple_has_a_value_if_its_parts_have(result: str, value: str) -> None:
     source = f"fn a() -> {result} {{\n    b()\n}}\n"
@@ -228,6 +233,10 @@ def test_a_module_that_only_removed_code_named_is_no_longer_imported() -> None:
     codebase = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"])
     after = apply_patch({"src/lib.rs": source.encode()}, removed(codebase, "src/lib.rs::one").source_patch)
     assert after["src/lib.rs"] == b"use core::iter::Take;\n\npub struct T(Take<u8>);\n"
+    named = source.replace("Take};", "Take};\nuse iter::Map;")
+    codebase = RustCodebase.from_texts({"src/lib.rs": named}, names=["kit"])
+    after = apply_patch({"src/lib.rs": named.encode()}, removed(codebase, "src/lib.rs::one").source_patch)
+    assert b"use core::iter::{self, Take};" in (after["src/lib.rs"] or b"")
 
 
 def test_what_calls_a_function_with_the_name_of_a_test_stays() -> None:

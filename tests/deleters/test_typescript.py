@@ -116,6 +116,8 @@ def test_stand_ins_that_return_one_value_fit_every_kind_of_function() -> None:
     symbols = [symbol for symbol in codebase.symbols() if symbol != "a.js"]
     stand_ins = dict(editor_of("javascript").stand_ins(codebase, symbols))
     assert stand_ins.keys() == {*EMPTY, *CONSTANTS}
+    alone = dict(editor_of("javascript").stand_ins(codebase, ["a.js::K.size"]))
+    assert alone.keys() == {*EMPTY, CONSTANTS[0]}, "a setter returns nothing: the others are equal"
 
     def lines(kind: str) -> list[str]:
         after = apply_patch({"a.js": source.encode()}, stand_ins[kind])["a.js"] or b""
@@ -125,6 +127,27 @@ def test_stand_ins_that_return_one_value_fit_every_kind_of_function() -> None:
     assert lines("text") == [*["return ''"] * 4, "return", "return"]
     typed = dict(delete("src/index.ts::over", "stub")[0].stub_patches)
     assert "return [] as any" in changed_by(typed["list"])["src/index.ts"]
+
+
+@pytest.mark.parametrize(
+    ("source", "returned"),
+    [
+        ("export function on(name: string, cb: (e: string) => void): number { return 1 + 1 }\n", "arguments[0]"),
+        ("export function on(x, cb = () => 1) { return x + 1 }\n", "arguments[0]"),
+        ("export function on(n): (x: number) => number { return (x) => x + n }\n", "arguments[0]"),
+        ("export function on(sep = '=>') { return sep + 1 }\n", "arguments[0]"),
+        ("export const on = (/* c */ x: number, y = 2) => x + y\n", "x"),
+        ("export const on = <T>(x: T) => [x]\n", "x"),
+        ("export const on = (na\u00efve = 1) => na\u00efve + 1\n", "na\u00efve"),
+        ("export class B { on(cb: (e: string) => void): number { return 1 + 1 } }\n", "arguments[0]"),
+    ],
+)
+def test_the_first_argument_of_every_kind_of_function(source: str, returned: str) -> None:
+    codebase = JavaScriptCodebase.from_texts({"a.ts": source})
+    (symbol,) = (each for each in codebase.symbols() if each.endswith("on"))
+    patch = dict(editor_of("javascript").stand_ins(codebase, [symbol]))["argument"]
+    after = (apply_patch({"a.ts": source.encode()}, patch)["a.ts"] or b"").decode()
+    assert f"return {returned} as any\n" in after
 
 
 @pytest.mark.parametrize(

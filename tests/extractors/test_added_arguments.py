@@ -88,7 +88,8 @@ def test_other_new_calls_stay() -> None:
     calls = [call(f"f{n}", "function", ["i", "7"]) for n in range(20)]
     codebase = PythonCodebase.from_texts({"m.py": source})
     found = varied(calls, parameters_of(codebase, [f"m.py::f{n}" for n in range(20)]))
-    assert len(found) == MAX_VARIED
+    assert len(found) == MAX_VARIED + MAX_ADDED
+    assert not any("added" in json.loads(text) for text in found[:MAX_VARIED])
     assert sum("added" in json.loads(text) for text in found) == MAX_ADDED
 
 
@@ -103,3 +104,22 @@ def test_numbers_stay_on_their_side_of_zero(default: float) -> None:
     assert len(values) == 10
     assert default not in values
     assert all(value >= 0 for value in values) or default < 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@only\ndef f(x, mode='a'): ...\n",
+        "if NEW:\n    def f(x, mode='a'): ...\nelse:\n    def f(x): ...\n",
+    ],
+)
+def test_parameters_that_may_be_others_get_no_arguments(source: str) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    removed = [symbol for symbol in codebase.symbols() if "::" in symbol]
+    assert not any(parameters_of(codebase, removed).values())
+
+
+def test_functions_of_one_name_in_several_files_get_no_arguments() -> None:
+    codebase = PythonCodebase.from_texts({"a.py": "def f(x, a=1): ...\n", "b.py": "def f(x, y): ...\n"})
+    assert parameters_of(codebase, ["a.py::f", "b.py::f"]) == {}
+    assert parameters_of(codebase, ["a.py::f"]).keys() == {"f"}

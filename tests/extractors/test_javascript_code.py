@@ -62,11 +62,16 @@ def test_definitions_have_signatures_and_the_comments_above_them() -> None:
         ("/**\n * Adds.\n * @param {number} a\n */\n\n", "Adds.\n@param {number} a"),
         ("/**\n * Adds.\n * @param {number} a\n */\n\n\n", ""),
         ("/** The file. */\n\n", ""),
+        ("/**\n * @callback Visit\n * @param {string} name\n */\n\n", ""),
+        ("/**\n * Kit.\n * @license MIT\n * @param {string} name\n */\n\n", ""),
+        ("/**\n * Kit.\n * @example add(1)\n */\n\n", ""),
+        ("/**\n * Kit.\n * @param {number} a\n */\n\nconst fs = require('fs')\n", ""),
         ("/** @param {number} a\n */\n\n// Adds.\n", "Adds."),
     ],
 )
 def test_documentation_may_be_followed_by_an_empty_line(comment: str, docstring: str) -> None:
-    (_, symbol) = parse_module("a.js", f"{comment}function add(a) {{ return a }}\n".encode()).symbols
+    symbols = parse_module("a.js", f"{comment}function add(a) {{ return a }}\n".encode()).symbols
+    (symbol,) = (each for each in symbols if each.name == "add")
     assert symbol.docstring == docstring
 
 

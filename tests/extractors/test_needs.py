@@ -452,8 +452,10 @@ def test_texts_beside_one_that_tests_need_are_needed(condition: str, expected: s
 
 def test_a_table_that_only_removed_code_reads_is_told_though_the_file_sorts_it() -> None:
     source = (
-        "table = [['b', 1], ['a', 2]]\ntable.sort()\nother = {}\nother['a'] = 1\nused = []\nused.append(1)\n\n\n"
-        "def find(x):\n    return table, other, used, x\n\n\ndef all_used():\n    return used\n"
+        "table = [['b', 1], ['a', 2]]\ntable.sort()\nother = {}\nother['a'] = 1\nused = []\nused.append(1)\n"
+        "app = make()\nhooks = {}\n\n\n"
+        "def find(x):\n    return table, other, used, x, app, hooks\n\n\ndef all_used():\n    return used\n\n\n"
+        "app.run()\nhooks['a']()\n"
     )
     codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": "import m\n\n\ndef test_a():\n    m.find(1)\n"})
     needs = Python().find_needs(codebase, ("m.py::find",), ["test_m.py::test_a"])

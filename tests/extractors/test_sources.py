@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -18,7 +19,7 @@ from excise.extractors.fetch.untrusted_archives import unpack_archive
 from excise.extractors.sources import resolve_source, source_of
 from excise.package_index import index_url
 from excise.protocols import Fetched
-from excise.types import SourceSpec
+from excise.types import ProjectInfo, SourceSpec
 
 FILES = {
     "pyproject.toml": '[project]\nname = "demo-kit"\nversion = "1.4"\nlicense = "MIT"\n',
@@ -90,6 +91,23 @@ def test_manifests_of_each_language(tmp_path: Path, files: dict[str, str], expec
     write(tmp_path, files)
     found = read_project_info(tmp_path)
     assert (found.name, found.version, found.license) == expected
+
+
+def test_manifests_that_are_no_plain_files_are_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pom.xml")
+    (tmp_path / "Cargo.toml").symlink_to("/dev/zero")
+    (tmp_path / "go.mod").mkdir()
+    (tmp_path / "package.json").write_text('\ufeff{"name": "kit\\ud800", "version": "1"}')
+    text = "MIT License\n\nPermission is hereby granted, free of charge, to any person"
+    write(tmp_path, {"a.js": "", "A.java": "", "LICENSE": text})
+    assert read_project_info(tmp_path) == ProjectInfo(name="", version="1", license="MIT")
+
+
+def test_manifests_that_take_long_are_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, {"Cargo.toml": "a" + ".a" * 50_000 + " = 1", "A.java": ""})
+    said = "redistribution and use in source and binary forms " * 20_000
+    write(tmp_path, {"pom.xml": f"<project><licenses><license><name>{said}</name></license></licenses></project>"})
+    assert read_project_info(tmp_path).name == ""
 
 
 @pytest.mark.parametrize("odd", ["3", "true", "[1, 2]", "{a = 1}", "{text = 3}", "2020-01-01", "''"])

@@ -46,7 +46,7 @@ def test_a_bug_is_reported_with_its_place_in_our_code() -> None:
 
     row = fail(load(), "a-source")
     assert isinstance(row, Rejection)
-    assert row.detail.startswith("AttributeError at extractors/license_texts.py:")
+    assert row.detail.startswith("TypeError at extractors/license_texts.py:")
 
 
 def test_env_ends_without_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def examples_of(
 
     def parameter_of(call: str, outcome: str) -> str:
         name, base = grading.added_argument(call)
-        makes_difference = name and base in outcomes and not grading.same_result(outcomes[base], outcome)
+        makes_difference = bool(outcomes.get(base)) and not grading.same_result(outcomes[base], outcome)
         return name if makes_difference and grading.is_result(outcome) else ""
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
@@ -126,7 +126,8 @@ def examples_of(
             place[grading.called(call)].append(Example(line, result, reached, strangeness, parameter))
 
     for one in (*replayed.varied, *replayed.raising):
-        add(made, one.call, one.outcome)
+        if grading.is_result(one.outcome) or not grading.added_argument(one.call)[0]:  # else it may be a wrong argument
+            add(made, one.call, one.outcome)
     for call, first, second in replayed.recorded:
         if first and grading.same_outcome(first, second):
             add(tested, call, first)

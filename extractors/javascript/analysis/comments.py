@@ -9,8 +9,15 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.grammar import text
 
 _DIRECTIVE = re.compile(r"^\s*(eslint|jshint|jslint|istanbul|c8|v8 ignore|prettier|global|@ts-|ts-|#region|\*?\s*$)")
-_DOCUMENTS = re.compile(r"/\*\*(?s:.*?)@(?:param|arg|returns?|throws|yields|api|example)\b")
-"""A comment in JSDoc on a function: no header of a file."""
+_DOCUMENTS = re.compile(r"/\*\*(?s:.*?)@(?:param|arg|returns?|throws|yields|api)\b")
+"""A comment in JSDoc that may be on a function."""
+_OF_OTHERS = re.compile(
+    r"@(?:callback|typedef|license|licence|module|file|fileoverview|overview|copyright|namespace|preserve|event|interface)\b"
+)
+"""What documents a type or a file."""
+_FUNCTION = re.compile(rb"\b(?:function|class)\b|=>")
+_BEGINNING = 400
+"""Number of bytes of a statement in which a function begins."""
 
 
 def comments_before(node: Node, source: bytes) -> list[Node]:
@@ -21,12 +28,22 @@ def comments_before(node: Node, source: bytes) -> list[Node]:
     above = node.prev_sibling
     while above is not None and above.type == "comment":
         between = source[above.end_byte : below.start_byte]
-        is_apart = between.count(b"\n") > (2 if below is node and _DOCUMENTS.match(text(above, source)) else 1)
-        if is_apart or not _is_alone(above, source):
+        is_near = below is node and between.count(b"\n") == 2 and _documents(above, node, source)
+        if (between.count(b"\n") > 1 and not is_near) or not _is_alone(above, source):
             break
         found.append(above)
         below, above = above, above.prev_sibling
     return found[::-1]
+
+
+def _documents(comment: Node, node: Node, source: bytes) -> bool:
+    """Whether a comment is plainly on the function in a statement or element."""
+    said = text(comment, source)
+    is_function = node.type == "method_definition" or (
+        node.type != "import_statement"
+        and _FUNCTION.search(source, node.start_byte, min(node.end_byte, node.start_byte + _BEGINNING)) is not None
+    )
+    return is_function and _DOCUMENTS.match(said) is not None and _OF_OTHERS.search(said) is None
 
 
 def doc_comment(node: Node, source: bytes) -> str:

@@ -9,13 +9,20 @@ from __future__ import annotations
 import ast
 import json
 import random
+import re
 import struct
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from excise.protocols import Codebase
-from excise.types import content_id, is_inside, name_in_file
+from excise.types import Symbol, content_id, joined, name_in_file
 
+_NUMBER = re.compile(r"#\d+")
+"""What tells definitions of one name apart."""
+_KEEPING = frozenset({"abstractmethod", "abc.abstractmethod", "classmethod", "override", "staticmethod"})
+"""Decorators that leave the parameters of a function as they are."""
 Node = list[Any]
 Call = dict[str, Any]
 WITHOUT_RECEIVER = frozenset({"class", "classmethod"})
@@ -40,18 +47,34 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[Parameter]]:
-    """Qualified name of each function among the symbols ``removed``, and in them, to its parameters with defaults."""
-    found: dict[str, list[Parameter]] = {}
+    """Qualified name of each function among the symbols ``removed``, and in them, to its parameters with defaults.
+
+    Left out are functions of which there are several by this name, and those whose decorators may change the
+    parameters.
+    """
+    gone, found = set(removed), dict[str, list[Parameter]]()
+    counts = Counter[str]()
     for symbol in codebase.symbols().values():
-        mine = symbol.symbol_id
-        if symbol.is_callable and any(mine == outer or is_inside(mine, outer) for outer in removed):
-            found[name_in_file(mine)] = list(_parameters(symbol.signature))
-    return found
+        if symbol.is_callable and not gone.isdisjoint(_with_holders(symbol)):
+            name = _NUMBER.sub("", name_in_file(symbol.symbol_id))
+            counts[name] += 1
+            if _KEEPING.issuperset(symbol.decorators):
+                found[name] = list(_parameters(symbol.signature))
+    return {name: own for name, own in found.items() if counts[name] == 1}
+
+
+def _with_holders(symbol: Symbol) -> Iterator[str]:
+    """The ids of a symbol, and of all that it is in."""
+    yield symbol.path
+    parts = symbol.qualname.split(".")
+    yield from (joined(symbol.path, ".".join(parts[:number])) for number in range(1, len(parts) + 1))
 
 
 def _parameters(signature: str) -> Iterator[Parameter]:
     try:
-        (function,) = ast.parse(f"{signature}: ...").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd escapes in defaults
+            (function,) = ast.parse(f"{signature}: ...").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -87,20 +110,21 @@ def _encoded(default: ast.expr) -> Node | None:
 
 def with_added_arguments(
     by_name: Mapping[str, Sequence[Call]],
+    given: Mapping[str, Sequence[Call]],
     parameters: Mapping[str, Sequence[Parameter]],
     change: Callable[[Node, random.Random], Node],
 ) -> list[Call]:
     """New calls, one for each parameter of each function before a second one for any.
 
-    ``by_name``: name of a function, with its module, to its recorded calls. ``change`` makes another value of the same
-    type.
+    ``by_name``: name of a function, with its module, to the recorded calls that new ones are made from; ``given`` has
+    all calls. ``change`` makes another value of the same type.
     """
     turns: dict[int, list[Call]] = {turn: [] for turn in range(VALUES)}
     for name, recorded in by_name.items():
         qualname = name.partition(":")[2]
         is_class = recorded[0]["kind"] == "class"
         known = parameters.get(f"{qualname}.__init__" if is_class else qualname, ())
-        unused = [each for each in known if not any(_gives(call, each) for call in recorded)]
+        unused = [each for each in known if not any(_gives(call, each) for call in given[name])]
         for parameter in unused[:MAX_PARAMETERS]:
             rng = random.Random(content_id("added", name, parameter.name))
             bases = rng.sample(list(recorded), min(VALUES, len(recorded)))

@@ -80,8 +80,9 @@ def same_outcome(expected: str, found: str) -> bool:
 
 
 def same_result(first: str, second: str) -> bool:
-    """Whether two outcomes have equal results, or exceptions of equal types, whatever became of the arguments."""
-    one, other = ({**parsed(text.encode()), "after": None} for text in (first, second))
+    """Whether two outcomes have equal results, or exceptions of equal types, whatever is printed, and whatever becomes
+    of the arguments."""
+    one, other = ({**parsed(text.encode()), "after": None, "printed": ""} for text in (first, second))
     return same_outcome(json.dumps(one), json.dumps(other))
 
 

@@ -21,7 +21,7 @@ from excise.types import content_id
 MAX_VARIED = 30
 """Maximum number of new calls of one recording."""
 MAX_ADDED = 12
-"""Maximum number of them that have an argument more than a recorded call."""
+"""Maximum number of further ones that have an argument more than a recorded call."""
 MAX_TRIES = 300
 """Maximum number of variations that are looked at."""
 EXCHANGED = 0.5
@@ -41,18 +41,20 @@ _CONTAINERS = frozenset({"l", "t", "S", "F", "q", "it"})
 def varied(calls: Sequence[str], parameters: Mapping[str, Sequence[Parameter]] = MappingProxyType({})) -> list[str]:
     """At most :data:`MAX_VARIED` calls that are not among ``calls``, spread over the functions that these call.
 
-    First come those that give ``parameters`` arguments, at most :data:`MAX_ADDED`.
+    At most :data:`MAX_ADDED` more give ``parameters`` arguments. They come last: one may do what no test does, such as
+    to delete files, and calls whose outcomes differ behind it are not used.
     """
     rng = random.Random(content_id("varied", *calls))
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    every: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for text in calls:
         call = json.loads(text)
+        every[call["name"]].append(call)
         if len(text) <= MAX_CALL_CHARS:
             by_name[call["name"]].append(call)
     known = {canonical(json.loads(text)) for text in calls}
     makers = [_variations(recorded, rng) for recorded in by_name.values()]
-    added = with_added_arguments(by_name, parameters, lambda node, rng: _changed(node, (), rng))
-    found = [json.dumps(call) for call in added[:MAX_ADDED]]
+    found: list[str] = []
     for _ in range(MAX_TRIES):
         for maker in list(makers):
             call = next(maker, None)
@@ -62,7 +64,8 @@ def varied(calls: Sequence[str], parameters: Mapping[str, Sequence[Parameter]] =
                 found.append(json.dumps(call))
         if len(found) >= MAX_VARIED:
             break
-    return found
+    added = with_added_arguments(by_name, every, parameters, lambda node, rng: _changed(node, (), rng))
+    return [*found, *(json.dumps(call) for call in added[:MAX_ADDED])]
 
 
 def _variations(recorded: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[dict[str, Any]]:

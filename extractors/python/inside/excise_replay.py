@@ -32,6 +32,8 @@ MAX_ANSWER = 256 << 10
 MAX_TRACED = 50000
 """Number of executed lines after which those of a call are not noted any more, since that takes its time."""
 
+MAX_SECOND_S = 0.3
+"""Seconds in which the arguments of a call can be made a second time."""
 TIMEOUT = {"lost": "timeout"}
 """The outcome of a call that did not end in time."""
 ENDED, TOO_LARGE = "ended", "too large"
@@ -113,13 +115,26 @@ def traced_outcome(call, removed, spans):
 
 
 def leaves_arguments(call, found, removed):
-    """Whether the arguments after a call are what they are without it, as far as others can see."""
+    """Whether the arguments after a call are what they are without it, as far as others can see.
+
+    For that, they are made a second time, which may take a while, or never end.
+    """
     nodes = [*call["args"], *(node for _, node in call["kwargs"])]
     if found["after"] == nodes:
         return True
+
+    def stop(*_):
+        raise TimeoutError
+
     try:
-        return found["after"] == outcomes.after([decoding.decode(node) for node in nodes], opaque_in(removed))
-    except Exception:
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, MAX_SECOND_S)
+        try:
+            return found["after"] == outcomes.after([decoding.decode(node) for node in nodes], opaque_in(removed))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    except BaseException:
         return False
 
 

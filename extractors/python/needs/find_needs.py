@@ -194,6 +194,10 @@ def _is_foreign(kind: NeedKind, places: Iterable[Place], foreign: Collection[tup
     return bool(wanted and found) and all(place.kind in wanted and place in foreign for place in found)
 
 
+_FILLERS = "(?:add|append|appendleft|clear|discard|extend|insert|pop|remove|reverse|setdefault|sort|update)"
+"""Methods that change what they are called on."""
+
+
 def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) -> Iterator[str]:
     """Names that the file of removed code binds and that nothing but removed code uses; a statement of the file that
     fills or sorts what a name is bound to is part of its binding."""
@@ -204,7 +208,7 @@ def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) 
     for name, binding in bound.items():
         spans = [(s.start, s.end) for s in gone] + [(b.start, b.end) for b in module.bindings if b.name == name]
         word = re.escape(name)
-        pattern = rf"(?m)\b(?!(?<![^\n]){word}(?:\.\w+\(|\[)){word}\b"
+        pattern = rf"\b(?!(?<![^\n]){word}(?:\.{_FILLERS}\(|\[[^\]\n]{{0,80}}\][ \t]*=(?!=))){word}\b"
         places = [match.start() for match in re.finditer(pattern.encode(), module.source)]
         inside = all(any(start <= place < end for start, end in spans) for place in places)
         is_removed = any(s.start <= binding.start < s.end for s in gone)

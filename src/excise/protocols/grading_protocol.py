@@ -336,7 +336,7 @@ class Grading(Protocol):
         ...
 
     def same_result(self, first: str, second: str) -> bool:
-        """Whether outcomes of two calls are equal but for what became of their arguments."""
+        """Whether outcomes of two calls are equal but for what is printed, and what became of their arguments."""
         ...
 
     def same_outcome(self, expected: str, found: str) -> bool:

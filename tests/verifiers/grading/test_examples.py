@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from excise.extractors.python.execution.python_grading import PythonGrading
@@ -198,3 +198,43 @@ def test_what_a_call_gives_is_shown_before_what_it_refuses() -> None:
     assert shown.shown[0] == "f('c')  # 7"
     assert sorted(shown.shown[1:]) == ["f('a')  # raises ValueError", "f('b')  # raises ValueError"]
     assert shown.num_paths == 3
+
+
+PURGING = """
+import pathlib
+
+
+def spiral(n):
+    return n
+
+
+def count(n):
+    return n + len(list(pathlib.Path("data").glob("*.txt")))
+
+
+def purge(n, dry_run=True):
+    for path in pathlib.Path("data").glob("*.txt"):
+        if not dry_run:
+            path.unlink()
+    return n if dry_run else n + 1
+"""
+
+
+def test_what_an_added_argument_does_to_files_changes_no_example(vary: Callable[..., Workbench]) -> None:
+    tests = "from shapes.walk import count, purge\n\n" + "".join(
+        f"def {name}():\n    assert count({n}) and purge({n})\n\n"
+        for n, name in enumerate(("test_first_turn", "test_no_field_twice", "test_start"), 1)
+    )
+    files = {"src/shapes/walk.py": PURGING, "tests/test_walk.py": tests, "data/a.txt": "", "data/b.txt": ""}
+    bench = vary(files, baseline=True)
+    removed = ("src/shapes/walk.py::count", "src/shapes/walk.py::purge")
+    ids = ("tests/test_walk.py::test_first_turn", "tests/test_walk.py::test_start")
+    behaviour = record_behaviour(bench, removed, ids)
+    replayed = replay_twice(bench, behaviour.recording, removed, {})
+    lines = examples_of(behaviour._replace(replayed=replayed), bench.language.grading)
+    shown = [line for own in lines.values() for line in (*own.shown, *own.parameters)]
+    assert any(line.startswith("purge") for line in shown)
+    for line in shown:
+        call, _, result = line.partition("  # ")
+        number = int(call.partition("(")[2].rstrip(")").partition(",")[0])
+        assert int(result) == number + 2 * call.startswith("count") + ("dry_run" in call), line
