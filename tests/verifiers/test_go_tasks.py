@@ -145,4 +145,4 @@ def test_a_real_project_gives_a_certified_task(tmp_path: Path, spans: Any) -> No
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (task,) = TaskSet.open(out).tasks()
-    assert (task.language, task.repo) == ("go", "golang-github-hashicorp-go-version")
+    assert (task.language, task.repo) == ("go", "hashicorp/go-version")
