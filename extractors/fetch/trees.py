@@ -177,3 +177,9 @@ def unpack(blob: Path, into: Path) -> None:
 def _refuse_unsafe(path: str) -> None:
     if path.startswith("/") or any(part in ("", ".", "..", ".git") for part in path.split("/")):
         raise SourceError(f"unsafe path in archive: {path!r}", reason="bad_archive")
+
+
+def share_of_files(root: Path, suffixes: str | tuple[str, ...]) -> float:
+    """The share of a tree's files with these suffixes; 0 if it has none."""
+    files = list_files(root)
+    return sum(path.endswith(suffixes) for path in files) / len(files) if files else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from excise.extractors.fetch.trees import list_files
+from excise.extractors.fetch.trees import share_of_files
 from excise.extractors.go.analysis.codebase import SUFFIX
 from excise.extractors.manifest_texts import manifest_text
 from excise.types import ProjectInfo
@@ -20,10 +20,7 @@ _OF_FORGE = 3
 
 def detect(root: Path) -> float:
     """1 with a manifest in the main folder, else the share of files that are Go."""
-    if (root / MANIFEST).is_file():
-        return 1.0
-    files = list_files(root)
-    return sum(path.endswith(SUFFIX) for path in files) / len(files) if files else 0.0
+    return 1.0 if (root / MANIFEST).is_file() else share_of_files(root, SUFFIX)
 
 
 def read_manifest(root: Path) -> ProjectInfo:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from excise.extractors.fetch.trees import list_files
+from excise.extractors.fetch.trees import share_of_files
 from excise.extractors.manifest_texts import manifest_table
 from excise.extractors.rust.analysis.codebase import SUFFIX
 from excise.types import ProjectInfo
@@ -14,10 +14,7 @@ MANIFEST = "Cargo.toml"
 
 def detect(root: Path) -> float:
     """1 with a manifest in the main folder, else the share of files that are Rust."""
-    if (root / MANIFEST).is_file():
-        return 1.0
-    files = list_files(root)
-    return sum(path.endswith(SUFFIX) for path in files) / len(files) if files else 0.0
+    return 1.0 if (root / MANIFEST).is_file() else share_of_files(root, SUFFIX)
 
 
 def read_manifest(root: Path) -> ProjectInfo:
