@@ -460,3 +460,10 @@ def test_a_table_that_only_removed_code_reads_is_told_though_the_file_sorts_it()
     codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": "import m\n\n\ndef test_a():\n    m.find(1)\n"})
     needs = Python().find_needs(codebase, ("m.py::find",), ["test_m.py::test_a"])
     assert {need.word for need in needs if need.kind is NeedKind.USED} == {"table", "other"}
+
+
+def test_the_usual_encoding_is_no_text() -> None:
+    source = "def read(x):\n    return x.decode('UTF-8') or 'none at all'\n"
+    assert labels("def test_a():\n    assert bank.read('UTF-8') == 'none at all'", source, ("bank.py::read",)) == {
+        "text none at all": False
+    }

@@ -26,6 +26,8 @@ MAX_CHAIN = 40
 """Number of characters of a name with its attributes up to which a statement shows it in a text."""
 MAX_GROUP = 8
 """Number of texts in one condition above which they are data."""
+_USUAL = frozenset({"utf-8", "utf8"})
+"""Texts that are no data: an encoding that everybody tries first."""
 _RECEIVERS = frozenset({"self", "cls"})
 _EXITS = frozenset({"exit", "SystemExit"})
 _PRINTERS = frozenset({"print", "echo", "secho"})
@@ -246,7 +248,7 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             keys = node.keys if isinstance(node, ast.Dict) else [node.slice]
             words.pieces.update(Piece(text, Role.KEY) for key in keys for text in texts_of(key))
         case ast.Constant() | ast.JoinedStr() | ast.BinOp():
-            words.pieces.update(pieces_of(node, Role.TEXT))
+            words.pieces.update(piece for piece in pieces_of(node, Role.TEXT) if piece.text.lower() not in _USUAL)
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Return(value=ast.expr() as value):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             stored = isinstance(node, ast.Return) or not isinstance(scope, Function)
