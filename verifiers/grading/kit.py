@@ -72,7 +72,7 @@ def make_kit(
         else:
             calls.append(RecordedCall(call=call, outcome=first))
     told = [c for c in (*replayed.varied, *replayed.raising) if grading.example(c.call, c.outcome) in shown]
-    calls += (call for call in told if grading.is_told_whole(call.call, call.outcome))
+    calls += answered_alike(bench, recording, tree, [c for c in told if grading.is_told_whole(c.call, c.outcome)])
     kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}, trusted=True, alone=0) if calls else []
     telling = grading.distinguish_from_stub(calls, stub)
@@ -103,6 +103,16 @@ def make_kit(
         num_recorded=len(recording.calls),
         refused=refused,
     )
+
+
+def answered_alike(
+    bench: Workbench, recording: CallRecording, tree: Edits, calls: Sequence[RecordedCall]
+) -> list[RecordedCall]:
+    """Those of the calls that have their outcomes also when no other ones are made: one may change files."""
+    alone = replace(recording, calls=tuple(call.call for call in calls))
+    answers = replay(bench, alone, tree, trusted=True) if calls else []
+    same = bench.language.grading.same_outcome
+    return [call for call, answer in zip(calls, answers, strict=True) if same(call.outcome, answer)]
 
 
 def _decided_by_calls(

@@ -10,7 +10,7 @@ from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.protocols import MAX_EXAMPLE_CHARS, CallRecording
 from excise.types import RecordedCall
 from excise.verifiers.grading.examples import MAX_EXAMPLES, Examples, examples_of
-from excise.verifiers.grading.kit import RecordedBehaviour, Replayed, record_behaviour, replay_twice
+from excise.verifiers.grading.kit import RecordedBehaviour, Replayed, answered_alike, record_behaviour, replay_twice
 from excise.verifiers.workbench import Workbench
 
 
@@ -238,3 +238,6 @@ def test_what_an_added_argument_does_to_files_changes_no_example(vary: Callable[
         call, _, result = line.partition("  # ")
         number = int(call.partition("(")[2].rstrip(")").partition(",")[0])
         assert int(result) == number + 2 * call.startswith("count") + ("dry_run" in call), line
+    right = next(each for each in replayed.varied if "purge" in each.call)
+    wrong = replace(right, outcome=json.dumps({**json.loads(right.outcome), "result": ["i", "999"]}))
+    assert answered_alike(bench, behaviour.recording, {}, [wrong, right]) == [right]
