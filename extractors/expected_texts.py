@@ -51,11 +51,9 @@ def expected_texts(
     templates: dict[tuple[str, NeedKind, str], tuple[str, bool, str]] = {}
     for each in written:
         parts = filled_in.split(each.text)
-        for test in (
-            test for test, literals in expected.items() if _is_short_format(parts) and _fits_one(parts, literals)
-        ):
+        if _is_short_format(parts) and (fit := [t for t, literals in expected.items() if _fits_one(parts, literals)]):
             key = each.owner, each.kind, filled_in.sub(shown_placeholder, each.text)
-            found[key].add(test)
+            found[key].update(fit)
             templates[key] = ("", each.is_all, each.exception)
         for part in (p for p in parts if len(p.strip()) >= MIN_CHARS or not p.isascii()):
             for test, literals in expected.items():

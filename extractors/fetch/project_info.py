@@ -17,8 +17,11 @@ _NAME = re.compile(r"@?[\w.~+-]{1,100}(?:/[\w.~+-]{1,100})?")
 
 def read_project_info(root: Path) -> ProjectInfo:
     """Read the manifests of ``root``, those of its main language first, and its licence file."""
-    main = detect_language(root)
-    found = [get_language(name).project_info(root) for name in (main, *(name for name in LANGUAGES if name != main))]
+    told = {name: info for name in LANGUAGES if (info := get_language(name).project_info(root)) != ProjectInfo()}
+    if len(told) != 1 or not all(info.name for info in told.values()):  # else one manifest alone says something
+        main = detect_language(root)
+        told = {main: told.pop(main, ProjectInfo()), **told}
+    found = list(told.values())
     best = next((info for info in found if info.name), found[0])
     best = best if _NAME.fullmatch(best.name) else replace(best, name="")
     license_name = next((info.license for info in found if info.license), "")
@@ -30,6 +33,6 @@ def _license_file(root: Path) -> str:
     for path in sorted(root.iterdir()):
         if path.is_file() and not path.is_symlink() and path.name.upper().startswith(names):
             text = path.read_text(encoding="utf-8", errors="replace")
-            if spdx := license_of_text(text[:20_000]):
+            if spdx := license_of_text(text):
                 return spdx
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from excise.extractors.fetch.trees import list_files
+from excise.extractors.fetch.trees import share_of_files
 from excise.extractors.java.analysis.suite_files import SUFFIX
 from excise.extractors.license_texts import license_name, license_of_text
 from excise.extractors.manifest_texts import manifest_text
@@ -17,11 +17,8 @@ MANIFESTS = (_POM, "build.gradle", "build.gradle.kts", "build.xml")
 
 def detect(root: Path) -> float:
     """1 with a manifest of Maven, Gradle or Ant and Java files, else the share of files that are Java."""
-    files = list_files(root)
-    number = sum(path.endswith(SUFFIX) for path in files)
-    if number and any((root / name).is_file() for name in MANIFESTS):
-        return 1.0
-    return number / len(files) if files else 0.0
+    share = share_of_files(root, SUFFIX)
+    return 1.0 if share and any((root / name).is_file() for name in MANIFESTS) else share
 
 
 def read_manifest(root: Path) -> ProjectInfo:

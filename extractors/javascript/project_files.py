@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from excise.extractors.fetch.trees import list_files
+from excise.extractors.fetch.trees import share_of_files
 from excise.extractors.javascript.analysis.codebase import MANIFEST, SUFFIXES
 from excise.extractors.manifest_texts import manifest_text
 from excise.types import ProjectInfo
@@ -16,11 +16,8 @@ _MANIFEST_FIT = 0.9
 
 def detect(root: Path) -> float:
     """:data:`_MANIFEST_FIT` with a manifest and JavaScript files, else the share of files that are JavaScript."""
-    files = list_files(root)
-    sources = sum(path.endswith(SUFFIXES) for path in files)
-    if sources and (root / MANIFEST).is_file():
-        return _MANIFEST_FIT
-    return _MANIFEST_FIT * sources / len(files) if files else 0.0
+    share = share_of_files(root, SUFFIXES)
+    return _MANIFEST_FIT if share and (root / MANIFEST).is_file() else _MANIFEST_FIT * share
 
 
 def read_manifest(root: Path) -> ProjectInfo:

@@ -34,8 +34,8 @@ class EmptySolutionsFail:
 
         One row more is about the original code without a part, where parts can be told (Python).
         """
-        stubs = [name for name, _ in candidate.deletion.stub_patches if name in EMPTY]
-        attempts = [("nothing", "deleted"), *((name, name) for name in stubs)]
+        kinds = [kind for kind, _ in candidate.deletion.stub_patches]
+        attempts = [("nothing", "deleted"), *((kind, kind) for kind in kinds if kind in EMPTY)]
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):
             run = self._run(candidate, tree)
@@ -51,10 +51,9 @@ class EmptySolutionsFail:
                 evidence={"solution": label, "failing": str(len(failing))},
             )
             report.verdicts.append(verdict_row(self, candidate, result))
-        if report.passed and any(name == TRIVIAL for name, _ in candidate.deletion.stub_patches):
+        if report.passed and TRIVIAL in kinds:
             report.verdicts.append(self._try_programs(candidate, len(attempts)))
-        constants = [name for name, _ in candidate.deletion.stub_patches if name in CONSTANTS]
-        if report.passed and constants:
+        if report.passed and (constants := [kind for kind in kinds if kind in CONSTANTS]):
             report.verdicts.append(self._try_constants(candidate, constants, len(attempts)))
         if report.passed and (tried := try_parts(candidate)).num_tried:
             report.verdicts.append(self._verdict_on_parts(candidate, tried, len(report.verdicts)))

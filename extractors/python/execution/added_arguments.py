@@ -10,12 +10,12 @@ import ast
 import json
 import random
 import re
-import struct
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from excise.extractors.python.execution.float_bits import bits_of, float_of
 from excise.protocols import Codebase
 from excise.types import Symbol, content_id, joined, name_in_file
 
@@ -104,7 +104,7 @@ def _encoded(default: ast.expr) -> Node | None:
     if isinstance(value, int) and abs(value) < 1 << 63:
         return ["i", str(value)]
     if isinstance(value, float):
-        return ["f", struct.pack(">d", value).hex()]
+        return ["f", bits_of(value)]
     return ["s", value] if isinstance(value, str) else None
 
 
@@ -144,7 +144,7 @@ def _is_usual(value: Node, default: Node) -> bool:
 
 def _is_negative(node: Node) -> bool:
     if node[0] == "f":
-        return bool(node[1] != "nan" and struct.unpack(">d", bytes.fromhex(node[1]))[0] < 0)
+        return node[1] != "nan" and float_of(node[1]) < 0
     return node[0] == "i" and int(node[1], 0) < 0
 
 

@@ -10,10 +10,10 @@ import base64
 import datetime
 import json
 import re
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from excise.extractors.python.execution.float_bits import float_of
 from excise.protocols import MAX_EXAMPLE_CHARS
 
 Node = list[Any]
@@ -230,16 +230,10 @@ def _items_text(tag: str, items: list[str]) -> str:
     return f"iter([{inside}])" if tag == "it" else f"[{inside}]"
 
 
-def _float(bits: str) -> float:
-
-    value: float = struct.unpack(">d", bytes.fromhex(bits))[0]
-    return value
-
-
 _LITERALS: dict[str, Callable[..., str]] = {
     "c": repr,
     "i": lambda text: str(int(text, 0)),
-    "f": lambda bits: repr(float("nan") if bits == "nan" else _float(bits)),
+    "f": lambda bits: repr(float("nan") if bits == "nan" else float_of(bits)),
     "s": repr,
     "b": lambda text: repr(base64.b64decode(text)),
     **{tag: lambda nodes, *_, tag=tag: _items_text(tag, [literal(node) for node in nodes]) for tag in "ltSF"},

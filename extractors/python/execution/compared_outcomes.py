@@ -9,6 +9,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from excise.extractors.python.execution.float_bits import float_of
 from excise.types import RecordedCall
 
 _HELP = "usage: "
@@ -183,7 +184,7 @@ def same_float(first: str, second: str) -> bool:
         return True
     if "nan" in (first, second):
         return False
-    a, b = (struct.unpack(">d", bytes.fromhex(text))[0] for text in (first, second))
+    a, b = float_of(first), float_of(second)
     return a != 0 and b != 0 and math.isclose(a, b, rel_tol=FLOAT_TOLERANCE, abs_tol=0.0)
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import random
 import re
-import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from excise.extractors.python.execution.added_arguments import Parameter, canonical, with_added_arguments
+from excise.extractors.python.execution.float_bits import bits_of, float_of
 from excise.types import content_id
 
 MAX_VARIED = 30
@@ -148,8 +148,8 @@ def _changed_number(tag: str, value: Any, rng: random.Random) -> Any:
     if tag == "i":
         number = int(value, 0)
         return str(rng.choice([number + 1, number - 1, number * 2, -number, 0, number + 10]))
-    (fraction,) = struct.unpack(">d", bytes.fromhex(value))
-    return struct.pack(">d", rng.choice([fraction + 1, fraction * 2, -fraction, fraction / 2])).hex()
+    fraction = float_of(value)
+    return bits_of(rng.choice([fraction + 1, fraction * 2, -fraction, fraction / 2]))
 
 
 def _changed_items(items: list[Node], words: Sequence[str], rng: random.Random) -> list[Node]:
