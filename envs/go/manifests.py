@@ -59,8 +59,8 @@ def read_manifest(root: Path) -> GoManifest:
 def _path_in_files(root: Path) -> tuple[str, str]:
     """The import path of the main folder and the file that tells it: of those named, the one most named.
 
-    It ends with the name of the package, or with one that contains it. A single package that no file names by a path
-    has its name as the path.
+    It ends with the name of the package, or with one that contains it. Of a project whose packages are all in folders,
+    imports of these tell it. A single package that no file names by a path has its name as the path.
     """
     texts = {path.name: path.read_text("utf-8", "replace") for path in _files(root)}
     sources = {name: text for name, text in texts.items() if name.endswith(".go")}
@@ -78,11 +78,31 @@ def _path_in_files(root: Path) -> tuple[str, str]:
             if each not in others and any(package.removesuffix("_test").lower() in last for package in packages):
                 counts[each.rstrip("/.")] += 1
                 where.setdefault(each.rstrip("/."), name)
+    if not counts and not sources:
+        return _path_before_folders(root)
     if not counts:  # nothing imports it: any path does
         own = {package.removesuffix("_test") for package in packages}
         return (own.pop(), min(sources)) if len(own) == 1 else ("", "")
     best = max(sorted(counts), key=lambda each: counts[each])
     return best, where[best]
+
+
+def _path_before_folders(root: Path) -> tuple[str, str]:
+    """What most imports have before the path of a folder of the project, and the first file with one."""
+    files = [path for path in sorted(root.rglob("*.go"))[:MAX_FILES] if path.is_file() and not path.is_symlink()]
+    folders = {path.parent.relative_to(root).as_posix() for path in files}
+    counts: Counter[str] = Counter()
+    where: dict[str, str] = {}
+    for path in files:
+        for each in {found for found, _ in _HOSTED.findall(path.read_text("utf-8", "replace"))}:
+            parts = each.split("/")
+            for number in range(2, len(parts)):
+                before, folder = "/".join(parts[:number]), "/".join(parts[number:])
+                if folder in folders:
+                    counts[before] += 1
+                    where.setdefault(before, path.relative_to(root).as_posix())
+    best = max(sorted(counts), key=lambda each: counts[each], default="")
+    return best, where.get(best, "")
 
 
 def _files(root: Path) -> Iterator[Path]:

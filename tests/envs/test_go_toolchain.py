@@ -57,10 +57,19 @@ def test_the_module_is_read_from_its_manifest(tmp_path: Path) -> None:
             {"a.go": 'package color\n\nimport "github.com/x/go-colorable"\n', "README.md": "go get github.com/y/color"},
             "github.com/y/color",
         ),
+        (
+            {
+                "README.md": "# Gods\n",
+                "lists/list.go": 'package lists\n\nimport (\n\t"github.com/x/gods/utils"\n\t"github.com/other/utils"\n)\n',
+                "maps/tree/map.go": 'package tree\n\nimport "github.com/x/gods/lists"\n',
+                "utils/utils.go": "package utils\n",
+            },
+            "github.com/x/gods",
+        ),
         ({"a.go": "package quote\n", "a_test.go": 'package quote_test\n\nimport "fmt"\n'}, "quote"),
         ({"a.go": 'package a\n\nimport "github.com/other/thing"\n', "b.go": "package b\n"}, ""),
     ],
-    ids=["comment", "readme", "imports", "not imported", "package", "nothing"],
+    ids=["comment", "readme", "imports", "not imported", "folders", "package", "nothing"],
 )
 def test_the_path_of_a_project_without_manifest_is_found_in_its_files(
     tmp_path: Path, files: dict[str, str], path: str
