@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from excise.errors import EnvironmentFailure
@@ -39,6 +40,9 @@ class CompiledLanguage(Generic[C]):
         find_needs: Callable[[C, Sequence[str], Sequence[str]], tuple[Need, ...]],
     ) -> None:
         self._codebase, self._runner, self._find_needs = codebase, runner, find_needs
+
+    def complete_subfolder(self, copy: Path, folder: Path, whole: Path) -> None:
+        """Nothing: the manifest of a folder says all."""
 
     def fork_server(self, recipe: Recipe, start: Start) -> ForkServer | None:  # noqa: ARG002
         """None: tests have processes of their own, or a virtual machine with threads."""

@@ -33,7 +33,8 @@ _UNDERSTOOD = """\
   https://host/owner/name[@rev]   a git repository (also git+…, ssh://…, git@host:owner/name)
   path/to/checkout[@rev]          a local git repository: its committed files
   path/to/folder, dir:path        a folder as it is
-  path/to/name-1.2.tar.gz         an archive (tar, zip)"""
+  path/to/name-1.2.tar.gz         an archive (tar, zip)
+  any of them#subdirectory=folder the project in a folder of it"""
 
 
 def resolve_source(spec: SourceSpec) -> Source:

@@ -177,6 +177,12 @@ def test_sources_of_the_command_line_come_after_those_of_the_files(folder: Path)
         with_sources(settings, [""])
 
 
+@pytest.mark.parametrize("spec", ["./b", "dir:/x", "x-1.0.tar.gz", "git+https://example.org/x@v1", "debsrc:x=1-2"])
+def test_a_source_may_name_its_subfolder_like_pip(spec: str) -> None:
+    [source] = with_sources(load(environ={}), [f"{spec}#subdirectory=crates/a"]).sources
+    assert (source.spec, source.subdir, source.name) == (spec, "crates/a", f"{spec}#subdirectory=crates/a")
+
+
 def test_a_cutoff_may_be_a_toml_date(folder: Path) -> None:
     path = write_toml(folder, "[verdict]\ncutoff = 2024-05-31")
     assert load([path], environ={}).verdict.cutoff == "2024-05-31"

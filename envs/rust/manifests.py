@@ -106,20 +106,6 @@ def read_manifest(root: Path, available: Collection[str]) -> CrateManifest:
     )
 
 
-def written(table: Mapping[str, Any]) -> str:
-    """A manifest as text: scalars first, tables as ``[name]``, lists of tables as ``[[name]]``."""
-    lines: list[str] = []
-    for name, value in table.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            for each in value:
-                lines += ["", f"[[{name}]]", *(f"{_key(k)} = {_value(v)}" for k, v in each.items())]
-        elif isinstance(value, dict):
-            lines += ["", f"[{name}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())]
-        else:
-            lines.append(f"{_key(name)} = {_value(value)}")
-    return "\n".join(lines).strip() + "\n"
-
-
 def holds(condition: str) -> bool:
     """Whether a condition of ``[target.'cfg(…)']`` holds on the machines that tests run on."""
     if not condition.startswith("cfg("):
@@ -153,8 +139,11 @@ def _parsed(root: Path) -> Table:
 def _package(whole: Table) -> Table:
     package = whole.get("package") or whole.get("project")
     if not isinstance(package, dict) or "name" not in package:
+        members = ", ".join(map(str, whole.get("workspace", {}).get("members", [])[:5]))
         raise EnvironmentFailure(
-            "Cargo.toml describes a workspace, and no crate: name the folder of one.", reason="workspace"
+            f"Cargo.toml describes a workspace ({members}), and no crate: name the folder of one, by "
+            f"`subdir` or `SOURCE#subdirectory=FOLDER`.",
+            reason="workspace",
         )
     shared = whole.get("workspace", {}).get("package", {})
     found = {}
@@ -305,20 +294,3 @@ def _plain(description: Table) -> Table:
     kept = {"version", "optional", "default-features", "default_features", "features", "package"}
     found = {key: value for key, value in description.items() if key in kept}
     return found if "version" in found else {**found, "version": "*"}
-
-
-# ------------------------------------------------------------------------------------------- writing
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[\w-]+", name) else _value(name)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in value) + '"'
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
-    return str(value)

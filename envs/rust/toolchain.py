@@ -29,12 +29,13 @@ from excise.envs.debian_toolchain import (
 from excise.envs.install.install_job import Installed, InstallRequest, MissingModules
 from excise.envs.interpreters import interpreter_of
 from excise.envs.rust.debian_crates import REGISTRY, available_crates, copy_crates, locked_crates, registries_for
-from excise.envs.rust.manifests import CrateManifest, read_manifest, written
+from excise.envs.rust.manifests import CrateManifest, read_manifest
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
+from excise.extractors.toml_text import toml_text
 from excise.protocols import Mount, Session
 from excise.system.folders import temporary_folder_beside
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
@@ -185,7 +186,7 @@ def _install(request: InstallRequest, recipe: Recipe, final: Path) -> None:
     variables, system = base_env({}) | dict(recipe.env), system_request(interpreter, recipe.system_packages)
 
     def resolved(manifest: CrateManifest, registries: Sequence[Path]) -> str:
-        (final / "built" / "Cargo.toml").write_text(written(manifest.reduced))
+        (final / "built" / "Cargo.toml").write_text(toml_text(manifest.reduced))
         with temporary_folder_beside(final) as work:
             layers = [str(each) for each in (REGISTRY, _joined(registries, work)) if each.is_dir()]
             seen = Mount(target=_MACHINE_REGISTRY, layers=tuple(layers))
@@ -281,7 +282,7 @@ def _build_others(session: Session, request: InstallRequest, manifest: CrateMani
     reduced["package"].pop("links", None)
     reduced["lib"] = {"path": "lib.rs", "name": manifest.library}
     folder = "/tmp/empty"
-    for name, text in (("Cargo.toml", written(reduced)), ("Cargo.lock", lock), ("lib.rs", "")):
+    for name, text in (("Cargo.toml", toml_text(reduced)), ("Cargo.lock", lock), ("lib.rs", "")):
         words = ["sh", "-c", f"mkdir -p {folder} && cat > {folder}/{name}"]
         require_done(session.exec(words, timeout_s=60, stdin=text.encode()), f"{name} cannot be written")
     done = session.exec(

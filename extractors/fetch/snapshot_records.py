@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from excise.errors import SourceError
 from excise.extractors.fetch.project_info import read_project_info
 from excise.extractors.fetch.trees import EMPTY_TREE, copy_files, git_tree_hash, import_commit, list_files
+from excise.extractors.languages import detect_language, get_language
 from excise.protocols import Fetched
 from excise.types import Repo, SourceSpec
 
@@ -47,6 +48,7 @@ def staging(pinned: str, into: Path) -> Iterator[Path]:
         if ".." in Path(subdir).parts or project.is_symlink() or not project.is_dir():
             raise SourceError(f"{pinned}: there is no folder {subdir!r} in it", reason="no_such_folder")
         copy_files(project, list_files(project), into)
+        get_language(detect_language(into)).complete_subfolder(into, project, Path(whole))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,9 @@ class JavaScript:
         """See :meth:`excise.protocols.Language.project_info`: ``package.json``."""
         return project_files.read_manifest(root)
 
+    def complete_subfolder(self, copy: Path, folder: Path, whole: Path) -> None:
+        """Nothing: the manifest of a folder says all."""
+
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the JavaScript files among ``paths``; type declarations and the manifest are kept beside them."""
         return JavaScriptCodebase.parse(root, paths, tests=tests)

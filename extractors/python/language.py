@@ -49,6 +49,9 @@ class Python:
         """See :meth:`excise.protocols.Language.project_info`: pyproject.toml, setup.cfg, PKG-INFO and setup.py."""
         return manifests.read_manifests(root)
 
+    def complete_subfolder(self, copy: Path, folder: Path, whole: Path) -> None:
+        """Nothing: the manifest of a folder says all."""
+
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Python files among ``paths``."""
         return PythonCodebase.parse(root, paths, collected=collected_from(tests), packages=names)

@@ -35,6 +35,11 @@ class Rust(CompiledLanguage[RustCodebase]):
         """See :meth:`excise.protocols.Language.project_info`: ``Cargo.toml``."""
         return project_files.read_manifest(root)
 
+    def complete_subfolder(self, copy: Path, folder: Path, whole: Path) -> None:
+        """Write the tables of its workspace into the manifest of a member; see
+        :meth:`excise.protocols.Language.complete_subfolder`."""
+        project_files.add_workspace_tables(copy, folder, whole)
+
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Rust files among ``paths``; ``names`` has the name of the crate."""
         return RustCodebase.parse(root, paths, tests=tests, names=names)

@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,12 +63,16 @@ def _source_tables(value: object) -> object:
 
 
 def _valid_source(source: SourceSpec) -> SourceSpec:
-    """Return the source unchanged. Raises :class:`ValueError` for an empty spec or a limit below 1."""
+    """The source, with a subfolder that its spec names (``SPEC#subdirectory=FOLDER``) as one.
+
+    Raises :class:`ValueError` for an empty spec or a limit below 1.
+    """
     if not source.spec.strip():
         raise ValueError("spec is empty; name a source, for example pypi:toolz")
     if source.limit is not None and source.limit < 1:
         raise ValueError("limit has to be 1 or more; leave it out for the limit of the run")
-    return source
+    spec, _, subdir = source.spec.partition("#subdirectory=")
+    return replace(source, spec=spec, subdir=source.subdir or subdir) if subdir else source
 
 
 _ValidSource = Annotated[SourceSpec, AfterValidator(_valid_source)]

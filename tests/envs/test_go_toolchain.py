@@ -60,7 +60,7 @@ def test_the_module_is_read_from_its_manifest(tmp_path: Path) -> None:
         (
             {
                 "README.md": "# Gods\n",
-                "lists/list.go": 'package lists\n\nimport (\n\t"github.com/x/gods/utils"\n\t"github.com/other/utils"\n)\n',
+                "lists/list.go": 'package lists\n\nimport (\n"github.com/x/gods/utils"\n"github.com/other/utils"\n)\n',
                 "maps/tree/map.go": 'package tree\n\nimport "github.com/x/gods/lists"\n',
                 "utils/utils.go": "package utils\n",
             },

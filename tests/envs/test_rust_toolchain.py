@@ -11,10 +11,11 @@ import pytest
 
 from excise.envs.rust import toolchain
 from excise.envs.rust.debian_crates import REGISTRY, available_crates, copy_crates, locked_crates, registries_for
-from excise.envs.rust.manifests import holds, read_manifest, written
+from excise.envs.rust.manifests import holds, read_manifest
 from excise.envs.rust.toolchain import TOOLCHAIN, installed_version
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.errors import EnvironmentFailure
+from excise.extractors.toml_text import toml_text
 from excise.protocols import Completed
 from excise.types import Repo, SourceSpec, WorkerOutcome
 
@@ -83,7 +84,7 @@ FILES = {
 def test_a_manifest_is_reduced_to_what_tests_need(tmp_path: Path) -> None:
     found = read_manifest(written_tree(tmp_path, FILES), {"alloc", "memory", "libc", "rand"})
     assert (found.name, found.library, found.left_out) == ("big-bag", "bag", ("tests/versions.rs",))
-    reduced = tomllib.loads(written(found.reduced))
+    reduced = tomllib.loads(toml_text(found.reduced))
     assert reduced == found.reduced
     assert reduced["dependencies"] == {
         "alloc": {"version": "1"}, "memory": {"version": "2", "optional": True}, "libc": {"version": "0.2"},

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -341,3 +342,34 @@ def test_index_of_the_machine(tmp_path: Path) -> None:
     assert index_url(home) == ""
     assert index_url({"HOME": str(tmp_path)}) == "https://pip.invalid/simple"
     assert index_url({**home, "UV_DEFAULT_INDEX": "corp=https://uv.invalid/simple"}) == "https://uv.invalid/simple"
+
+
+def test_a_member_of_a_workspace_of_rust_brings_what_it_takes_from_there(tmp_path: Path) -> None:
+    workspace = """[workspace]
+members = ["crates/*"]
+package.version = "0.3.1"
+package.license = "MIT"
+package.edition = "2021"
+
+[workspace.dependencies]
+fnv = { version = "1", default-features = false }
+"""
+    member = '[package]\nname = "inner"\nversion.workspace = true\nlicense = { workspace = true }\n\n[dependencies]\n'
+    files = {
+        "Cargo.toml": workspace,
+        "crates/a/Cargo.toml": f"{member}fnv.workspace = true\n",
+        "crates/a/src/lib.rs": "",
+        "crates/b/Cargo.toml": '[package]\nname = "plain"\nversion = "1.0.0"\n',
+        "crates/b/src/lib.rs": "",
+    }
+    where = write(tmp_path / "workspace", files)
+    fetched = fetch(str(where), tmp_path, "crates/a")
+    assert (fetched.repo.version, fetched.repo.license) == ("0.3.1", "MIT")
+    made = tomllib.loads((fetched.root / "Cargo.toml").read_text())
+    assert made["package"] == tomllib.loads(files["crates/a/Cargo.toml"])["package"]
+    assert made["workspace"] == {
+        "package": {"version": "0.3.1", "license": "MIT", "edition": "2021"},
+        "dependencies": {"fnv": {"version": "1", "default-features": False}},
+    }
+    plain = fetch(str(where), tmp_path / "other", "crates/b")
+    assert (plain.root / "Cargo.toml").read_text() == files["crates/b/Cargo.toml"]

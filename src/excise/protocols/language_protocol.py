@@ -132,6 +132,12 @@ class Language(Protocol):
         """
         ...
 
+    def complete_subfolder(self, copy: Path, folder: Path, whole: Path) -> None:
+        """Write into ``copy``, the files of ``folder`` alone, what its manifest takes from those of the folders above
+        it, up to ``whole``. Nothing of the project is run.
+        """
+        ...
+
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse those of the files ``paths`` (relative to ``root``) that can be read.
 
