@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from excise.envs.java.excluded_tests import excluded_tests
+from excise.envs.java.module_dependencies import needed_modules
 from excise.errors import EnvironmentFailure
 
 LOWEST, HIGHEST = 8, 17
@@ -128,26 +129,30 @@ def _beside(roots: Iterable[str]) -> list[str]:
 def _module(root: Path, files: Sequence[str]) -> tuple[str, list[str], list[str], str]:
     """The module to work on, which is the main folder if this has sources, else the one with the most tests.
 
-    Returns its folder with a trailing slash (empty: the main folder), its folders of sources and of tests, and what was
-    found. All are empty if no manifest and no usual folder tells of sources with tests.
+    Returns its folder with a trailing slash (empty: the main folder), the folders of sources and of tests, its own and
+    those of the modules that it needs, and what was found. All are empty if no manifest and no usual folder tells of
+    sources with tests.
     """
     folders = {folder for path in files for folder in _folders_around(path)}
     found: dict[str, tuple[list[str], list[str], str]] = {}
     for base in ("", *(f"{folder}/" for folder in sorted(folders))):
         manifest = _text(root / base / "pom.xml")
-        if manifest or f"{base}src/main/java" in folders:
+        if manifest or {f"{base}src/main/java", f"{base}src/test/java"} & folders:
             roots, test_roots, evidence = _declared_or_usual(manifest, folders, base)
-            if roots:
+            if roots or test_roots:
                 found[base] = roots, test_roots, evidence
-    if not found or "" in found:
-        return ("", *found[""]) if found else ("", [], [], "")
+    if "" in found and found[""][0]:
+        return "", *found[""]
     owners = {top: base for base, (_, test_roots, _) in found.items() for top in test_roots}
     counts = Counter(owners[folder] for path in files for folder in _folders_around(path) if folder in owners)
-    if not counts:
-        return "", [], [], ""
-    best = max(sorted(counts), key=lambda base: counts[base])
-    roots, test_roots, _ = found[best]
-    return best, roots, test_roots, f"{best}: of {len(found)} modules, the one with the most tests"
+    for best in sorted(counts, key=lambda base: (-counts[base], base)):
+        needed = needed_modules(root, best, found)
+        roots, test_roots = ([folder for each in needed for folder in found[each][part]] for part in (0, 1))
+        if roots:
+            beside = f", with {', '.join(needed[1:])}, which it needs" if needed[1:] else ""
+            evidence = f"{best}: of {len(found)} modules, the one with the most tests{beside}"
+            return best, roots, test_roots, evidence
+    return "", [], [], ""
 
 
 def _folders_around(path: str) -> list[str]:

@@ -86,6 +86,28 @@ def test_folders_are_found(
     assert layout.packages == ("a",)
 
 
+@pytest.mark.parametrize("is_gradle", [False, True], ids=["maven", "gradle"])
+def test_a_module_brings_those_that_it_needs(tmp_path: Path, is_gradle: bool) -> None:
+    def manifest(name: str, *needed: str) -> dict[str, str]:
+        named = "".join(f"<dependency><artifactId>kit-{each}</artifactId></dependency>" for each in needed)
+        pom = f"<project><artifactId>kit-{name}</artifactId><dependencies>{named}</dependencies></project>"
+        script = "dependencies {\n" + "".join(f"    testImplementation project(':{each}')\n" for each in needed) + "}\n"
+        return {f"{name}/build.gradle": script} if is_gradle else {f"{name}/pom.xml": pom}
+
+    files = {
+        **manifest("base"), **manifest("core", "base"), **manifest("checks", "core", "checks"),
+        **manifest("demo", "core"), "demo/src/main/java/demo/Demo.java": "package demo;\n\nclass Demo { }\n",
+        "base/src/main/java/a/base/Base.java": "package a.base;\n\npublic class Base { }\n",
+        "base/src/test/java/a/base/BaseTest.java": TEST.replace("a;", "a.base;").replace("BoxTest", "BaseTest"),
+        "core/src/main/java/a/Box.java": CLASS,
+        **{f"checks/src/test/java/a/Box{n}Test.java": TEST.replace("BoxTest", f"Box{n}Test") for n in range(3)},
+    }  # fmt: skip
+    layout = read_layout(written(tmp_path, files))
+    assert layout.roots == ("core/src/main/java", "base/src/main/java")
+    assert layout.test_roots == ("checks/src/test/java", "base/src/test/java")
+    assert "checks/: of 4 modules, the one with the most tests, with core/, base/, which it needs" in layout.evidence
+
+
 def jar(folder: Path, name: str, *types: str) -> None:
     with zipfile.ZipFile(folder / f"{name}.jar", "w") as archive:
         for each in types:
