@@ -125,6 +125,7 @@ def _returned_function(text: str) -> str:
     for node in nodes:
         if (
             isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node not in tree.body
             and node.name in returned
             and _takes_more(node.args)
         ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from excise.deleters.deletion_record import PLACE
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
@@ -45,8 +45,10 @@ def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:
     return [s.name for s in codebase.modules[symbol.path].symbols if s.qualname and "." not in s.qualname]
 
 
-def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
+def _line_naming(codebase: Codebase, caller: str, symbol: Symbol, gone: Collection[str]) -> str:
     """The line of a caller that uses a symbol most plainly; empty if there is none that a statement can show.
+
+    A call that goes on below is one line. Those in ``gone`` are not shown.
 
     Lines with a method's class come first, then calls of functions and methods of objects, then the first ones.
     """
@@ -59,7 +61,9 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
         return ""
     is_method = symbol.kind is SymbolKind.METHOD  # else what is around it is a function
     owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] if is_method else ""
-    lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
+    every = [line.strip() for line in text.splitlines()]
+    named = re.compile(rf"\b(?:{names})\b")
+    lines = [_whole_call(every[n:]) for n, line in enumerate(every) if named.search(line) and line not in gone]
     is_field = is_method and re.search(rf"\bself\.(?:{names})\b[^=\n]*[^=!<>\n]=[^=]", source.decode(errors="replace"))
     if is_field or (symbol.is_callable and where.path.endswith(".java")):  # something else may have its name
         call = re.compile(rf"\b(?:{names})\s*(?:<[^()]*>)?\s*\(|::(?:{names})\b")
@@ -78,6 +82,19 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
     return "" if is_unbound else best  # in Python, a method is used of an object: ``str`` alone is another one
 
 
+def _whole_call(lines: Sequence[str]) -> str:
+    """The first line, with those below it up to the bracket that closes the first one which it leaves open."""
+    joined = ""
+    for line in lines:
+        joined = re.sub(r",$", "", joined) if line[:1] in {")", "]", "}"} else joined
+        joined += line if not joined or joined[-1] in "([{" or line[:1] in {")", "]", "}", "."} else f" {line}"
+        if sum(map(joined.count, "([{")) <= sum(map(joined.count, ")]}")):
+            return joined
+        if len(joined) > MAX_CALL_SITE or "#" in line or "//" in line:  # a comment would take the rest along
+            break
+    return lines[0]
+
+
 def where_used(
     codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]], deletion: Deletion
 ) -> str:
@@ -85,12 +102,12 @@ def where_used(
     gone = {line.strip() for lines in removed_lines(deletion.source_patch).values() for line in lines}
     lines: list[str] = []
     for symbol in removed:
-        named = {caller: _line_naming(codebase, caller, symbol) for caller in callers.get(symbol.symbol_id, ())}
+        named = {caller: _line_naming(codebase, caller, symbol, gone) for caller in callers.get(symbol.symbol_id, ())}
         for caller, line in named.items():
             if any(line == other and inner != caller and is_inside(inner, caller) for inner, other in named.items()):
                 continue  # what is in it says where
             shown = f"- `{unnumbered(caller)}`: `{line}`"
-            if line and line not in gone and shown not in lines and len(lines) < MAX_CALL_SITES:
+            if line and shown not in lines and len(lines) < MAX_CALL_SITES:
                 lines.append(shown)
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
 

@@ -77,6 +77,14 @@ def wrapped(f):
         return f(*args)
 
     return inner
+
+
+def copied(x):
+    def plain():
+        return x
+
+    copied = plain()
+    return copied
 """
 
 
@@ -86,6 +94,7 @@ def test_the_function_that_a_function_returns_is_shown() -> None:
     tests = ("test_m.py::test_m",)
     text = write_statement(codebase, delete_symbol(codebase, "m.py", tests), REPO, tests).text
     assert "```python\ndef made(kind):\n    def turn(x, *, by=None)  # it returns this function\n```" in text
+    assert text.count("it returns this function") == 1  # ``copied`` returns what its variable of that name holds
     assert "```python\ndef wrapped(f)\n```" in text
 
 

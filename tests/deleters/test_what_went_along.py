@@ -330,3 +330,18 @@ def test_a_class_is_no_second_place_of_what_one_of_its_methods_uses() -> None:
     text = write_statement(codebase, deletion, REPO, (test,)).text
     used = text.partition("## Where it is used\n\n")[2].partition("\n\n")[0].splitlines()
     assert used == ["- `pkg.py::Cut.wrap`: `for part in self.parts(word):`"]
+
+
+def test_a_use_on_several_lines_is_shown_whole() -> None:
+    source = (
+        "def fail(error, depth=1):\n    raise error\n\n\ndef run(call):\n    try:\n        call()\n"
+        "    except ValueError as e:\n"
+        "        fail(\n            KeyError(e, [1]),\n            depth=2,\n        )\n\n\ndef other(x):\n"
+        "    fail(  # at once\n        x,\n    )\n"
+    )
+    files = {"pkg.py": source, "test_pkg.py": "import pkg\n\n\ndef test_a():\n    pkg.run(int)\n"}
+    codebase = PythonCodebase.from_texts(files)
+    test = "test_pkg.py::test_a"
+    text = write_statement(codebase, delete_symbol(codebase, "pkg.py::fail", (test,), "stub"), REPO, (test,)).text
+    used = text.partition("## Where it is used\n\n")[2].partition("\n\n")[0].splitlines()
+    assert used == ["- `pkg.py::other`: `fail(  # at once`", "- `pkg.py::run`: `fail(KeyError(e, [1]), depth=2)`"]
