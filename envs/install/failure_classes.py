@@ -140,7 +140,7 @@ ADVICE = {
     "import_error": "The project does not import in its own environment. Is something missing from its manifests? "
     "--require adds a requirement.",
     "collect_error": "The test files cannot be loaded. Look at the lines above for what they miss; --require adds a "
-    "requirement.",
+    "requirement. Source distributions often leave out files that tests import: then give the project's git URL.",
     "service_required": "The tests want to talk to a server (a database, a broker, Docker) on this machine; they are "
     f"run alone. {_LEAVE_OUT}",
     "network_required": f"The tests want the internet, which they never get. {_LEAVE_OUT}",
