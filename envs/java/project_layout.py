@@ -127,7 +127,8 @@ def _beside(roots: Iterable[str]) -> list[str]:
 
 
 def _module(root: Path, files: Sequence[str]) -> tuple[str, list[str], list[str], str]:
-    """The module to work on, which is the main folder if this has sources, else the one with the most tests.
+    """The module to work on: the main folder if this has sources, else the one that has the most tests together with
+    the modules that it needs.
 
     Returns its folder with a trailing slash (empty: the main folder), the folders of sources and of tests, its own and
     those of the modules that it needs, and what was found. All are empty if no manifest and no usual folder tells of
@@ -145,8 +146,9 @@ def _module(root: Path, files: Sequence[str]) -> tuple[str, list[str], list[str]
         return "", *found[""]
     owners = {top: base for base, (_, test_roots, _) in found.items() for top in test_roots}
     counts = Counter(owners[folder] for path in files for folder in _folders_around(path) if folder in owners)
-    for best in sorted(counts, key=lambda base: (-counts[base], base)):
-        needed = needed_modules(root, best, found)
+    closures = {base: needed_modules(root, base, found) for base in counts}
+    for best in sorted(counts, key=lambda base: (-sum(counts[each] for each in closures[base]), -counts[base], base)):
+        needed = closures[best]
         roots, test_roots = ([folder for each in needed for folder in found[each][part]] for part in (0, 1))
         if roots:
             beside = f", with {', '.join(needed[1:])}, which it needs" if needed[1:] else ""

@@ -3,7 +3,7 @@
 The compiler and the virtual machine come into the sandboxes' ``/usr`` like any system package. The environment's own
 layer has the interpreter of excise's programs, the libraries of the project (``lib/*.jar``), and how it is compiled
 (``java/project.json``). The layer of build outputs has the launcher of tests and the agent that measures coverage.
-Maven and Gradle are not used: a single module needs a class path and a compiler.
+Maven and Gradle are not used: a module, with those that it needs, asks for a class path and a compiler.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _MAX_LEFT_OUT = 0.5
 
 
 class JavaToolchain(DebianToolchain):
-    """Environments of single-module Java projects."""
+    """Environments of Java projects: of one module, with those that it needs."""
 
     def plan(self, root: Path, repo: Repo, spec: SourceSpec, cutoff: str, cache: Path) -> Recipe:  # noqa: ARG002
         """The recipe of a project. Raises :class:`EnvironmentFailure`."""
