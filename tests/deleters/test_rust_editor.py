@@ -12,11 +12,12 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
-from excise.envs.rust.manifests import read_manifest, written
+from excise.envs.rust.manifests import read_manifest
 from excise.envs.rust.toolchain import VARIABLES
 from excise.errors import ConfigError, DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.extractors.toml_text import toml_text
 from excise.protocols import CompiledDeleter
 from excise.types import Deletion, Feature, FeatureKind
 from excise.verifiers.shipped_tree import scrub
@@ -33,7 +34,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rust") / "lengths"
     shutil.copytree(REPO, folder)
     scrub(folder, "rust")
-    (folder / "Cargo.toml").write_text(written(read_manifest(folder, ()).reduced))
+    (folder / "Cargo.toml").write_text(toml_text(read_manifest(folder, ()).reduced))
     return folder
 
 
