@@ -206,7 +206,7 @@ class TaskSet:
         return float(_call_evidence(self.certificate(instance_id)).get("lifted_share", 0.0))
 
     def tamper_proof(self) -> frozenset[str]:
-        """Ids of tasks whose FAIL_TO_PASS tests, but for those that do not count, are decided outside the solution's
+        """Ids of tasks whose FAIL_TO_PASS tests, but for those that earn nothing, are decided outside the solution's
         sandbox: each is lifted, or recorded calls decide it."""
         found = set()
         for row in self._snapshot.rows("tasks"):

@@ -204,7 +204,7 @@ def grade_text(found: Grade) -> str:
         equal = f"{found.num_held_out_equal} of {found.num_held_out} equal"
         lines.append(f"held-out calls (reported only): {equal}")
     if found.reward_uncounted is not None:
-        lines.append(f"tests that do not count: {'all passed' if found.reward_uncounted else 'some failed'}")
+        lines.append(f"tests that earn nothing: {'all passed' if found.reward_uncounted else 'some failed'}")
     if found.reasons:
         lines.append(f"  reasons: {', '.join(found.reasons)}")
         passed = {test for test, status in found.statuses.items() if status is Status.PASSED}

@@ -202,22 +202,22 @@ class _GradingRun:
         if fail_fast and not _not_passed(tests, fail_to_pass):
             fail_fast = False
             tests, canaries = self._tests(every)
-        ids = fail_to_pass if fail_fast else [*fail_to_pass, *pass_to_pass]
-        others_passed = None if fail_fast or not uncounted else not _not_passed(tests, uncounted)
+        ids = fail_to_pass if fail_fast else every
+        others_failed = [] if fail_fast else _not_passed(tests, uncounted)
         worker = tests.run.worker
         statuses = tests.run.statuses()
         failed = _not_passed(tests, fail_to_pass)
         broken = [] if fail_fast else self._broken(tests, canaries, pass_to_pass)
-        earned = len(failed) < len(fail_to_pass) and not fail_fast and not broken
+        earned = len(failed) < len(fail_to_pass) and not (fail_fast or broken or others_failed)
         mirror, lifted = _Mirror(), _Lifted()
         if earned:  # a reward of 0 needs no further check
             mirror, lifted = self._mirror(failed), self._lifted(failed)
         failed += lifted.failed
         outcomes = {worker, mirror.worker, *lifted.workers}
         decided = bool(fail_to_pass) and not outcomes & {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}
-        self._add_reasons(tests, failed, broken, canaries, mirror)
+        self._add_reasons(tests, [*failed, *others_failed], broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
-        good = decided and not failed and not broken and not tampered and tests.run.finished
+        good = decided and not (failed or others_failed or broken or tampered) and tests.run.finished
         calls = _Calls(None, 0, 0) if fail_fast else self._calls()
         if not fail_to_pass:
             self.reasons.append("nothing_to_grade")
@@ -235,7 +235,7 @@ class _GradingRun:
             partial=0.0 if broken or tampered or not decided else round(share, 6),
             reasons=tuple(self.reasons),
             statuses={test: statuses.get(test, Status.MISSING) for test in [*fail_to_pass, *uncounted, *broken]},
-            num_passed=len(ids) - len(failed) - len(broken),
+            num_passed=len(ids) - len(failed) - len(others_failed) - len(broken),
             num_tests=len(ids),
             canaries={test: statuses.get(test, Status.MISSING) for test in canaries},
             num_mirrored=mirror.count,
@@ -245,7 +245,7 @@ class _GradingRun:
             num_calls=calls.count,
             num_calls_equal=calls.equal,
             reward_held_out=float(all(calls.held_out)) if calls.held_out else None,
-            reward_uncounted=float(others_passed) if others_passed is not None else None,
+            reward_uncounted=float(not others_failed) if uncounted and not fail_fast else None,
             num_held_out=len(calls.held_out),
             num_held_out_equal=sum(calls.held_out),
             evidence=self.evidence,

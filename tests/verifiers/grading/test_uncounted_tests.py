@@ -81,7 +81,7 @@ def test_stand_ins_must_fail_the_tests_that_count(ready: Workbench, task: Task, 
     assert not gate.refutes(candidate_of(ready, task), task.pass_to_pass[:1])
 
 
-def test_what_does_not_count_is_reported(graders: Grader, ready: Workbench, task: Task) -> None:
+def test_what_earns_nothing_must_pass(graders: Grader, ready: Workbench, task: Task) -> None:
     kit = replace(graders.kit(ready, task), calls=())
     target = attack_target(ready, task)
     gold = ready.read([target.module])[target.module].decode()
@@ -98,9 +98,10 @@ def test_what_does_not_count_is_reported(graders: Grader, ready: Workbench, task
         return grading.grade(ready, request)
 
     found = grade((START,), diff)
-    assert (found.reward, found.partial, found.reward_uncounted) == (1, 1, 0), found
-    assert found.statuses[START] is Status.FAILED
-    assert found.num_passed == found.num_tests == len(task.fail_to_pass) - 1 + len(task.pass_to_pass)
-    assert grade((START,), task.patch).reward_uncounted == 1
+    assert (found.reward, found.partial, found.reward_uncounted) == (0, 1, 0), found
+    assert (found.reasons, found.statuses[START]) == (("fail_to_pass",), Status.FAILED)
+    assert found.num_passed + 1 == found.num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
+    gold = grade((START,), task.patch)
+    assert (gold.reward, gold.reward_uncounted) == (1, 1)
     every = grade((), diff)
     assert (every.reward, every.reward_uncounted) == (0, None)
