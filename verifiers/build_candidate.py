@@ -24,7 +24,6 @@ from excise.types import (
     SymbolKind,
     Task,
     Visibility,
-    Watched,
     content_id,
     is_inside,
     name_in_file,
@@ -164,15 +163,14 @@ def _with_statement(split: SplitDeletion) -> tuple[SplitDeletion, Statement, Rec
     behaviour = None
     if split.hidden.intersection(split.fail_to_pass):
         behaviour = split.trees.behaviour(split.fail_to_pass)
-    watched = behaviour.recording.uses if behaviour is not None else None
-    statement = _statement(split, watched)
+    statement = _statement(split, behaviour)
     if untold := statement.untold_tests:
         graded = tuple(test for test in split.fail_to_pass if test not in untold)
         if not graded:
             words = sorted(need.label for need in statement.needs if need.given is GivenBy.ANSWER)
             raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
         split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
-        statement = _statement(split, watched)
+        statement = _statement(split, behaviour)
     if behaviour is None and split.bench.settings.visibility is Visibility.SAMPLE_TESTS:
         raise Rejected("No hidden test fails without this code, only tests in sight do.", reason="too_few_tests")
     if behaviour is not None and split.bench.settings.visibility in WITH_WORDS:
@@ -230,7 +228,7 @@ def _described(
         for each in statement.barely_described
         if coverage is not None and name_in_file(each) not in told
     }
-    return split, _statement(split, behaviour.recording.uses, lines, tested), behaviour
+    return split, _statement(split, behaviour, lines, tested), behaviour
 
 
 def _barely_shown(split: SplitDeletion, statement: Statement) -> str:
@@ -270,12 +268,13 @@ def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _statement(
     split: SplitDeletion,
-    watched: Watched | None,
+    behaviour: RecordedBehaviour | None,
     examples: Sequence[str] = (),
     tested: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Statement:
     bench, deletion = split.bench, split.deletion
     unseen = tuple(test for test in split.fail_to_pass if test in split.hidden)
+    recording = behaviour.recording if behaviour is not None else None
     return write_statement(
         bench.codebase,
         deletion,
@@ -283,10 +282,10 @@ def _statement(
         split.fail_to_pass,
         bench.settings.visibility,
         documents=bench.documents,
-        needs=split.trees.needs(unseen, watched),
+        needs=split.trees.needs(unseen, recording.uses if recording is not None else None),
         examples=examples,
         tested=tested,
-        compares_calls=not bench.language.grading.needs_mirrors,
+        compares_calls=recording is not None and bool(recording.calls),
     )
 
 

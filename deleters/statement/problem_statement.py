@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -119,7 +119,9 @@ def write_statement(
     callers = callers_of(codebase, removed)
     named = _words_of_tests(codebase, fail_to_pass)
     shown = _interface(codebase, removed, named, callers)
-    listed = _with_overriding(codebase, removed, shown)
+    partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed
+    along = [symbols[i] for i, _ in deletion.text if i in symbols and i not in {*partly, *deletion.removed}]
+    listed = _with_overriding(codebase, removed, [*shown, *_used_along(deletion, along, shown)])
     assigned = assigned_names(codebase, deletion, shown, words)
     gone = removed_text(documents or {}, codebase, [i for i, _ in deletion.text], deletion.source_patch)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
@@ -146,8 +148,6 @@ def write_statement(
         )
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed
-    along = [symbols[i] for i, _ in deletion.text if i in symbols]
     whole = [s for s in dict.fromkeys([*removed, *along]) if s.symbol_id not in partly]
     data = _data_lines(codebase, whole, listed, words, written({}))
     located = locate_all(needs, deletion, written(data), codebase)
@@ -193,6 +193,12 @@ def _with_overriding(codebase: Codebase, removed: Sequence[Symbol], shown: Seque
     private = (s for s in gone.values() if not s.is_public and s not in shown and s.holder_id in gone)
     found = [s for s in private if (base := overridden(codebase, s)) is not None and base.symbol_id not in gone]
     return sorted([*shown, *found], key=lambda s: (s.path, s.start))
+
+
+def _used_along(deletion: Deletion, along: Iterable[Symbol], shown: Collection[Symbol]) -> list[Symbol]:
+    """The definitions that went along and that the lines name which are gone from code that stays."""
+    words = {word for _, text in deletion.uses for word in re.findall(r"\w+", text)}
+    return [each for each in along if each not in shown and each.name.partition("#")[0] in words]
 
 
 def _missing(

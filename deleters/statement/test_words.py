@@ -17,7 +17,7 @@ MIN_WORDS = 4
 MIN_NAME_WORDS, MIN_LETTERS = 2, 3
 """Number of words of a test's name, beside those of the code that it tests, from which on the name says something, and
 of the letters of each."""
-MAX_NAMES, MAX_NAME = 12, 80
+MAX_NAMES, MAX_NAME = 30, 80
 """Number of tests that are named, and of characters of a name."""
 _PLAIN_WORDS = frozenset(
     {"test", "tests", "a", "an", "the", "of", "with", "and", "is", "basic", "simple", "case", "it"}

@@ -345,3 +345,24 @@ def test_a_use_on_several_lines_is_shown_whole() -> None:
     text = write_statement(codebase, delete_symbol(codebase, "pkg.py::fail", (test,), "stub"), REPO, (test,)).text
     used = text.partition("## Where it is used\n\n")[2].partition("\n\n")[0].splitlines()
     assert used == ["- `pkg.py::other`: `fail(  # at once`", "- `pkg.py::run`: `fail(KeyError(e, [1]), depth=2)`"]
+
+
+def test_a_definition_that_goes_along_is_among_what_is_gone_if_lost_lines_name_it() -> None:
+    source = (
+        "class Target:\n    def __init__(self, kind):\n        self.kind = kind\n\n    def is_many(self):\n"
+        "        return self.kind is list\n\n\ndef _plain(kind):\n    return kind or 1\n\n\nclass Box:\n"
+        "    def one(self, kind):\n        if Target(kind).is_many():\n            return self.many(kind)\n"
+        "        return Target(kind).kind\n\n"
+        "    def many(self, kind):\n        return [_plain(kind)]\n"
+    )
+    files = {
+        "pkg.py": source,
+        "test_pkg.py": "import pkg\n\n\ndef test_a():\n    assert pkg.Box().one(list) == pkg.Box().many(list)\n",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    test = "test_pkg.py::test_a"
+    deletion = delete_symbol(codebase, "pkg.py::Box.many", (test,))
+    assert [name for name, _ in deletion.text] == ["pkg.py::Box.many", "pkg.py::Target.is_many", "pkg.py::_plain"]
+    missing = write_statement(codebase, deletion, REPO, (test,)).text.partition("## Where it was used")[0]
+    assert "def is_many(self)\n```\n(in `Target`)" in missing
+    assert "_plain" not in missing

@@ -65,8 +65,8 @@ class GradingKit:
     """FAIL_TO_PASS tests that recorded calls decide: all their calls are compared, and a stub answers one of them
     otherwise."""
     uncounted: tuple[str, ...] = ()
-    """FAIL_TO_PASS tests that only the solution's own process could decide: they must pass, and earn nothing. All others
-    are decided outside, and execute every line of the removed code that these do."""
+    """FAIL_TO_PASS tests that only the solution's own process could decide: they must pass, and earn nothing. All
+    others are decided outside, and execute every line of the removed code that these do."""
     depending: tuple[str, ...] = ()
     """Names in the hidden tests of removed code and of what calls it; values made with them are no references."""
     not_lifted: dict[str, int] = field(default_factory=dict)
@@ -99,8 +99,8 @@ class Grade:
     """1 or 0: every held-out call had the result of the original; ``None`` if there are none. It is no part of
     ``reward``: a right solution may treat inputs differently that nothing describes."""
     reward_uncounted: float | None = None
-    """1 or 0: every FAIL_TO_PASS test passed that earns nothing, see :attr:`GradingKit.uncounted`; ``None`` if there are
-    none, or other tests failed before they ran."""
+    """1 or 0: every FAIL_TO_PASS test passed that earns nothing, see :attr:`GradingKit.uncounted`; ``None`` if there
+    are none, or other tests failed before they ran."""
     partial: float
     """Share of the other FAIL_TO_PASS tests that passed; 0 if a PASS_TO_PASS test failed or tampering was
     detected."""
