@@ -333,3 +333,14 @@ def test_a_loop_keeps_what_ends_it(condition: str, before: str, change: str, *, 
     after = apply_patch({"m.py": source.encode()}, removed({"m.py": source}).source_patch)["m.py"]
     assert after is not None
     assert after.decode().endswith(first + ("" if goes else use) + last)
+
+
+def test_a_method_of_an_attribute_is_one_of_the_class_whose_objects_it_gets() -> None:
+    source = (
+        "class Scope:\n    def child(self):\n        return Scope()\n\n\nclass Box:\n    def child(self):\n"
+        "        return Box(self)\n\n\nclass Registry:\n    def __init__(self, parent=None):\n        if not parent:\n"
+        "            self._kept = Scope()\n        else:\n            self._kept = parent._kept.child()\n\n\n"
+        "def other(x):\n    return x.parts.child()\n"
+    )
+    deletion = removed({"m.py": source}, "m.py::Scope.child")
+    assert deletion.uses_left == (("m.py", "Registry.__init__ uses ._kept.child, which would be gone"),)

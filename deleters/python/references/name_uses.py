@@ -151,10 +151,21 @@ class UseIndex:
                 yield path, ref
 
     def likely_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
-        """Attributes of unknown objects inside function bodies, if the lost binding is the only method of this name."""
+        """Attributes of unknown objects inside function bodies, if the lost binding is the only method of this name, or
+        the object is an attribute that the file gives an object of the class."""
         for path, ref in self.possible_references_to(lost):
-            if lost.name not in _COMMON and f"{lost.path}::{lost.qualname}" in self.codebase.targets(path, ref):
+            is_only = lost.name not in _COMMON and f"{lost.path}::{lost.qualname}" in self.codebase.targets(path, ref)
+            if is_only or self._is_of_class(path, ref, lost):
                 yield path, ref
+
+    def _is_of_class(self, path: str, ref: Reference, lost: LostBinding) -> bool:
+        """Whether a method is one of an attribute (``a.b.method``) that the file gives a new object of its class."""
+        *_, attribute, name = ["", "", *ref.chain.split(".")]
+        owner = lost.qualname.rpartition(".")[0]
+        if name != lost.name or not owner or ref.chain.count(".") < 2:
+            return False
+        made = rf"\.{re.escape(attribute)}\s*(?::[^=\n]+)?=\s*(?:\w+\.)*{re.escape(owner)}\("
+        return re.search(made.encode(), self.codebase.modules[path].source) is not None
 
     def possible_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
         """Attributes inside function bodies that have the name of a lost method, and may be of any object.
