@@ -64,6 +64,8 @@ SENTINEL = re.compile(r"(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)")
 """The name of an error that is a value, as in Go."""
 _CHOICE = re.compile(r"(['\"])[^\n]*\1 if \w+ else (['\"])[^\n]*\2")
 """Two texts, and the name that decides between them."""
+_FILE_MODE = re.compile(r"[rwax][bt]?\+?[bt]?")
+"""How a file is opened: the second argument of ``open``."""
 _KEYWORD = re.compile(r"\W*\w+=\W*")
 """A text that looks like a keyword argument."""
 _ORDER = re.compile(r"\b(?:sort|order|ascend|descend|alphabetic)", re.IGNORECASE)
@@ -306,6 +308,10 @@ def _is_convention(need: Need, codebase: Codebase) -> bool:
         owner = codebase.symbols().get(need.owner)
         bases = base_classes(codebase, owner) if owner is not None else ()
         return any(isinstance(base, type) and defines(base, need.word) for base in bases)
+    if need.kind is NeedKind.TEXT and _FILE_MODE.fullmatch(need.word):
+        owner = codebase.symbols().get(need.owner)
+        code = codebase.modules[owner.path].source[owner.start : owner.end] if owner is not None else b""
+        return re.search(rb"\bopen\([^\n]*['\"]%s['\"]" % re.escape(need.word.encode()), code) is not None
     return False
 
 

@@ -119,3 +119,11 @@ def test_messages_in_two_texts_that_are_gone_are_not_known_from_the_rest() -> No
         for word in ("it is too large: ", "it is too small")
     ]
     assert [need.given for need in known_from_rest(needs, deletion)] == [None, GivenBy.TREE]
+
+
+@pytest.mark.parametrize(("word", "given"), [("rb", GivenBy.CONVENTION), ("w", GivenBy.DETAILS)])
+def test_how_a_file_is_opened_is_known_from_python(word: str, given: GivenBy) -> None:
+    source = "def load(path):\n    with open(path, 'rb') as file:\n        return file.read() + b'w', 'w'\n"
+    codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": "def test_a():\n    assert 1\n"})
+    need = Need(kind=NeedKind.TEXT, word=word, owner="m.py::load", tests=("test_m.py::test_a",))
+    assert [each.given for each in locate([need], "", "", codebase)] == [given]
