@@ -64,12 +64,16 @@ def too_slow(run: TestRun, limit_s: float) -> EnvironmentFailure:
 
 
 def uncollectable(errors: Mapping[str, str]) -> EnvironmentFailure:
-    """The failure for a project none of whose tests can be collected; ``errors`` maps file to message."""
+    """The failure for a project none of whose tests can be collected; ``errors`` maps file, or nothing where the run
+    ended before any, to message."""
     cause = main_cause(errors)
     reasons = {reason for message in errors.values() if (reason := cause_of(message))}
     reason = cause.reason if cause is not None and len(reasons) == 1 and cause.count == len(errors) else "collect_error"
-    shown = "\n".join(f"{path}: {message}".lstrip(": ") for path, message in list(errors.items())[:_SHOWN])
-    return EnvironmentFailure(f"{len(errors)} test files cannot be collected; first {shown}", reason=reason)
+    if list(errors) == [""]:
+        return EnvironmentFailure(f"No test can be collected. {errors['']}", reason=reason)
+    shown = "\n".join(f"{path}: {message}" for path, message in list(errors.items())[:_SHOWN])
+    are = "test file cannot be collected:" if len(errors) == 1 else "test files cannot be collected; first"
+    return EnvironmentFailure(f"{len(errors)} {are} {shown}", reason=reason)
 
 
 def _shortfall(settings: VerdictSettings, passed: int, bad: int, baseline: Baseline) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from excise.extractors.python.execution.pytest_runner import internal_error
 from excise.extractors.test_reports.report import read_report, to_test_run
 from excise.protocols import Completed
 from excise.types import Status, TestRun, WorkerOutcome
@@ -265,3 +266,20 @@ def test_the_order_is_shuffled_by_seed(bench: Workbench) -> None:
     assert orders[0] == orders[1]
     assert len({tuple(order) for order in orders}) == 3
     assert len({frozenset(order) for order in orders}) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (
+            'INTERNALERROR>     hook(items)\nINTERNALERROR>   File "/testbed/conftest.py", line 2, in hook\n'
+            "INTERNALERROR>   ~~~~^^^\nINTERNALERROR> SystemExit: no commands\n\nno tests ran\n",
+            "pytest ended with an error before it ran the tests: SystemExit: no commands (conftest.py, line 2)",
+        ),
+        ("INTERNALERROR> a.b.Error\n", "pytest ended with an error before it ran the tests: a.b.Error"),
+        ("SystemExit: no commands\n", ""),
+        ('INTERNALERROR>   File "/testbed/conftest.py", line 2, in hook\n', ""),
+    ],
+)
+def test_what_ended_pytest_itself_is_told(output: str, expected: str) -> None:
+    assert internal_error(output) == expected

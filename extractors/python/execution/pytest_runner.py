@@ -6,8 +6,10 @@ The report is a file that ``inside/excise_run.py`` writes; terminal output is no
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,13 @@ def request_run(
     return done, session.out / name
 
 
+_MARK = "INTERNALERROR>"
+"""What pytest writes before the lines of a traceback of its own."""
+_RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: .*)?$")
+"""The line of a traceback with the exception."""
+_PLACE = re.compile(rf'File "{re.escape(_REPO)}/([^"\n]+)", line (\d+)')
+
+
 def plain_run(recipe: Recipe, ids: Sequence[str], test_timeout_s: float) -> PlainRun:
     """See :meth:`excise.protocols.Language.plain_run`."""
     return PlainRun(
@@ -96,4 +105,17 @@ def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> Test
         until_failure=request.until_failure,
     )
     tests = wanted if request.program_timeout_s is None else None
-    return to_test_run(done, read_report(report), tests, Executed() if request.executed else None)
+    run = to_test_run(done, read_report(report), tests, Executed() if request.executed else None)
+    return replace(run, detail=internal_error(run.detail) or run.detail)
+
+
+def internal_error(output: str) -> str:
+    """What ended pytest itself, where its output ends with the traceback: the exception, and the last place of the
+    project in it; else empty."""
+    lines = [line.removeprefix(_MARK).strip() for line in output.splitlines() if line.startswith(_MARK)]
+    raised = [line for line in lines if _RAISED.match(line)]
+    places = [match for line in lines if (match := _PLACE.search(line))]
+    if not raised:
+        return ""
+    where = f" ({places[-1][1]}, line {places[-1][2]})" if places else ""
+    return f"pytest ended with an error before it ran the tests: {raised[-1]}{where}"
