@@ -132,13 +132,21 @@ def _joins(kind: _Kind, block: list[str], line: str, item: re.Pattern[str], numb
     if kind is _Kind.EXAMPLE:
         return not _EXAMPLE.match(line)
     if kind is _Kind.ITEM:
-        return indent_of(line) > indent_of(block[0])
+        return indent_of(line) > indent_of(block[0]) or _goes_on_below_mark(block, line, item)
     if kind in {_Kind.BULLET, _Kind.FIELD}:
-        return indent_of(line) > indent_of(block[0]) and not _SPECIAL.match(line) and not item.match(line)
+        is_below = indent_of(line) > indent_of(block[0]) and not _SPECIAL.match(line) and not item.match(line)
+        return is_below or _goes_on_below_mark(block, line, item)
     is_special = bool(_SPECIAL.match(line)) and not _ANNOUNCING.match(line)
     if kind is _Kind.SINGLE or is_special or item.match(line):
         return False
     return indent_of(line) == indent_of(block[-1]) or number == 1  # the first line stands behind the quotes
+
+
+def _goes_on_below_mark(block: Sequence[str], line: str, item: re.Pattern[str]) -> bool:
+    """Whether a line goes on with a sentence of a list's item, and is no further to the right than its mark."""
+    is_plain = not _SPECIAL.match(line) and not _BULLET.match(line) and not item.match(line)
+    is_open = not block[-1].rstrip().endswith((".", "!", "?", ":"))
+    return bool(_BULLET.match(block[0])) and is_plain and is_open and indent_of(line) == indent_of(block[0])
 
 
 def is_lost_in_cell(line: str, pattern: re.Pattern[str]) -> bool:

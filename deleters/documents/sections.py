@@ -309,7 +309,8 @@ def _of_history(sections: Sequence[Section]) -> Iterator[Section]:
     """The sections about earlier versions, and those in them: what these say was true then."""
     depths = _depths(sections)
     inside: int | None = None
-    for section in sections[2:]:
+    has_text_above = bool(sections) and any(map(str.strip, sections[0].lines))  # else the first heading is a title
+    for section in sections[1 if has_text_above else 2 :]:
         depth = depths[section.level]
         if inside is None or depth <= inside:
             inside = depth if any(_HISTORY.match(line.strip()) for line in section.heading) else None

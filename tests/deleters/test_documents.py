@@ -431,6 +431,10 @@ def test_a_section_without_text_loses_no_more_than_its_example() -> None:
     assert left.endswith("## Use\n\n```python\nimport m\n\nother()\nother()\nother()\n```\n")
 
 
+BELOW_RULE = "m\n-\n\nText.\n\n# Recent Changes\n\n"
+"""The beginning of a document whose title has a short line below it."""
+
+
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
@@ -442,6 +446,7 @@ def test_a_section_without_text_loses_no_more_than_its_example() -> None:
             "- `gone_by` opens.\n- See `gone_by`. Everything else is here.\n\n  More of it.\n",
             "- Everything else is here.\n\n  More of it.\n",
         ),
+        (f"{BELOW_RULE}- Add `gone_by`.\n", f"{BELOW_RULE}- Add `gone_by`.\n"),
         (
             "`a`, `b`, `c` respectively map to `x`, `gone_by`, `z`. End.\n",
             "End.\n",

@@ -352,3 +352,12 @@ def test_short_names_are_meant_behind_those_of_their_packages() -> None:
     }
     left = left_of("go", files, "box.go::SI")
     assert left["README.md"] == "# box\n\nText in SI units.\n"
+
+
+def test_an_item_goes_on_below_its_mark() -> None:
+    head, rest = "# tray\n\n## Fast\n\n-   Trays\n", "-   Boxes\n    - Lids.\n"
+    item = (
+        "    - [#79](https://example.org/owner/fixedbitset/pull/79): Add `dump_all`,\n    clear texts and more by A.\n"
+    )
+    files = {**RUST, "README.md": head + item + rest}
+    assert left_of("rust", files, "src/lib.rs::Tray.dump_all")["README.md"] == head + rest
