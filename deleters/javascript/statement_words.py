@@ -16,6 +16,7 @@ class JavaScriptWords(StatementWordsDefaults):
     placeholder = "throw new Error('not implemented')"
     imports = r"(?:import\s|(?:const|let|var)\s.*=\s*require\()"
     heads = r"(?:module\.exports = |export default |static |async |get |set )*(?:function\*? |class |\*)?([\w$]+)"
+    values = r"(?:const|let|var)\s+([\w$]+)\s*=(?!\s*require\()"
     exports = ""
 
     def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002

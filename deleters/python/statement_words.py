@@ -25,6 +25,7 @@ class PythonWords:
     placeholder = "raise NotImplementedError"
     imports = r"(?:from|import)\s"
     heads = r"(?:async )?(?:def|class) (\w+)"
+    values = "(?!)"
     exports = ""
 
     def declaration(self, module: Module, symbol: Symbol) -> str:

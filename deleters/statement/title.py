@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from excise.deleters.deletion_record import KEPT_DEFINITIONS
 from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
 from excise.deleters.patches.git_patches import apply_to_file, touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
@@ -51,6 +52,10 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
     removed = removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
     unused = _unused_imports(codebase, deletion, sorted(defining), words) + _helpers(codebase, deletion)
+    if deletion.deleter in KEPT_DEFINITIONS:
+        lines = (line for path in sorted(defining) for line in removed.get(path, ()))
+        if values := dict.fromkeys(f"`{match[1]}`" for line in lines if (match := re.match(words.values, line))):
+            unused += f"; so is what nothing else used: {', '.join(list(values)[:MAX_IMPORTS])}"
     if deletion.deleter in {"stub", "line"}:
         return (
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "

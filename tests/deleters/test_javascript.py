@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from excise.deleters.code_editors import editor_of
@@ -396,3 +398,18 @@ def test_nothing_else_goes_with_what_is_emptied(source: str) -> None:
     assert (b"export const table" in after) is (b"export" in data)
     assert (b"let i = 0, n = 5" in after) is (b"let i" in data)
     assert (b"let x = 0" in after) is (b"let x" in data)
+
+
+@pytest.mark.parametrize(("below", "is_kept"), [("\n", False), ("const other = 2\n\n", True)])
+def test_the_comment_on_one_value_goes_with_it(below: str, is_kept: bool) -> None:
+    comment = "/**\n * Limit of all.\n * @private\n */\n\n"
+    source = f"{comment}const LIMIT = 3\n{below}exports.two = () => other\n\nexports.one = (a) => LIMIT + a\n"
+    deletion, changed = delete("lib/util.js::one", "stub", "test/all.js::one", **{"lib/util.js": source})
+    codebase = JavaScriptCodebase.from_texts({**FILES, "lib/util.js": source}, tests=TESTS)
+    repo = replace(REPO, language="javascript")
+    text = write_statement(codebase, deletion, repo, ("test/all.js::one",)).text
+    assert "what they do is gone; so is what nothing else used: `LIMIT`." in text
+    left = changed["lib/util.js"]
+    assert left is not None
+    assert "LIMIT" not in left
+    assert left.startswith(comment) is is_kept

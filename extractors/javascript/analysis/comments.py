@@ -11,6 +11,9 @@ from excise.extractors.javascript.analysis.grammar import text
 _DIRECTIVE = re.compile(r"^\s*(eslint|jshint|jslint|istanbul|c8|v8 ignore|prettier|global|@ts-|ts-|#region|\*?\s*$)")
 _DOCUMENTS = re.compile(r"/\*\*(?s:.*?)@(?:param|arg|returns?|throws|yields|api)\b")
 """A comment in JSDoc that may be on a function."""
+_ON_VALUE = re.compile(r"/\*\*(?s:.*?)@(?:private|const(?:ant)?|type|public|default|readonly)\b")
+"""A comment in JSDoc that may be on a value."""
+_DECLARATIONS = frozenset({"variable_declaration", "lexical_declaration"})
 _OF_OTHERS = re.compile(
     r"@(?:callback|typedef|license|licence|module|file|fileoverview|overview|copyright|namespace|preserve|event|interface)\b"
 )
@@ -22,7 +25,7 @@ _BEGINNING = 400
 
 def comments_before(node: Node, source: bytes) -> list[Node]:
     """The comments that belong to a statement or element: those directly above it, without an empty line between, but
-    for one behind a documentation comment on parameters or results."""
+    for one behind a documentation comment on parameters or results, or on the one value below it."""
     found: list[Node] = []
     below = node
     above = node.prev_sibling
@@ -37,8 +40,11 @@ def comments_before(node: Node, source: bytes) -> list[Node]:
 
 
 def _documents(comment: Node, node: Node, source: bytes) -> bool:
-    """Whether a comment is plainly on the function in a statement or element."""
+    """Whether a comment is plainly on the function or value in a statement or element."""
     said = text(comment, source)
+    if node.type in _DECLARATIONS and _ON_VALUE.match(said) is not None and _OF_OTHERS.search(said) is None:
+        below = node.next_sibling
+        return below is None or source[node.end_byte : below.start_byte].count(b"\n") > 1  # else it may be on several
     is_function = node.type == "method_definition" or (
         node.type != "import_statement"
         and _FUNCTION.search(source, node.start_byte, min(node.end_byte, node.start_byte + _BEGINNING)) is not None

@@ -50,6 +50,9 @@ class StatementWords(Protocol):
     imports: str
     """A regular expression for the beginning of a line that imports something."""
 
+    values: str
+    """A regular expression for the beginning of a line that gives a file a value of its own, up to its name, which is
+    its only group; one that fits nothing where stubs leave such values."""
     exports: str
     """A regular expression for the beginning of a line by which a file offers a name of another, such as an import."""
 
