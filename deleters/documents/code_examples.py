@@ -115,9 +115,14 @@ def without_uses(lines: Sequence[str], gone: GoneUses) -> list[str] | None:
     kept = _without_unread(kept, example.needed)
     if example.only_prepares(kept):
         return []
-    while kept and not kept[-1].strip():
+    while kept and _is_blank(kept[-1]):
         kept.pop()
     return kept
+
+
+def _is_blank(line: str) -> bool:
+    """Whether a line is empty, or hidden and empty, as in documentation of Rust."""
+    return line.strip() in {"", "#"}
 
 
 class _Example:
@@ -163,8 +168,8 @@ class _Example:
         is_after_lost = False
         for each in _statements(self._code, first, stop):
             between = list(lines[end : each.start])
-            if is_after_lost and (not kept or not kept[-1].strip()):
-                between = between[next((n for n, line in enumerate(between) if line.strip()), len(between)) :]
+            if is_after_lost and (not kept or _is_blank(kept[-1])):
+                between = between[next((n for n, line in enumerate(between) if not _is_blank(line)), len(between)) :]
             left = self._left(each, is_after_lost=is_after_lost and not between)
             is_after_lost = not left
             kept += [*between, *left]
@@ -405,7 +410,7 @@ def _statements(code: MaskedCode, first: int, end: int) -> Iterator[_Statement]:
         start = number
         while number < end and code.is_comment(number):
             number += 1
-        if number == end or not code.lines[number].strip():
+        if number == end or _is_blank(code.lines[number]):
             number = max(number, start + 1)
             continue
         begin = number
@@ -421,7 +426,7 @@ def _end_of_statement(code: MaskedCode, number: int, end: int) -> int:
         own = code.code[number]
         depth += depth_of(own)
         number += 1
-        if number == end or not code.lines[number].strip():
+        if number == end or _is_blank(code.lines[number]):
             if depth <= 0 and number not in code.inside:
                 break
             continue

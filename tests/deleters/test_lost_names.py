@@ -361,3 +361,12 @@ def test_an_item_goes_on_below_its_mark() -> None:
     )
     files = {**RUST, "README.md": head + item + rest}
     assert left_of("rust", files, "src/lib.rs::Tray.dump_all")["README.md"] == head + rest
+
+
+def test_hidden_empty_lines_of_an_example_do_not_pile_up() -> None:
+    lines = ["let tray = Tray::load();", "#", "# #[cfg(test)]", "# tray.dump_all();", "#", "assert!(tray.is_good());"]
+    documented = "".join(f"//! {line}".rstrip() + "\n" for line in ["Keeps.", "", "```", *lines, "```"])
+    source = documented + RUST["src/lib.rs"].partition("\n\n")[2]
+    left = left_of("rust", {"src/lib.rs": source}, "src/lib.rs::Tray.dump_all")["src/lib.rs"]
+    assert left is not None
+    assert left.startswith(documented.replace("//! #\n//! # #[cfg(test)]\n//! # tray.dump_all();\n", ""))
