@@ -151,7 +151,7 @@ def _from_its_beginning(change: Change) -> list[str]:
     """The lines that are gone; of equal blank lines and fences above and below them, the one below: what is gone begins
     with a heading or with text."""
     lines, below = list(change.before), list(change.below)
-    while lines and _RULE.match(lines[0]):
+    while lines and _RULE.match(lines[0]) and not (change.after and lines[0].lstrip().startswith("```")):
         lines = lines[1:]  # the line below a heading that stays
     while not change.after and lines and below and lines[0] == below[0] and _CLOSING.match(lines[0]):
         lines = [*lines[1:], below.pop(0)]

@@ -8,6 +8,7 @@ import pytest
 
 from excise.deleters.all_deleters import get
 from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.deleters.statement.lost_text import removed_text
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -368,5 +369,11 @@ def test_hidden_empty_lines_of_an_example_do_not_pile_up() -> None:
     documented = "".join(f"//! {line}".rstrip() + "\n" for line in ["Keeps.", "", "```", *lines, "```"])
     source = documented + RUST["src/lib.rs"].partition("\n\n")[2]
     left = left_of("rust", {"src/lib.rs": source}, "src/lib.rs::Tray.dump_all")["src/lib.rs"]
+    symbols = ("src/lib.rs::Tray.dump_all",)
+    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=())
+    codebase = RustCodebase.from_texts({"src/lib.rs": source})
+    patch = get("remove", "rust").delete(codebase, feature).source_patch
+    lost = removed_text({}, codebase, symbols, patch)["src/lib.rs"]
+    assert lost.startswith("```\n# #[cfg(test)]\n# tray.dump_all();\n```")
     assert left is not None
     assert left.startswith(documented.replace("//! #\n//! # #[cfg(test)]\n//! # tray.dump_all();\n", ""))
