@@ -81,6 +81,7 @@ def test_calls_without_plain_arguments_are_not_varied() -> None:
         (call("f", ["i", "-3"], key=["s", "x'y"]), ["c", None], 'f(-3, key="x\'y")  # None'),
         (call("f", ["f", "3ff8000000000000"]), ["t", [["i", "0x10"]]], "f(1.5)  # (16,)"),
         (call("f", ["b", "YWI="]), ["S", []], "f(b'ab')  # set()"),
+        (call("f", ["S", [["i", "1"], ["i", "2"], ["i", "1"]]]), ["i", "2"], "f({1, 2})  # 2"),
         (call("f"), ["it", [["i", "1"]], "end"], "list(f())  # [1]"),
         (call("f"), ["it", [], "builtins:ValueError"], "list(f())  # raises ValueError"),
         (call("f"), ["it", [["i", "1"]], "m:Odd"], "list(f())  # raises Odd after 1 items"),

@@ -221,7 +221,7 @@ def _qualname(name: str) -> str:
 
 
 def _items_text(tag: str, items: list[str]) -> str:
-    inside = ", ".join(items)
+    inside = ", ".join(dict.fromkeys(items) if tag in {"S", "F"} else items)
     if tag == "t":
         return f"({inside},)" if len(items) == 1 else f"({inside})"
     if tag in {"S", "F"}:
