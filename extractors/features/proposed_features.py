@@ -166,6 +166,7 @@ def _contents(feature: Feature) -> frozenset[str]:
 
 
 _SAID = {
+    "no_code": "it has no code of its own",
     "not_covered": "no test executes it that passes every time",
     "too_central": "too many tests execute it",
     "runs_at_import": "it runs when modules are imported",

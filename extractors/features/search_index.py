@@ -73,6 +73,7 @@ class SearchIndex:
             ("syntax_error", lambda: self.codebase.modules[symbol.path].has_error),
             ("vendored", lambda: self.codebase.is_vendored(symbol.path)),
             ("example", lambda: symbol.path.partition("/")[0].lower() in _EXAMPLE_FOLDERS),
+            ("no_code", lambda: symbol.is_callable and not symbol.loc),
             ("not_covered", lambda: not tests),
             ("runs_at_import", lambda: bool(self.callables(symbol.symbol_id) & self.at_import)),
             ("too_central", lambda: len(tests) > self.max_tests),

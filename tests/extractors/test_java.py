@@ -277,3 +277,13 @@ def test_tests_of_a_module_run_in_its_folder(tmp_path: Path) -> None:
     project.link_outputs()
     for roots in (["tests"], ["testsrc/java"], ["gone/src/test"], ["core/src/test", "src/test"], []):
         assert building.Project(str(tmp_path), {**found, "test_roots": roots}).folder.rstrip("/") == str(tmp_path)
+
+
+def test_constructors_that_only_call_others_have_no_code() -> None:
+    source = (
+        "package a;\n\nclass Box extends Base {\n    Box() {\n        super(1);\n    }\n\n    Box(int n) {\n"
+        "        super(n);\n        size = n;\n    }\n\n    Box(long n) { }\n\n    void close() { }\n}\n"
+    )
+    codebase = JavaCodebase.from_texts({"src/main/java/a/Box.java": source})
+    loc = {symbol.qualname: symbol.loc for symbol in codebase.modules["src/main/java/a/Box.java"].symbols}
+    assert (loc["Box.Box"], loc["Box.Box#2"], loc["Box.Box#3"], loc["Box.close"]) == (0, 4, 0, 1)

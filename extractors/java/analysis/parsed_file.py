@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -196,9 +196,15 @@ def _function(path: str, node: Node, source: bytes, holder: str, is_public: bool
         docstring=documentation(node, source),
         decorators=annotations_of(node, source),
         is_public=is_public,
-        loc=_loc(text(node, source)),
+        loc=_loc(text(node, source)) if _has_own_code(node, inside) else 0,
         complexity=1 + sum(_is_branch(found) for found in descendants(body)),
     )
+
+
+def _has_own_code(node: Node, statements_inside: Sequence[Node]) -> bool:
+    """Whether a method has code that can be written again: a constructor, more than the call of another one, which
+    stays."""
+    return not is_constructor(node) or any(s.type != "explicit_constructor_invocation" for s in statements_inside)
 
 
 def _type(path: str, node: Node, source: bytes, qualname: str, is_public: bool) -> Symbol:

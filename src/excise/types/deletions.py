@@ -78,7 +78,7 @@ class Symbol:
     is_generator: bool = False
     """Whether its own body contains ``yield``."""
     loc: int = 0
-    """Lines that are neither blank nor comments, docstring excluded."""
+    """Lines that are neither blank nor comments, docstring excluded; 0 for a constructor without code of its own."""
     complexity: int = 1
     """McCabe's cyclomatic complexity: 1 + decision points."""
 
