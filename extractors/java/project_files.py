@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from excise.extractors.fetch.trees import share_of_files
@@ -12,6 +13,8 @@ from excise.system.plain_xml import read_xml
 from excise.types import ProjectInfo
 
 _POM = "pom.xml"
+_OF_ALL = re.compile(r"(?<=\w)-(?:parent|site|aggregator|root|reactor|pom|all|multi)$")
+"""What ends the name of a ``pom.xml`` above modules."""
 MANIFESTS = (_POM, "build.gradle", "build.gradle.kts", "build.xml")
 
 
@@ -22,7 +25,8 @@ def detect(root: Path) -> float:
 
 
 def read_manifest(root: Path) -> ProjectInfo:
-    """Name, version and licence of a ``pom.xml``; the version may be that of its parent."""
+    """Name, version and licence of a ``pom.xml``; the version may be that of its parent, and the name of one that has
+    only modules loses what says so (``gson-parent``)."""
     project = read_xml(manifest_text(root / _POM))
     if project is None:
         return ProjectInfo()
@@ -31,5 +35,6 @@ def read_manifest(root: Path) -> ProjectInfo:
         for place in ("artifactId", "version", "parent/version", "licenses/license/name")
     )
     version = version or inherited
+    name = _OF_ALL.sub("", name) if project.find("modules") is not None else name
     known = license_of_text(license_text) or license_name(license_text)
     return ProjectInfo(name=name, version="" if "${" in version else version, license=known)

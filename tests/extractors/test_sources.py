@@ -81,6 +81,14 @@ def write(root: Path, files: dict[str, str]) -> Path:
             },
             ("kit", "", "Apache-2.0"),
         ),
+        (
+            {"pom.xml": "<project><artifactId>kit-parent</artifactId><modules/></project>", "Kit.java": "class Kit {}"},
+            ("kit", "", ""),
+        ),
+        (
+            {"pom.xml": "<project><artifactId>my-pom</artifactId></project>", "Kit.java": "class Kit {}"},
+            ("my-pom", "", ""),
+        ),
         ({"pom.xml": '<!DOCTYPE a [<!ENTITY a "b">]><project/>', "Kit.java": "class Kit {}"}, ("", "", "")),
         (
             {"pyproject.toml": FILES["pyproject.toml"], "package.json": '{"name": "docs", "version": "9"}', "a.js": ""},
