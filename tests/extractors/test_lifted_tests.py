@@ -164,6 +164,9 @@ DIVIDED = {
     "a helper of a helper": (
         "def check_it(value):\n    with pytest.raises(KeyError):\n        code(value)\n    check_all(value + 1)\n\n"
         "def test_it():\n    check_it(code(1))", ["code(1)", "+ 1"], ["KeyError"]),
+    "two values of the code beside another check": (
+        "def test_it():\n    assert code(1) == 990\n    assert str(code(2)) == str(code(3))",
+        ["str(code(2))", "str(code(3))"], ["990"]),
     "a local input": (
         "def test_it():\n    x = 5\n    assert code(x) == 990", ["code(x)", "x = 5"], ["990"]),
 }  # fmt: skip
@@ -190,6 +193,9 @@ REFUSED = {
     "a condition on each item by the code": (
         "def test_it():\n    assert code(1) == 2\n    assert all(each > code(3) for each in code(2))",
         "comparison within an operand"),
+    "two values of the code beside truth values": (
+        "def test_it():\n    assert code(1)\n    assert code(2) is None\n    assert str(code(2)) == str(code(3))",
+        "two values of the code"),
     "three values of the code": ("def test_it():\n    assert code(1) == other(1) == code(2)", "two values of the code"),
     "nothing but by a fixture": ("def test_it(given):\n    given.run(code)", "nothing is expected but by a helper"),
     "nothing but by a method": (

@@ -83,6 +83,11 @@ class DividedFunction:
         self.depth = 0
         self.has_nested_places = False
         self.num_checks = 0
+        self.num_truths = 0
+        """How many of the checks report no more than a truth value or a type."""
+        self.num_pairs = 0
+        """Number of comparisons of two values of the code, both of which are reported: anybody can report two equal
+        values, so that other checks are needed."""
         self.left_out = ""
         self._add_local_names(function, file.constants)
         self.computed = computed_names(function, self.names) | self.names.project
@@ -95,6 +100,8 @@ class DividedFunction:
     def divide(self, observing: Function, judging: Function) -> None:
         """Divide the whole test. Raises :class:`NotLifted`."""
         self._block(observing.body, judging.body)
+        if self.num_pairs and self.num_truths == self.num_checks:
+            raise NotLifted("two values of the code")
         if self.left_out and not self.has_checks:
             raise NotLifted(self.left_out)
         if not self.has_checks:
@@ -191,15 +198,15 @@ class DividedFunction:
 
         Special methods are called without being named: where one is removed, any assertion may have to do with it.
         """
-        before = self.num_checks, len(self.dropped)
+        before = self.num_checks, self.num_truths, self.num_pairs, len(self.dropped)
         depends = self._depends(mine.test) or any(name.startswith("__") for name in self.names.depending)
         try:
             return self._parts(Operand(mine, "test"), Operand(theirs, "test"))
         except NotLifted as error:
             if depends:
                 raise
-            self.num_checks = before[0]
-            del self.dropped[before[1] :]
+            self.num_checks, self.num_truths, self.num_pairs, num_dropped = before
+            del self.dropped[num_dropped:]
             self.left_out = self.left_out or str(error)
             theirs.test = ast.Constant(True)
             return []
@@ -346,11 +353,13 @@ class DividedFunction:
             self.num_checks += 1
             return [self._see(call_of("list", loop.iter), Operand(judged, "iter"))]
         self.num_checks += 1
+        self.num_truths += 1
         return [self._see(ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node)), theirs)]
 
     def _type(self, node: ast.expr, judge: ast.Call) -> ast.stmt:
         """Observe the type of a value, which ``judge``, a call of ``issubclass``, compares."""
         self.num_checks += 1
+        self.num_truths += 1
         return self._see(call_of("type", node), Operand(judge, 0))
 
     def _see(self, value: ast.expr, theirs: Operand, *, by_identity: bool = False) -> ast.stmt:
@@ -379,9 +388,12 @@ class DividedFunction:
             if by_identity or len(nodes) > 2 or _has_hash(nodes):
                 raise NotLifted("two values of the code")
             first = self._signs(nodes[0]) >= self._signs(nodes[1])
-            observed = [first, not first]
-            self._add_reference(nodes[first], nodes[not first])
-        self.num_checks += 1
+            if self._is_reference(nodes[first], nodes[not first]):
+                observed = [first, not first]
+                self.dropped.append(nodes[first])
+        self.num_pairs += all(observed) and len(nodes) > 1
+        self.num_checks += not all(observed) or len(nodes) == 1
+        self.num_truths += len(nodes) > 1 and any(map(_is_truth, nodes))
         return [
             self._see(node, theirs, by_identity=by_identity)
             for node, (_, theirs), is_observed in zip(nodes, operands, observed, strict=True)
@@ -401,14 +413,12 @@ class DividedFunction:
         """Whether a value comes from imported code that is not the standard library's."""
         return not self.computed.isdisjoint(loads_of(node))
 
-    def _add_reference(self, reference: ast.expr, observed: ast.expr) -> None:
-        """Leave an operand to the judging form. Raises :class:`NotLifted` if it may depend on the code under test.
+    def _is_reference(self, reference: ast.expr, observed: ast.expr) -> bool:
+        """Whether an operand can be left to the judging form, since it does not depend on the code under test.
 
         A solution may give other values than the original, as long as they agree with each other.
         """
-        if self._depends(reference) or (self._is_from_code(reference) and not self._depends(observed)):
-            raise NotLifted("two values of the code")
-        self.dropped.append(reference)
+        return not self._depends(reference) and (not self._is_from_code(reference) or self._depends(observed))
 
     # ------------------------------------------------------------------------------ what must raise
     def _raising(self, mine: ast.With, theirs: ast.With) -> ast.stmt:
@@ -480,3 +490,8 @@ def _loaded_outside_checks(function: Function) -> set[str]:
     for statement in function.body:
         visit(statement)
     return found
+
+
+def _is_truth(node: ast.expr) -> bool:
+    """Whether an operand is a truth value or ``None``."""
+    return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))
