@@ -1,4 +1,4 @@
-"""The part of grading that records calls and divides tests, for languages that do neither."""
+"""The part of grading that records calls and judges reported values, for languages that do neither."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from excise.types import Recipe, RecordedCall, Watched
 
 
 class GradingWithoutCalls:
-    """Base of :class:`excise.protocols.Grading` for a language without recorded calls and lifted tests.
+    """Base of :class:`excise.protocols.Grading` for a language without recorded calls.
 
-    Then nothing but mirrored tests tells a forged result, so that some FAIL_TO_PASS tests must be mirrored.
+    Then nothing but lifted and mirrored tests tells a forged result, so that some FAIL_TO_PASS tests must be either.
     """
 
     needs_mirrors = True

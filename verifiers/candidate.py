@@ -270,12 +270,15 @@ class PlannedDeletion:
         return self.trees.run(tree, ids=ids, shuffle_seed=shuffle_seed, number=number)
 
     def is_guarded(self, test: str) -> bool:
-        """Whether a forged result of the test would be noticed: where nothing else does that, it can be mirrored."""
+        """Whether a forged result of the test would be noticed: where no calls tell, it can be mirrored or lifted."""
         grading, path = self.bench.language.grading, path_of(test)
         if not grading.needs_mirrors:
             return True
-        found = self.bench.read([path]).get(path, b"")
-        return grading.mirrored(found, [name_in_file(without_parameter(test))]) is not None
+        found, function = self.bench.read([path]).get(path, b""), name_in_file(without_parameter(test))
+        if grading.mirrored(found, [function]) is not None:
+            return True
+        lifted = grading.lifted(found, [function], ())
+        return lifted is not None and bool(lifted.functions)
 
     def is_gradable(self, test: str) -> bool:
         """Whether the test is in a file that graders restore.

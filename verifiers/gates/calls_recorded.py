@@ -15,7 +15,7 @@ class CallsRecorded:
     """Makes the grading kit and its verdict row.
 
     One with few recorded calls is valid, and its certificate says how many there are. A task is refused where only
-    mirrored tests tell a forged result and there are none.
+    lifted and mirrored tests tell a forged result and there are none.
     """
 
     name = "g10_calls"
@@ -48,11 +48,12 @@ class CallsRecorded:
             "tests_uncounted": str(len(kit.uncounted)),
         }
         needs_mirrors = candidate.bench.language.grading.needs_mirrors
-        is_guarded = not needs_mirrors or EmptySolutionsFail().refutes(candidate, kit.mirrored)
+        guarded = [*kit.mirrored, *(each.test for each in kit.lifted)]
+        is_guarded = not needs_mirrors or EmptySolutionsFail().refutes(candidate, guarded)
         result = CheckResult(
             passed=is_guarded,
             reason="only_unguarded_tests",
-            problem="Too few FAIL_TO_PASS tests fail on the original code when their checks are turned round.",
+            problem="Too few FAIL_TO_PASS tests are lifted, or fail on the original with their checks turned round.",
             num_tests=len(candidate.fail_to_pass),
             evidence=evidence,
         )

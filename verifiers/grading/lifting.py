@@ -1,7 +1,8 @@
 """Lifted tests: what a hidden test does runs beside the solution, what it expects is compared with the original code.
 
 An observing run reports values from a sandbox that contains nothing of what is expected. Values other than the
-original's are given to a judging run: the same tests, with their expectations, on the original code.
+original's are given to a judging run: the same tests, with their expectations, on the original code. In some languages
+there is no such form of a test; then values must be the original's, which two runs of it must report.
 """
 
 from __future__ import annotations
@@ -92,12 +93,14 @@ def observe(
     *,
     removed: Sequence[str],
     trusted: bool = False,
+    is_repeated: bool = False,
 ) -> GradedRun:
     """Run the observing forms of tests on the base tree with ``edits``; the answer has the reported values.
 
-    ``removed``: ids of the removed symbols. ``trusted``: the edits add nothing to the original code.
+    ``removed``: ids of the removed symbols. ``trusted``: the edits add nothing to the original code. ``is_repeated``:
+    see :attr:`LiftedRun.is_repeated`.
     """
-    asked = LiftedRun(functions=files.functions, removed=removed)
+    asked = LiftedRun(functions=files.functions, removed=removed, is_repeated=is_repeated)
     return _run(bench, edits, files.observing, ids, mode, asked, trusted=trusted, forked=trusted)
 
 
@@ -185,7 +188,8 @@ def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: 
     ids = _numbered_ids(bench, files, task.fail_to_pass)
     if not ids:
         return []
-    seen = observe(bench, with_fixtures(bench, task, tree), files, ids, mode, removed=task.removed, trusted=True).seen
+    edits = with_fixtures(bench, task, tree)
+    seen = observe(bench, edits, files, ids, mode, removed=task.removed, trusted=True, is_repeated=True).seen
     if not seen:
         return []
     originals = {test: bench.language.grading.reported(values) for test, values in seen.items()}

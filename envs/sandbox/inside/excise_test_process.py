@@ -1,7 +1,8 @@
 """Runs in the sandbox, for compiled languages: how a graded test is run, and how runs report; programs import it.
 
 What a test binary prints, and how it ends, is no evidence. A test has passed if a generated harness, after the test has
-returned, sends the random token of this one run of this one test. Standard library only; Python 3.8.
+returned, sends the random token of this one run of this one test. Lifted tests report values instead, which nobody
+needs to believe. Standard library only; Python 3.8.
 """
 
 import base64
@@ -23,7 +24,9 @@ PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
 TOKEN, RESULT = 100, 101
 """Descriptors in a test process: where the harness reads its token, and where it sends the result."""
-MAX_RESULT = 4096
+MAX_RESULT, MAX_VALUES = 4096, 1 << 20
+"""Bytes that are read of a test's result, and of the values that its observing form reports."""
+READ_SIZE = 1 << 16
 
 
 class Report:
@@ -48,8 +51,8 @@ class Report:
         self.add("lines", id=test, first=first, new=[list(place) for place in new], places=numbers)
 
 
-def run_test(command, folder, environment, limit_s):
-    """Run one test by its harness; return (status, seconds, message). Only the harness's token makes it pass."""
+def start_test(command, folder, environment):
+    """Start a test by its harness; return (process, descriptor with what it sends, token that its harness reads)."""
     token = secrets.token_hex(32)
     token_read, token_write = os.pipe()
     result_read, result_write = os.pipe()
@@ -57,7 +60,6 @@ def run_test(command, folder, environment, limit_s):
     os.close(token_write)
     os.dup2(token_read, TOKEN)
     os.dup2(result_write, RESULT)
-    began = time.time()
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -70,21 +72,28 @@ def run_test(command, folder, environment, limit_s):
     )
     for fd in (token_read, result_write, TOKEN, RESULT):
         os.close(fd)
-    answer, message = b"", ""
+    return process, result_read, token
+
+
+def finish_test(process, result_read, limit_s, max_answer):
+    """Read what a test sends, and end it with all that it started; return (answer, exit code, whether it was slow)."""
+    answer, is_slow, end = [], False, time.time() + limit_s
+    size = 0
     while True:
-        left = began + limit_s - time.time()
+        left = end - time.time()
         if left <= 0:
-            message = "the test did not end within %g s" % limit_s
+            is_slow = True
             break
         if select.select([result_read], [], [], min(left, 1.0))[0]:
-            data = os.read(result_read, MAX_RESULT)
-            if not data or len(answer) > MAX_RESULT:
+            data = os.read(result_read, READ_SIZE)
+            if not data or size > max_answer:
                 break
-            answer += data
+            answer.append(data)
+            size += len(data)
         elif process.poll() is not None:
             break
     with suppress(subprocess.TimeoutExpired):
-        if not message:
+        if not is_slow:
             process.wait(5)
     for _ in range(50):
         try:
@@ -95,12 +104,67 @@ def run_test(command, folder, environment, limit_s):
             time.sleep(0.01)
     code = process.wait()
     os.close(result_read)
+    return b"".join(answer), code, is_slow
+
+
+def run_test(command, folder, environment, limit_s):
+    """Run one test by its harness; return (status, seconds, message). Only the harness's token makes it pass."""
+    began = time.time()
+    process, result_read, token = start_test(command, folder, environment)
+    answer, code, is_slow = finish_test(process, result_read, limit_s, MAX_RESULT)
     seconds = time.time() - began
     for status in ("PASSED", "SKIPPED"):
         expected = ("%s %s\n" % (status, token)).encode()
-        if code == 0 and not message and hmac.compare_digest(answer, expected):
+        if code == 0 and not is_slow and hmac.compare_digest(answer, expected):
             return status, seconds, ""
-    return "FAILED", seconds, message or "no result of the harness; the process ended with %d" % code
+    slow = "the test did not end within %g s" % limit_s
+    return "FAILED", seconds, slow if is_slow else "no result of the harness; the process ended with %d" % code
+
+
+def observe_test(command, folder, environment, limit_s, times):
+    """Run the observing form of a test ``times`` times; return what it reports, or ``None`` if it cannot be compared.
+
+    A line ``VALUE NUMBER KEY TEXT``, with the last two in hexadecimal (``-``: no key), is the value of a check, and
+    ``OPAQUE`` one that has no text to compare. Whether a solution reports them honestly is not checked: it does not
+    know which ones are right.
+    """
+    found = []
+    for _ in range(times):
+        process, result_read, _ = start_test(command, folder, environment)
+        answer, code, is_slow = finish_test(process, result_read, limit_s, MAX_VALUES)
+        found.append(None if is_slow else values_in(answer, code))
+    return found[0] if all(each == found[0] for each in found) else None
+
+
+def values_in(answer, code):
+    """The values that a test sent, and whether it returned; ``None`` if some have no text, or they are too many."""
+    *lines, rest = answer.split(b"\n")
+    if len(answer) > MAX_VALUES or rest:
+        return None
+    values, returned = [], False
+    for line in lines:
+        words = line.split(b" ")
+        if words[0] in {b"PASSED", b"FAILED", b"SKIPPED"}:
+            returned = words[0] == b"PASSED" and code == 0
+            break
+        if len(words) != 4 or words[0] != b"VALUE" or not words[1].isdigit():
+            return None
+        try:
+            key, text = (b"" if word == b"-" else bytes.fromhex(word.decode()) for word in words[2:])
+        except ValueError:
+            return None
+        values.append([words[1].decode()[:9], key.decode("utf-8", "replace"), text.decode("utf-8", "replace")])
+    return {"returned": returned, "values": sorted(values, key=lambda value: value[1])}
+
+
+def result_of(request, command, folder, environment):
+    """Run one test as the request says; return those fields of its result that its run tells."""
+    limit_s, times = request["test_timeout_s"], request.get("times_observed")
+    if times:
+        reported = observe_test(command, folder, environment, limit_s, times)
+        return {} if reported is None else {"reported": reported}
+    status, seconds, message = run_test(command, folder, environment, limit_s)
+    return {"status": status, "dur": seconds, "msg": message}
 
 
 def ordered(request):

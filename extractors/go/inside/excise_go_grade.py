@@ -165,13 +165,13 @@ def run(request):
         if test not in known or time.time() > deadline:
             continue
         binary, folder, harness, name, failure = known[test]
-        status, seconds, message = "FAILED", 0.0, failure[:300]
+        result = {"id": test, "status": "FAILED", "dur": 0.0, "msg": failure[:300]}
         if not failure:
             limit = request["test_timeout_s"]
             words = [binary, "-test.run", "^%s$" % harness, "-test.paniconexit0", "-test.timeout", "%ds" % (limit + 5)]
             environment = dict(building.environment(folder), EXCISE_TEST=name)
-            status, seconds, message = process.run_test(words, folder, environment, limit)
-        results.append({"id": test, "status": status, "dur": seconds, "msg": message})
+            result.update(process.result_of(request, words, folder, environment))
+        results.append(result)
     return {"results": results, "finished": time.time() <= deadline, "why": problem[:300]}
 
 

@@ -20,15 +20,18 @@ class _Macro(NamedTuple):
     """Names of the modules within the file around it."""
 
 
-def mirrored_macros(root: Node, source: bytes, wanted: Collection[str]) -> list[Edit]:
-    """The edits of the macros whose calls define the ``wanted`` tests, if all calls are in the module of the macro."""
+def mirrored_macros(root: Node, source: bytes, wanted: Collection[str], notes: str) -> list[Edit]:
+    """The edits of the macros whose calls define the ``wanted`` tests, if all calls are in the module of the macro.
+
+    ``notes``: the name of the module with the notes.
+    """
     macros = list(_macros(root, source, ()))
     definitions = {(each.name, each.modules): each for each in macros if each.node.type == "macro_definition"}
     calls = [each for each in macros if each.node.type == "macro_invocation"]
     chosen = {(call.name, call.modules) for call in calls if _defines(call, source, wanted)}
     elsewhere = {call.name for call in calls if (call.name, call.modules) not in definitions}
     keys = sorted(key for key in chosen & definitions.keys() if key[0] not in elsewhere)
-    return [edit for key in keys for edit in _edits(definitions[key], source)]
+    return [edit for key in keys for edit in _edits(definitions[key], source, notes)]
 
 
 def _macros(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterator[_Macro]:
@@ -48,17 +51,17 @@ def _defines(call: _Macro, source: bytes, wanted: Collection[str]) -> bool:
     return any("::".join((*call.modules, word)) in wanted for word in words)
 
 
-def _edits(macro: _Macro, source: bytes) -> Iterator[Edit]:
+def _edits(macro: _Macro, source: bytes, notes: str) -> Iterator[Edit]:
     """The edits of the tests that a macro makes; none if some must panic, or are in modules that it makes, too."""
-    module = notes_module(macro.modules)
+    module = notes_module(macro.modules, notes)
     tokens = (node for node in descendants(macro.node) if not node.children)
     if any(text(token, source) in {"should_panic", "mod"} for token in tokens):
         return
     for body in _test_bodies(macro.node, source):
         checks = list(_checks(body, source))
         if checks:
-            head = f"{{ {module}::begin(false); fn mirror_run() {{"
-            end = f'}} mirror_run(); if {module}::has_failed() {{ panic!("mirrored"); }} }}'
+            head = f"{{ {module}::begin(false); fn {notes}_run() {{"
+            end = f"}} {notes}_run(); {module}::end(); }}"
             yield Edit(body.start_byte, body.start_byte + 1, head.encode())
             yield Edit(body.end_byte - 1, body.end_byte, end.encode())
             yield from (noted(check, module, by_literals=False) for check in checks)

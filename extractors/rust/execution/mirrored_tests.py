@@ -10,6 +10,7 @@ both sides are of the crate's own types, or neither is: here such a value passes
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -44,31 +45,50 @@ _PLAIN = LITERALS | COMMENTS | {
 """Kinds of nodes that an expected value may consist of."""
 _MODULE = """
 #[allow(dead_code)]
-mod mirror_checks {
-    extern crate core as mirror_core;
-    use self::mirror_core::sync::atomic::{AtomicBool, Ordering};
+mod NAME {
+    extern crate std as NAME_std;
+    use self::NAME_std::prelude::v1::*;
+    use self::NAME_std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-    static FAILED: AtomicBool = AtomicBool::new(false);
+    pub enum Message {
+        Plain(&'static str),
+        Formatted(String),
+    }
+
+    static FIRST: AtomicPtr<Message> = AtomicPtr::new(0 as *mut Message);
     static BY_LITERALS: AtomicBool = AtomicBool::new(false);
 
     pub fn begin(by_literals: bool) {
         BY_LITERALS.store(by_literals, Ordering::SeqCst);
     }
 
-    pub fn differs(found: bool) {
-        if found {
-            FAILED.store(true, Ordering::SeqCst);
+    pub fn differs<F: FnOnce() -> Message>(found: bool, message: F) {
+        if found && FIRST.load(Ordering::SeqCst).is_null() {
+            FIRST.store(Box::into_raw(Box::new(message())), Ordering::SeqCst);
         }
     }
 
-    pub fn holds(found: bool) {
-        if found && !BY_LITERALS.load(Ordering::SeqCst) {
-            FAILED.store(true, Ordering::SeqCst);
-        }
+    pub fn holds<F: FnOnce() -> Message>(found: bool, message: F) {
+        differs(found && !BY_LITERALS.load(Ordering::SeqCst), message);
     }
 
-    pub fn has_failed() -> bool {
-        FAILED.load(Ordering::SeqCst)
+    pub fn differing<L: NAME_std::fmt::Debug + ?Sized, R: NAME_std::fmt::Debug + ?Sized>(
+        unequal: bool, left: &L, right: &R,
+    ) -> Message {
+        let sign = if unequal { "!=" } else { "==" };
+        Message::Formatted(self::NAME_std::format!(
+            "assertion failed: `(left {} right)`\n  left: `{:?}`,\n right: `{:?}`", sign, left, right
+        ))
+    }
+
+    pub fn end() {
+        let first = FIRST.load(Ordering::SeqCst);
+        if !first.is_null() {
+            match unsafe { &*first } {
+                Message::Plain(text) => self::NAME_std::panic::panic_any(*text),
+                Message::Formatted(text) => self::NAME_std::panic!("{}", text),
+            }
+        }
     }
 
     fn is_own(name: &str) -> bool {
@@ -79,13 +99,13 @@ mod mirror_checks {
     }
 
     pub fn are_alike<L: ?Sized, R: ?Sized>(_: &L, _: &R) -> bool {
-        is_own(self::mirror_core::any::type_name::<L>()) == is_own(self::mirror_core::any::type_name::<R>())
+        is_own(self::NAME_std::any::type_name::<L>()) == is_own(self::NAME_std::any::type_name::<R>())
     }
 }
 """
 
 
-class _Function(NamedTuple):
+class TestFunction(NamedTuple):
     """A function of a test file with the checks in it."""
 
     node: Node
@@ -102,16 +122,17 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     """The test file with the test ``functions`` mirrored, and the checks of its helpers; ``None`` if none has a check.
 
     Of tests that calls of a macro define, the macro is changed. Checks that other macros of the file, or helpers of
-    other files, make stay as they are.
+    other files, make stay as they are. Names that the form adds are drawn, and it fails with the message of a check,
+    so that a solution does not know it by these.
     """
-    root = parse_tree(source).root_node
-    found = list(_functions(root, source, ()))
-    checking = _checking_helpers(found, source)
+    root, notes = parse_tree(source).root_node, f"n{secrets.token_hex(5)}"
+    found = list(functions_of(root, source, (), notes))
+    checking = checking_helpers(found, source)
     wanted, edits = set(functions), list[Edit]()
     for function in found:
         if function.is_test and function.name in wanted:
-            edits += _mirrored_test(function, source, checking)
-    edits += mirrored_macros(root, source, wanted.difference(f.name for f in found if f.is_test))
+            edits += _mirrored_test(function, source, checking, notes)
+    edits += mirrored_macros(root, source, wanted.difference(f.name for f in found if f.is_test), notes)
     if not edits:
         return None
     for function in found:
@@ -122,57 +143,54 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
         if edit.start >= place:
             result += source[place : edit.start] + edit.text
             place = edit.end
-    return bytes(result + source[place:]) + _MODULE.encode()
+    return bytes(result + source[place:]) + _MODULE.replace("NAME", notes).encode()
 
 
-def _functions(parent: Node, source: bytes, modules: tuple[str, ...]) -> Iterator[_Function]:
-    """The functions of a file, those in modules and of types included."""
+def functions_of(parent: Node, source: bytes, modules: tuple[str, ...], notes: str) -> Iterator[TestFunction]:
+    """The functions of a file, those in modules and of types included; ``notes``: the name of a module beside them."""
     for node in parent.named_children:
         body, name = node.child_by_field_name("body"), field_text(node, "name", source)
         if body is None:
             continue
         if node.type == "mod_item":
-            yield from _functions(body, source, (*modules, name))
+            yield from functions_of(body, source, (*modules, name), notes)
         elif node.type in {"impl_item", "trait_item"}:
-            yield from (f._replace(is_test=False) for f in _functions(body, source, modules))
+            yield from (f._replace(is_test=False) for f in functions_of(body, source, modules, notes))
         elif node.type == "function_item":
-            module = notes_module(modules)
+            module = notes_module(modules, notes)
             is_test = is_test_function(attributes_of(node, source))
             checks = tuple(_checks(body, source))
-            yield _Function(node, body, "::".join((*modules, name)), is_test, checks, module)
+            yield TestFunction(node, body, "::".join((*modules, name)), is_test, checks, module)
 
 
-def _checking_helpers(functions: Sequence[_Function], source: bytes) -> frozenset[str]:
+def checking_helpers(functions: Sequence[TestFunction], source: bytes) -> frozenset[str]:
     """Plain names of the helpers that check something, themselves or by others."""
     helpers = [function for function in functions if not function.is_test]
-    uses = {f.name: _names(f.body, source) for f in helpers}
+    uses = {f.name: names_in(f.body, source) for f in helpers}
     found = {f.name.rpartition("::")[2] for f in helpers if f.checks}
     while more := {f.name.rpartition("::")[2] for f in helpers if uses[f.name] & found} - found:
         found |= more
     return frozenset(found)
 
 
-def _names(node: Node, source: bytes) -> frozenset[str]:
+def names_in(node: Node, source: bytes) -> frozenset[str]:
+    """The names in a piece of code."""
     return frozenset(text(leaf, source) for leaf in descendants(node) if leaf.type in NAMES)
 
 
-def _mirrored_test(function: _Function, source: bytes, checking: frozenset[str]) -> list[Edit]:
+def _mirrored_test(function: TestFunction, source: bytes, checking: frozenset[str], notes: str) -> list[Edit]:
     panics = [each for each in before_item(function.node) if "should_panic" in text(each, source)]
     if panics:
         return [Edit(each.start_byte, each.end_byte, b"") for each in panics]
-    if not function.checks and not _names(function.body, source) & checking:
+    if not function.checks and not names_in(function.body, source) & checking:
         return []
     body, by_literals = function.body, any(check.wrong for check in function.checks)
     edits = [noted(check, function.module, by_literals=by_literals) for check in function.checks]
     result = field_text(function.node, "return_type", source)
     returns = f" -> {result}" if result else ""
-    head = f"{{\n    {function.module}::begin({_word(by_literals)});\n    fn mirror_run(){returns} {{"
+    head = f"{{\n    {function.module}::begin({_word(by_literals)});\n    fn {notes}_run(){returns} {{"
     edits.append(Edit(body.start_byte, body.start_byte + 1, head.encode()))
-    end = (
-        "}\n    let mirror_result = mirror_run();\n"
-        f"    if {function.module}::has_failed() {{\n"
-        '        panic!("mirrored");\n    }\n    mirror_result\n}'
-    )
+    end = f"}}\n    let {notes}_result = {notes}_run();\n    {function.module}::end();\n    {notes}_result\n}}"
     edits.append(Edit(body.end_byte - 1, body.end_byte, end.encode()))
     return edits
 
@@ -218,10 +236,11 @@ def _other(value: str) -> str:
 
 
 def _is_plain(expression: Node, source: bytes) -> bool:
-    return all(_is_plain_node(node, source) for node in descendants(expression) if node.is_named)
+    return all(is_plain_node(node, source) for node in descendants(expression) if node.is_named)
 
 
-def _is_plain_node(node: Node, source: bytes) -> bool:
+def is_plain_node(node: Node, source: bytes) -> bool:
+    """Whether a node may be part of an expected value that is written out."""
     if node.type == "call_expression":
         function = text(node.child_by_field_name("function") or node, source)
         last = re.split(r"::|\.", re.sub(r"::<[^()]*>$", "", function))[-1]

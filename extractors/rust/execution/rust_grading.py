@@ -1,20 +1,21 @@
-"""Grading of Rust projects: files that solutions may not change, how tests are run, canaries and mirrored tests.
+"""Grading of Rust projects: files that solutions may not change, how tests are run, canaries, and other forms of tests.
 
-Tests are neither lifted nor their calls recorded: a FAIL_TO_PASS test counts if it can be mirrored; mirrored tests
-and canaries guard the results.
+No calls are recorded. Lifted tests are decided by the values that they report; mirrored tests and canaries guard the
+results of the others.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from excise.extractors.compiled_grading import CompiledGrading, Supervisor
 from excise.extractors.rust.analysis.codebase import SUFFIX, TEST_FOLDERS
+from excise.extractors.rust.execution.lifted_tests import lifted
 from excise.extractors.rust.execution.mirrored_tests import mirrored
-from excise.protocols import Canaries
+from excise.protocols import Canaries, LiftedTests
 
 _MANIFESTS = frozenset({"cargo.toml", "cargo.lock", "rust-toolchain", "rust-toolchain.toml", "build.rs", ".cargo"})
 _WORDS = ("empty", "basic", "order", "bounds", "types", "values", "repeat", "limits", "simple", "nested", "default")
@@ -61,3 +62,7 @@ class RustGrading(CompiledGrading):
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
         """The test file with wrong expectations."""
         return mirrored(source, functions)
+
+    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
+        """See :meth:`excise.protocols.Grading.lifted`."""
+        return lifted(source, functions, depending)

@@ -273,12 +273,12 @@ def run(request):
         if test not in known or time.time() > deadline:
             continue
         each = known[test]
-        status, seconds, message = "FAILED", 0.0, each.problem[:300]
+        result = {"id": test, "status": "FAILED", "dur": 0.0, "msg": each.problem[:300]}
         if each.binary:
             words = [each.binary, "--exact", each.harness, "--test-threads=1"]
             environment = dict(building.environment(root), CARGO_MANIFEST_DIR=root, EXCISE_TEST=each.name)
-            status, seconds, message = process.run_test(words, root, environment, request["test_timeout_s"])
-        results.append({"id": test, "status": status, "dur": seconds, "msg": message})
+            result.update(process.result_of(request, words, root, environment))
+        results.append(result)
     return {"results": results, "finished": time.time() <= deadline, "why": problem[:300]}
 
 

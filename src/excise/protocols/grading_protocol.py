@@ -40,7 +40,8 @@ class LiftedTests:
     observing: bytes
     """The file that runs with a solution and reports values; it contains nothing that its tests expect."""
     judging: bytes
-    """The file that runs with the original code and compares reported values with what is expected."""
+    """The file that runs with the original code and compares reported values with what is expected; empty where values
+    must be equal to the original's."""
     functions: tuple[str, ...]
     """The functions (``name`` or ``Class::name``) that are divided."""
     refused: Mapping[str, str]
@@ -54,7 +55,8 @@ class ReportedValues:
     names: tuple[str, ...] = ()
     """Names, sorted, of the classes and functions in the objects among them; others are not accepted."""
     nested: str = ""
-    """The values, as JSON, that functions within the test reported; empty if there are none."""
+    """The values, as JSON, that functions within the test reported; empty if there are none. Where values must be equal
+    to the original's, a digest of all of them."""
     telling: bool = True
     """Whether there is more than one truth value, or ``None``, over and over, which anybody would report."""
 
@@ -67,6 +69,8 @@ class LiftedRun:
     """The lifted functions, as ids without parameters."""
     removed: Sequence[str] = ()
     """Ids of the removed symbols: no objects of their classes are reported."""
+    is_repeated: bool = False
+    """In an observing run, whether a test is run twice where no judging form exists, and what differs left out."""
     seen: Mapping[str, str] | None = None
     """In a judging run, each test's reported values; ``None`` in an observing run."""
     originals: Mapping[str, ReportedValues] = field(default_factory=dict)
@@ -155,8 +159,8 @@ class Grading(Protocol):
 
     @property
     def needs_mirrors(self) -> bool:
-        """Whether some FAIL_TO_PASS tests must be mirrored, enough to refute empty solutions: nothing else would tell a
-        forged result."""
+        """Whether some FAIL_TO_PASS tests must be mirrored or lifted, enough to refute empty solutions: nothing else
+        would tell a forged result."""
         ...
 
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:

@@ -30,7 +30,7 @@ class LiftedTest:
     names: tuple[str, ...] = ()
     """Names of the classes and functions in the objects that it reports there; it may report no others."""
     nested: str = ""
-    """The values, as JSON, that functions within the test report there."""
+    """The values, as JSON, that functions within the test report there, or a digest of all its values."""
     telling: bool = True
     """Whether it reports more than one truth value, or ``None``, over and over, which anybody would report."""
 
