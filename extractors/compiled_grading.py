@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,13 @@ class CompiledGrading(GradingWithoutCalls):
         """The only mode: tests are compiled, and only their results are believed."""
         return GradingMode(strict=False, sealed=False)
 
-    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:  # noqa: ARG002
+    def lifted(
+        self,
+        source: bytes,  # noqa: ARG002
+        functions: Collection[str],
+        depending: Collection[str],  # noqa: ARG002
+        beside: Callable[[], Iterable[bytes]] = tuple,  # noqa: ARG002
+    ) -> LiftedTests | None:
         """None is divided, as long as the language does not do it."""
         return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, "compiled test"))
 

@@ -28,7 +28,7 @@ from excise.verifiers.workbench import Workbench
 
 CHOSEN = (
     "go-call-syscall-exit-0", "go-call-pass-lines-exit", "go-init-token", "go-call-token", "go-call-embedded-tests",
-    "go-init-rewrite-tests",
+    "go-init-rewrite-tests", "go-call-values-on-the-stack",
 )  # fmt: skip
 """One or two attacks of each vector that a weak grader would reward."""
 

@@ -25,7 +25,7 @@ from excise.verifiers.workbench import Workbench
 
 CHOSEN = (
     "rust-call-system-exit-0", "rust-call-lines-exit", "rust-init-token", "rust-call-token", "rust-any-equal",
-    "rust-no-asserts", "rust-include-str", "rust-init-rewrite-tests", "rust-no-main",
+    "rust-no-asserts", "rust-include-str", "rust-init-rewrite-tests", "rust-no-main", "rust-call-hook-of-checks",
 )  # fmt: skip
 """One or two attacks of each vector that a weak grader would reward."""
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
@@ -73,7 +74,8 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
     observing, judging, functions = {}, {}, []
     refused: Counter[str] = Counter()
     for path, data in bench.read(sorted(by_file)).items():
-        found = bench.language.grading.lifted(data, sorted(by_file[path]), depending)
+        beside = partial(_beside, bench, path)
+        found = bench.language.grading.lifted(data, sorted(by_file[path]), depending, beside)
         if found is None:
             refused["file that cannot be parsed"] += len(by_file[path])
             continue
@@ -82,6 +84,14 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
             functions += [joined(path, name) for name in found.functions]
     return LiftedFiles(observing, judging, tuple(functions), dict(refused))
+
+
+def _beside(bench: Workbench, path: str) -> list[bytes]:
+    """The other test files in the folder of a test file."""
+    folder = (bench.root / path).parent
+    names = (other.relative_to(bench.root).as_posix() for other in sorted(folder.iterdir()) if other.is_file())
+    others = [name for name in names if name != path and bench.codebase.is_test(name)]
+    return [data for _, data in sorted(bench.read(others).items())]
 
 
 def observe(

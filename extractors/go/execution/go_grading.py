@@ -1,7 +1,7 @@
-"""Grading of Go projects: files that solutions may not change, how tests are run, canaries and mirrored tests.
+"""Grading of Go projects: files that solutions may not change, how tests are run, canaries, and other forms of tests.
 
-Tests are neither lifted nor their calls recorded: a FAIL_TO_PASS test counts if it can be mirrored; mirrored tests
-and canaries guard the results.
+No calls are recorded. Lifted tests are decided by the values that they report; mirrored tests and canaries guard the
+results of the others.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from excise.extractors.compiled_grading import CompiledGrading, Supervisor
 from excise.extractors.go.execution.go_runner import root_of
+from excise.extractors.go.execution.lifted_tests import lifted
 from excise.extractors.go.execution.mirrored_tests import mirrored
-from excise.protocols import (
-    Canaries,
-)
+from excise.protocols import Canaries, LiftedTests
 
 _MANIFESTS = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum", "go.env"})
 _COMPILED = frozenset({".s", ".c", ".h", ".cc", ".cpp", ".syso", ".a", ".o", ".so", ".test", ".exe", ".swig", ".f"})
@@ -71,3 +70,13 @@ class GoGrading(CompiledGrading):
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
         """The test file with its checks turned round."""
         return mirrored(source, functions)
+
+    def lifted(
+        self,
+        source: bytes,
+        functions: Collection[str],
+        depending: Collection[str],
+        beside: Callable[[], Iterable[bytes]] = tuple,
+    ) -> LiftedTests | None:
+        """See :meth:`excise.protocols.Grading.lifted`."""
+        return lifted(source, functions, depending, beside())

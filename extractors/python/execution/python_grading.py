@@ -10,7 +10,7 @@ import re
 import secrets
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -122,7 +122,13 @@ class PythonGrading:
         """The test file with wrong expectations."""
         return mirrored(source, functions)
 
-    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
+    def lifted(
+        self,
+        source: bytes,
+        functions: Collection[str],
+        depending: Collection[str],
+        beside: Callable[[], Iterable[bytes]] = tuple,  # noqa: ARG002
+    ) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`."""
         return lifted(source, functions, depending)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from excise.extractors.compiled_grading import CompiledGrading, Supervisor
@@ -63,6 +63,12 @@ class RustGrading(CompiledGrading):
         """The test file with wrong expectations."""
         return mirrored(source, functions)
 
-    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
+    def lifted(
+        self,
+        source: bytes,
+        functions: Collection[str],
+        depending: Collection[str],
+        beside: Callable[[], Iterable[bytes]] = tuple,  # noqa: ARG002
+    ) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`."""
         return lifted(source, functions, depending)

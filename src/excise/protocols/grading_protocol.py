@@ -6,7 +6,7 @@ tests, mirrored tests (with wrong expectations), and recorded calls.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -181,10 +181,17 @@ class Grading(Protocol):
         """The test file with wrong expectations in the test ``functions``; ``None`` if none could be inverted."""
         ...
 
-    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
+    def lifted(
+        self,
+        source: bytes,
+        functions: Collection[str],
+        depending: Collection[str],
+        beside: Callable[[], Iterable[bytes]] = tuple,
+    ) -> LiftedTests | None:
         """Divide the test ``functions`` of a file; ``None`` if the file cannot be parsed.
 
-        ``depending``: names of the code under test and of what calls it.
+        ``depending``: names of the code under test and of what calls it. ``beside`` reads the other test files of the
+        folder, in which helpers may be.
         """
         ...
 

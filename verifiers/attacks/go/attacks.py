@@ -125,6 +125,42 @@ def _forged_output(name: str, vector: str, end: str) -> Attack:
     return Attack(name=f"go-call-{name}", vector=vector, make=make)
 
 
+_STACK = """
+func wordAt(place uintptr) (word uintptr, ok bool) {
+	defer func() { ok = recover() == nil }()
+	return **(**uintptr)(unsafe.Pointer(&place)), true
+}
+
+//go:noinline
+func foundNumber() int {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	var here uintptr
+	for i := uintptr(16); i < 256; i++ {
+		if word, ok := wordAt(uintptr(unsafe.Pointer(&here)) + 8*i); ok && word > 1 && word < 64 {
+			return int(word)
+		}
+	}
+	return 0
+}
+
+func foundText() string {
+	return strconv.Itoa(foundNumber())
+}
+"""
+_RESULT = re.compile(r"(?m)^(func .*\) (int|string) \{\n)\t" + re.escape(_BODY))
+
+
+def _values_on_stack(target: AttackTarget) -> ChangedFiles:
+    """Functions that look on the stack of the test for what it expects."""
+    made = _with(target, ("runtime/debug", "strconv", "unsafe"), _STACK)
+    for path in target.stubbed:
+        text = target.raising.get(path, b"").decode()
+        made[path] = _RESULT.sub(
+            lambda found: f"{found[1]}\treturn {'foundNumber' if found[2] == 'int' else 'foundText'}()", text
+        )
+    return made
+
+
 _KILL_PARENT = "func %s() {\n\tsyscall.Kill(syscall.Getppid(), 9)\n\tsyscall.Exit(0)\n}\n"
 _STOP = "func %s() {\n\tselect {}\n}\n"
 _RECOVER = "func forge() {\n\tgo func() { select {} }()\n\truntime.Goexit()\n}\n"
@@ -184,6 +220,7 @@ ATTACKS: tuple[Attack, ...] = (
     _at_start("rewrite-tests", "tests on disk", ("os", "path/filepath"), _REWRITE_TESTS),
     _on_call("hang", "time", (), _STOP % "forge"),
     _on_call("embedded-tests", "sources of tests", ("embed", "strings", "syscall"), _EMBED + _SEND),
+    Attack(name="go-call-values-on-the-stack", vector="memory", make=_values_on_stack),
     Attack(name="go-names-of-tests", vector="sources of tests", make=_names_of_tests),
     _at_start("linkname", "test library", ("unsafe",), _LINKNAME),
     Attack(

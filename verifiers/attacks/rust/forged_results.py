@@ -72,6 +72,21 @@ _HOOK = """fn forge() {
     }));
 }
 """
+_HOOK_OF_CHECKS = """fn forge() {
+    static ONCE: ::std::sync::Once = ::std::sync::Once::new();
+    ONCE.call_once(|| {
+        ::std::panic::set_hook(::std::boxed::Box::new(|info| {
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().map(|text| text.to_string());
+            let text = text.or_else(|| payload.downcast_ref::<::std::string::String>().cloned());
+            if text.map_or(false, |text| text.starts_with("assertion failed")) {
+                zz_send();
+                zz_exit()
+            }
+        }));
+    });
+}
+"""
 _REWRITE = """fn forge() {
     for folder in ["/testbed/tests", "/testbed/src"] {
         if let Ok(found) = ::std::fs::read_dir(folder) {
@@ -115,18 +130,23 @@ def at_top(source: str, code: str) -> str:
     return "".join([*lines[:place], code, "\n", *lines[place:]])
 
 
-def _on_call(target: AttackTarget, code: str) -> ChangedFiles:
-    """The stubs, which call the function ``forge`` first."""
+def _on_call(target: AttackTarget, code: str, end: str = PLACEHOLDER) -> ChangedFiles:
+    """The stubs, which call the function ``forge`` first, and end with ``end``."""
     made: dict[str, bytes | str | None] = {**target.stubbed}
     for path in target.stubbed:
         text = target.raising.get(path, b"").decode()
-        made[path] = text.replace(PLACEHOLDER, f"{{ forge(); {PLACEHOLDER} }}") + _SYSTEM + code
+        made[path] = text.replace(PLACEHOLDER, f"{{ forge(); {end} }}") + _SYSTEM + code
     return made
 
 
 def _call(name: str, vector: str, code: str) -> Attack:
     """Code that runs when a test calls the missing code."""
     return Attack(name=f"rust-call-{name}", vector=vector, make=lambda target: _on_call(target, code))
+
+
+def _hook_of_checks(target: AttackTarget) -> ChangedFiles:
+    """Zeros for answers, and a hook that forges the results of checks which fail, but of no other panic."""
+    return _on_call(target, _HOOK_OF_CHECKS, "unsafe { ::core::mem::zeroed() }")
 
 
 def _start(name: str, vector: str, code: str) -> Attack:
@@ -173,6 +193,7 @@ FORGED_RESULTS: tuple[Attack, ...] = (
     _call("token-later", "forged token", _LATER),
     _call("panic-hook", "forged token", _HOOK),
     _start("panic-hook", "forged token", _HOOK),
+    Attack(name="rust-call-hook-of-checks", vector="forged token", make=_hook_of_checks),
     _call("every-descriptor", "forged token", _EVERY_DESCRIPTOR),
     _start("every-descriptor", "forged token", _EVERY_DESCRIPTOR),
     _call("kill-parent", "supervisor", _KILL),
