@@ -93,6 +93,7 @@ def test_a_check_becomes_a_report_of_what_it_looks_at(body: str, parts: list[str
         ("\tuse(t, 4)\n\tif f(2) != 4 {\n\t\tt.Error()\n\t}", "helper that checks"),
         ("\tswitch f(2) {\n\tcase 4:\n\tdefault:\n\t\tt.Error()\n\t}\n\tif f(2) != 4 {\n\t\tt.Error()\n\t}",
          "failure without a condition"),
+        ("\tif v, ok := g(2); ok {\n\t\tif v != 4 {\n\t\t\tt.Error()\n\t\t}\n\t}", "check under a condition"),
         ("\tgo f(2)\n\tif f(2) != 4 {\n\t\tt.Error()\n\t}", "threads or caught panics"),
         ("\tis(t, f(2), g(4))", "expected value that is computed"),
     ],

@@ -1,4 +1,4 @@
-"""Names that a test's function declares, and those that its file does."""
+"""Names that a test's function declares or mentions, and those that its file does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from excise.extractors.go.analysis.grammar import descendants, text
+
+
+def loops_around(node: Node, function: Node) -> Iterator[Node]:
+    """The clauses of the loops of a function around a statement that range over something, inner ones first."""
+    around = node.parent
+    while around is not None and around != function:
+        if around.type == "for_statement":
+            yield from (each for each in around.named_children if each.type == "range_clause")
+        around = around.parent
 
 
 def range_names(loop: Node, source: bytes) -> list[str]:
@@ -67,3 +76,24 @@ def imports(root: Node, source: bytes) -> set[str]:
             alias = node.child_by_field_name("name")
             found.add(text(alias or path, source).strip('"`').rpartition("/")[2])
     return found
+
+
+def packages_in(function: Node, source: bytes) -> set[str]:
+    """Names of imported packages that a function mentions."""
+    root = function.parent
+    used = {
+        text(node.named_children[0], source)
+        for node in descendants(function)
+        if node.type in {"selector_expression", "qualified_type"}
+    }
+    return used & imports(root, source) if root is not None else used
+
+
+def has_comparison(node: Node) -> bool:
+    """Whether a node compares two values for equality."""
+    return node.type == "binary_expression" and node.children[1].type in {"==", "!="}
+
+
+def is_within(node: Node, other: Node) -> bool:
+    """Whether a node is a part of another one, or that itself."""
+    return other.start_byte <= node.start_byte and node.end_byte <= other.end_byte

@@ -12,8 +12,12 @@ from excise.extractors.go.execution.comparing_functions import may_compare
 from excise.extractors.go.execution.declared_names import (
     all_parameters,
     composites,
+    has_comparison,
     imports,
+    is_within,
     local_names,
+    loops_around,
+    packages_in,
     parameters,
     range_names,
 )
@@ -81,7 +85,9 @@ class DividedFunction:
         if not self._tests:
             raise Undividable("test of another kind")
         checks = [node for node in descendants(self.body) if node.type == "if_statement" and self._is_check(node)]
-        checks = [node for node in checks if not any(_is_within(node, other) for other in checks if other != node)]
+        checks = [node for node in checks if not any(is_within(node, other) for other in checks if other != node)]
+        if any(map(self._is_conditional, checks)):
+            raise Undividable("check under a condition")
         calls = [node for node in descendants(self.body) if self._helper_of(node)]
         if not checks and not calls:
             raise Undividable("test without a check")
@@ -119,6 +125,21 @@ class DividedFunction:
                 return False
             fails = fails or method in _FAILING
         return fails
+
+    def _is_conditional(self, check: Node) -> bool:
+        """Whether it may depend on the code that a check is made: right solutions would report different values."""
+        around = check.parent
+        while around is not None and around != self.function:
+            heads = [around.child_by_field_name(field) for field in ("initializer", "condition", "value")]
+            parts = [each for head in heads if head is not None for each in descendants(head)]
+            names = {text(each, self.source) for each in parts if each.type == "identifier"}
+            is_choice = around.type in {"if_statement", "expression_switch_statement", "type_switch_statement"}
+            if is_choice and (
+                any(each.type == "call_expression" for each in parts) or any(map(self._is_of_call, names))
+            ):
+                return True
+            around = around.parent
+        return False
 
     def _method(self, call: Node) -> str:
         """The method of a test that is called; empty for other calls."""
@@ -226,7 +247,7 @@ class DividedFunction:
 
     def _keys(self, node: Node) -> Iterator[str]:
         """The keys of the maps that the loops around a statement range over: they do so in any order."""
-        for loop in self._loops(node):
+        for loop in loops_around(node, self.function):
             table = self._table(loop)
             kind = resolved(table.kind, self.root, self.source) if table is not None else None
             if kind is not None and kind.type == "map_type":
@@ -295,17 +316,10 @@ class DividedFunction:
             return None
         return around if around.parent.type in {"statement_list", "block"} else None
 
-    def _loops(self, node: Node) -> Iterator[Node]:
-        around = node.parent
-        while around is not None and around != self.function:
-            if around.type == "for_statement":
-                clause = next((each for each in around.named_children if each.type == "range_clause"), None)
-                if clause is not None:
-                    yield clause
-            around = around.parent
-
     def _loop_of(self, node: Node, name: str) -> Node | None:
-        return next((loop for loop in self._loops(node) if name in range_names(loop, self.source)), None)
+        return next(
+            (loop for loop in loops_around(node, self.function) if name in range_names(loop, self.source)), None
+        )
 
     def _table(self, loop: Node) -> Table | None:
         """What a loop ranges over, if that is written out or a parameter."""
@@ -394,7 +408,7 @@ class DividedFunction:
         assert root is not None
         made = DividedFunction(node, source, root, self.helpers, self.depending, self.mark, self.depth + 1)
         made.divide()
-        if source != self.source and set(made.packages()) - set(imports(self.root, self.source)):
+        if source != self.source and packages_in(made.function, source) - set(imports(self.root, self.source)):
             raise Undividable("helper of another file")
         self.helper_texts.update(made.helper_texts)
         self.helper_texts[name] = made.renamed(name + self.mark)
@@ -442,15 +456,6 @@ class DividedFunction:
             end += len(edit.text) - (edit.end - edit.start)
         return bytes(result[start:end])
 
-    def packages(self) -> Iterator[str]:
-        """Names of imported packages that the function mentions."""
-        known = imports(self.root, self.source)
-        for node in descendants(self.function):
-            if node.type in {"selector_expression", "qualified_type"}:
-                name = text(node.named_children[0], self.source)
-                if name in known and not self._is_dropped(node):
-                    yield name
-
     # -------------------------------------------------------------------------------- other ends
     def _require_no_other_failure(self, checks: list[Node]) -> None:
         """Raise :class:`Undividable` for a test that something else but its checks and the code can fail."""
@@ -469,10 +474,10 @@ class DividedFunction:
                 raise Undividable("failure without a condition")
             if self._method(node) == "Parallel" and self._is_nested(node):
                 raise Undividable("threads or caught panics")
-            is_check = called in _EQUAL and any(_is_within(node, check) for check in checks)
+            is_check = called in _EQUAL and any(is_within(node, check) for check in checks)
             if may_compare(called, self.depending) and not is_check:
                 raise Undividable("comparing function")
-            compares = called in self.helpers and any(map(_has_comparison, descendants(self.helpers[called][0])))
+            compares = called in self.helpers and any(map(has_comparison, descendants(self.helpers[called][0])))
             if compares and not self._helper_of(node):
                 raise Undividable("comparing function")
 
@@ -492,11 +497,3 @@ class DividedFunction:
         if parent.type == "selector_expression" and parent.parent is not None:
             return self._method(parent.parent) in _HARMLESS | {"Parallel"}
         return parent.type == "argument_list" and parent.parent is not None and bool(self._helper_of(parent.parent))
-
-
-def _has_comparison(node: Node) -> bool:
-    return node.type == "binary_expression" and node.children[1].type in {"==", "!="}
-
-
-def _is_within(node: Node, other: Node) -> bool:
-    return other.start_byte <= node.start_byte and node.end_byte <= other.end_byte

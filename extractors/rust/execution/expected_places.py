@@ -11,6 +11,8 @@ from excise.extractors.rust.analysis.grammar import NAMES, descendants, field_te
 from excise.extractors.rust.execution.checks import Edit
 from excise.extractors.rust.execution.neutral_values import neutral_value
 
+_FORMLESS = re.compile(r"""&?(?:0(?:\.0)?(?:[iuf]\w+)?|""|' '|false)$""")
+"""Neutral values whose form tells nothing."""
 _ITERATING = frozenset({"iter", "into_iter", "iter_mut", "copied", "cloned"})
 
 
@@ -31,6 +33,13 @@ class ExpectedPlaces:
             if pattern is not None and pattern.type == "identifier":
                 found.setdefault(text(pattern, self._source), []).append(node)
         return found
+
+    def is_independent(self, condition: Node) -> bool:
+        """Whether a condition has no calls, and no variables that are declared with some."""
+        names = {text(each, self._source) for each in descendants(condition) if each.type == "identifier"}
+        lets = (let for name in names for let in self._lets.get(name, ()))
+        calls = {"call_expression", "macro_invocation", "await_expression", "index_expression", "let_condition"}
+        return not any(each.type in calls for node in (condition, *lets) for each in descendants(node))
 
     def is_plain(self, name: str) -> bool:
         """Whether a variable holds a value that is written out in the test, as far as its declaration tells."""
@@ -83,7 +92,7 @@ class ExpectedPlaces:
     def _column(self, name: str) -> list[Edit] | None:
         """The edits of a column of a table whose rows a loop takes; ``None`` if the variable is no such column.
 
-        All cells must have the same neutral form: else the form would tell something of what is expected.
+        All cells must be literals of one type: the forms of others would tell something of what is expected.
         """
         loops = [node for node in descendants(self._body) if node.type == "for_expression"]
         for loop in loops:
@@ -105,7 +114,7 @@ class ExpectedPlaces:
                 continue
             cells = row.named_children if row.type == "tuple_expression" else []
             value = neutral_value(text(cells[column], self._source)) if len(cells) == width else None
-            if value is None or value.variables:
+            if value is None or not _FORMLESS.match(value.text):
                 return None
             forms.add(value.text)
             edits.append(Edit(cells[column].start_byte, cells[column].end_byte, value.text.encode()))

@@ -126,6 +126,8 @@ class _Division:
         checks = [node for node in descendants(self.body) if node.type == "macro_invocation" and self._is_check(node)]
         if not checks:
             raise Undividable("test without a check")
+        if any(map(self._is_conditional, checks)):
+            raise Undividable("check under a condition")
         reports = [(node, self._reports(node)) for node in checks]
         found = []
         for node, made in reports:
@@ -141,6 +143,18 @@ class _Division:
 
     def _macro(self, node: Node) -> str:
         return field_text(node, "macro", self.source).rpartition("::")[2]
+
+    def _is_conditional(self, check: Node) -> bool:
+        """Whether it may depend on the code that a check is made: right solutions would report different values."""
+        around = check.parent
+        while around is not None and around != self.body:
+            condition = around.child_by_field_name("condition" if around.type == "if_expression" else "value")
+            if around.type in {"if_expression", "match_expression"} and (
+                condition is None or not self.places.is_independent(condition)
+            ):
+                return True
+            around = around.parent
+        return False
 
     def _called_macro(self, mark: Node) -> str:
         """The name of the macro that is called where a ``!`` is, also within what other macros get."""
