@@ -68,7 +68,7 @@ def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult
 
 
 @pytest.mark.parametrize(("name", "reason"), [("go-call-token", "lifted_differ"), ("go-init-token", "canary_passed")])
-def test_forged_tokens_are_told_by_reported_values_and_canaries(results: list[AttackResult], name: str, reason: str) -> None:
+def test_forged_tokens_are_told_by_values_and_canaries(results: list[AttackResult], name: str, reason: str) -> None:
     (found,) = [r for r in results if r.name == name]
     assert reason in found.reasons
 
