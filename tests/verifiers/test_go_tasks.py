@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,33 @@ def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult
 def test_forged_tokens_are_told_by_values_and_canaries(results: list[AttackResult], name: str, reason: str) -> None:
     (found,) = [r for r in results if r.name == name]
     assert reason in found.reasons
+
+
+OTHER_COUNT = """\tseen := map[int]bool{}
+\tfor _, span := range spans {
+\t\tfor n := span.First; n <= span.Last; n++ {
+\t\t\tseen[n] = true
+\t\t}
+\t}
+\treturn len(seen)
+"""
+"""Another body of the function that the task is about."""
+
+
+def test_tests_are_lifted_and_another_implementation_wins(spans: Any, tasks: list[Task]) -> None:
+    (task,) = tasks
+    assert task.removed == ("spans.go::Count",)
+    assert spans.taskset.lifted_share(task.instance_id) == 1.0
+    assert spans.taskset.tamper_proof() == {task.instance_id}
+    head, start, rest = task.patch.partition("+\ttotal := 0\n")
+    body, end, after = rest.partition("+\treturn total\n")
+    assert start
+    assert end
+    other = "".join(f"+{line}\n" for line in OTHER_COUNT.splitlines())
+    more = other.count("\n") - (start + body + end).count("\n")
+    head = re.sub(r"\+(\d+),(\d+) @@", lambda found: f"+{found[1]},{int(found[2]) + more} @@", head)
+    grade = Grader(spans.taskset, spans.settings).grade(task.instance_id, head + other + after)
+    assert (grade.reward, grade.num_lifted, grade.lifted_failed) == (1.0, 1, ()), grade.reasons
 
 
 def test_tests_without_a_mirrored_form_must_pass_too(
