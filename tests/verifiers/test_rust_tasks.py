@@ -75,6 +75,17 @@ def test_forgeries_are_told_by_what_must_fail(results: list[AttackResult], name:
     assert reason in found.reasons
 
 
+def test_a_test_is_lifted_and_another_implementation_wins(lengths: Any, tasks: list[Task]) -> None:
+    (task,) = tasks
+    assert task.removed == ("src/lib.rs::parse",)
+    assert lengths.taskset.lifted_share(task.instance_id) == 0.25, "the others report types of the crate"
+    line = "total = Some(total.unwrap_or(0) + count * size);"
+    other = task.patch.replace(line, "total = total.or(Some(0)).map(|sum| size.saturating_mul(count) + sum);")
+    assert other != task.patch
+    grade = Grader(lengths.taskset, lengths.settings).grade(task.instance_id, other)
+    assert (grade.reward, grade.num_lifted, grade.num_mirrored) == (1.0, 1, 3), grade.reasons
+
+
 def test_there_are_attacks_of_every_kind() -> None:
     assert len({attack.vector for attack in attacks_of("rust").values()}) >= 11
 
