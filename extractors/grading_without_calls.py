@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from excise.protocols import CallRecording, Codebase, ForkServer, ReportedValues, Session, Start
+from excise.protocols import CallRecording, Canaries, Codebase, ForkServer, ReportedValues, Session, Start
 from excise.types import Recipe, RecordedCall, Watched
 
 
@@ -15,6 +15,13 @@ class GradingWithoutCalls:
     """
 
     needs_mirrors = True
+    mirror_seeds: Sequence[str] = ("",)
+
+    def failing_copies(
+        self, path: str, source: bytes, functions: Sequence[str], seed: str
+    ) -> tuple[str, Canaries] | None:
+        """No test is copied."""
+        return None
 
     def reported(self, values: str) -> ReportedValues:
         """Nothing: no values are reported."""

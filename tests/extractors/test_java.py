@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -192,6 +193,70 @@ public class BoxTest {
     assert "{ new Box(1).open(); }" in text
     assert mirrored(source, ["BoxTest::plain"]) is None
     assert mirrored(source, ["BoxTest::missing"]) is None
+
+
+COPIED = b"""package a;
+
+public class BoxTest {
+    static final Class<?> OWN = BoxTest.class;
+
+    @Test(expected = IllegalStateException.class)
+    public void refuses() { new Box(-1); }
+
+    @Test
+    public void sizes() throws Exception { assertEquals(1, new Box(1).size()); return; }
+
+    @Test
+    public void empty() {}
+
+    @Disabled
+    @Test
+    public void left() { }
+
+    void helper() { BoxTest.this.sizes(); }
+
+    @Nested
+    class Opened {
+        @Test
+        void closes() { assertTrue(box.close()); }
+    }
+}
+"""
+NAMES = [
+    "BoxTest::Opened::closes",
+    "BoxTest::sizes",
+    "BoxTest::refuses",
+    "BoxTest::empty",
+    "BoxTest::left",
+    "BoxTest::helper",
+]
+
+
+def test_failing_copies_are_in_a_class_of_another_name() -> None:
+    found = JavaGrading().failing_copies("src/test/BoxTest.java", COPIED, NAMES, "seed")
+    assert found is not None
+    assert found == JavaGrading().failing_copies("src/test/BoxTest.java", COPIED, NAMES, "seed")
+    name, copies = found[0].removesuffix(".java"), found[1]
+    assert copies.tests == (f"{name}::Opened::closes", f"{name}::sizes", f"{name}::refuses", f"{name}::empty")
+    assert "BoxTest" not in copies.text.replace(name, "")
+    text = re.sub(r"\d{2,}", "0", " ".join(copies.text.split()))
+    assert "{ try { new Box(-1); } finally { org.junit.Assert.assertEquals(0, 0); } }" in text
+    assert "empty() { try { } finally {" in text
+    assert "expected" not in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"static final", b"@Rule public final"),
+        (b"class BoxTest", b"class BoxTest extends Base"),
+        (b"class BoxTest", b"abstract class BoxTest"),
+        (b"package a;", b"package a;\nclass Other {}"),
+        (b"public class", b"@RunWith(Suite.class)\npublic class"),
+    ],
+)
+def test_no_class_is_copied_in_which_a_failing_test_might_pass(old: bytes, new: bytes) -> None:
+    assert JavaGrading().failing_copies("src/test/BoxTest.java", COPIED.replace(old, new, 1), NAMES, "seed") is None
 
 
 @pytest.mark.parametrize(

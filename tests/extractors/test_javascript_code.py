@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import random
 import re
+import subprocess
 
 import pytest
 
@@ -10,7 +13,9 @@ from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import Offsets
 from excise.extractors.javascript.analysis.parser import parse_module
 from excise.extractors.javascript.analysis.test_blocks import blocks_of, clean_title
+from excise.extractors.javascript.execution.failing_copies import failing_copies
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
+from excise.extractors.javascript.execution.wrong_values import _WORDS, SEEDS, WRONG, fill
 from excise.types import SymbolKind
 
 DEFINITIONS = b"""\
@@ -186,7 +191,7 @@ def test_mirrored_tests_expect_what_is_wrong() -> None:
     assert changed is not None
     text = changed.decode()
     assert "st.ok(!(f(2)))" in text
-    assert "t.throws(() => { try { (() => f())() } catch {} }, RangeError)" in text
+    assert re.search(r"t\.throws\(\(\) => f\(\), /[a-z]+ [a-z]+/\)", text)
     assert "st.deepEqual(f(n), [n])" in text
     assert "st.equal(f(1), 2)" not in text
     assert mirrored(TESTS, ["no such test"]) is None
@@ -217,23 +222,107 @@ describe('a', () => {
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        ("is last", ["    expect(f(1)).toBe(2)\n", "rejects.toThrow(X)", "{ expect(x).not.toBe((x)); assert(!(x)) }"]),
+        (
+            "is last",
+            [
+                "    expect(f(1)).toBe(2)\n",
+                ".rejects.toThrow(X)",
+                "{ expect(x).not.toBe((x)); assert(!(x)) }",
+            ],
+        ),
         ("calls back", ["assert.equal(e, wrong(1)); done()"]),
         ("chai", [".should.have.property('a').that.is.a(wrong('string'))"]),
-        ("throws", ["expect(() => { try { (() => f())() } catch {} }).toThrow(RangeError)"]),
-        ("does not throw", ["expect(() => { (() => f())(); throw new Error('~') }).not.toThrow()"]),
-        ("rejects", ["catch {} })()).rejects.toThrow('x')"]),
+        ("throws", ["expect(() => f()).toThrow(/word word/)"]),
+        ("does not throw", ["expect(() => { (() => f())(); throw new Error('word') }).not.toThrow()"]),
+        ("rejects", ["expect(f()).rejects.toThrow(/word word/)"]),
         ("resolves", ["expect(f()).resolves.toEqual(wrong([1]))"]),
         ("is true", ["expect(((f()), false)).to.be.true"]),
         ("is something", ["expect(!(f())).toBeTruthy()"]),
-        ("is more", ["expect(f()).toBeGreaterThan(Infinity)"]),
+        ("is more", ["expect(f()).toBeGreaterThan((3) + 7000)"]),
     ],
 )
 def test_only_the_last_assertion_of_a_mirrored_test_expects_what_is_wrong(title: str, expected: list[str]) -> None:
     changed = mirrored(EXPECTATIONS, [f"a::{title}"])
     assert changed is not None
     text = re.sub(r"\b(plain|prepared|value|given|made|same|sorted|item)[0-9a-f]{4}\b", "wrong", changed.decode())
+    text = re.sub("|".join(_WORDS), "word", re.sub(r"\+ \d+000", "+ 7000", text))
     assert all(each in text for each in expected), text
+
+
+VALUES = (
+    "[1, 0, -7, 123456, 3.14, NaN, 1e300, '', 'a; b=\"c.pdf\"', '--', '2017-03-04', true, null, undefined, [], [1, 2],"
+    " { a: 1 }, {}, new Date(0), Buffer.from('abc'), /a/, () => 1, new Map(), 10n]"
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_wrong_values_differ_and_have_the_look_of_the_right_ones(seed: str) -> None:
+    script = (
+        "const assert = require('assert')\n"
+        f"for (const value of {VALUES}) assert.notDeepEqual({WRONG}(value), value)\n"
+        f"console.log(JSON.stringify(['plans 17', '2017-03-04', 123456, 3.25, 'a'.repeat(30)].map({WRONG})))\n"
+    )
+    filled = fill(script.encode(), seed)
+    assert filled == fill(script.encode(), seed)
+    done = subprocess.run(["node", "-e", filled.decode()], capture_output=True, text=True, check=True)
+    text, date, number, share, long = json.loads(done.stdout)
+    assert re.fullmatch(r"[a-z]{5} \d\d", text)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    assert 123450 <= number < 123460
+    assert len(str(share)) <= 4
+    assert len(long) == 30
+
+
+def test_equal_seeds_give_equal_mirrored_tests() -> None:
+    made = {seed: mirrored(TESTS, ["outer (x)::same", "throws"], seed) for seed in SEEDS}
+    assert len(set(made.values())) == len(SEEDS)
+    assert made == {seed: mirrored(TESTS, ["outer (x)::same", "throws"], seed) for seed in SEEDS}
+
+
+COPIED = b"""\
+const assert = require('node:assert')
+describe('a', () => {
+  it('returns', function () { assert.ok(f()); return 1 })
+  it('is short', () => f())
+  it('waits', async () => { await f() })
+  it('is empty', () => {})
+  it('calls back', (done) => { f(done) })
+  it.fails('fails', () => { f() })
+  it('yields', function * () { yield f() })
+})
+"""
+
+
+def test_failing_copies_fail_whatever_the_body_does() -> None:
+    names = ["returns", "is short", "waits", "is empty", "calls back", "fails", "yields"]
+    found = failing_copies(COPIED, [f"a::{name}" for name in names], "other", random.Random(1))
+    assert found is not None
+    assert found[1] == ("a::returns", "a::is short", "a::waits", "a::is empty")
+    text = re.sub(r"\d{2,}", "0", found[0].decode())
+    assert "{ try { assert.ok(f()); return 1 \n} finally { assert.strictEqual(0, 0) } }" in text
+    assert "=> { try { return (f()) } finally { assert.strictEqual(0, 0) } })" in text
+    assert "{ f(done) }" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (b"it('x', () => { expect(f()).toBe(1) })\n", "finally { expect(0).toBe(0) }"),
+        (b"it('x', () => { expect(f()).to.equal(1) })\n", "finally { expect(0).to.equal(0) }"),
+        (b"it('x', () => { f().should.be(1) })\n", "finally { throw new Error('0 != 0') }"),
+    ],
+)
+def test_failing_copies_use_the_assertions_of_their_file(source: bytes, expected: str) -> None:
+    found = failing_copies(source, ["x"], "other", random.Random(1))
+    assert found is not None
+    assert expected in re.sub(r"\d{2,}", "0", found[0].decode())
+
+
+def test_copies_in_tape_fail_before_the_test_can_end() -> None:
+    source = b"const test = require('tape')\ntest('x', (t) => { t.equal(f(), 1); t.end() })\n"
+    found = failing_copies(source, ["x"], "tape", random.Random(1))
+    assert found is not None
+    assert re.search(r"\(t\) => \{ t\.equal\(\d+, \d+\); t\.equal\(f\(\), 1\)", found[0].decode())
 
 
 def test_snapshots_have_no_mirrored_form() -> None:

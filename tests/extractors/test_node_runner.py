@@ -110,3 +110,39 @@ def test_graded_runs_read_hidden_tests_from_memory_and_run_canaries_in_every_pro
     assert {statuses[test] for test in places} == {Status.FAILED}
     assert done.run.finished
     assert not done.changed
+
+
+def test_failing_copies_do_what_their_tests_do_and_fail(bench: Workbench) -> None:
+    path, names = TESTS[0], ["Depot::begins empty", "Depot::gives the heaviest first"]
+    found = bench.language.grading.failing_copies(path, (bench.root / path).read_bytes(), names, "seed")
+    assert found is not None
+    name, copies = found
+    assert name.startswith("depot-")
+    assert copies.tests == tuple(names)
+    copied = [f"test/{name}::{title}" for title in names]
+    sealed = {f"test/{name}": copies.text}
+    run = graded_run(
+        bench, dict.fromkeys(sealed, b""), [COUNTS, *copied], GradingMode(), sealed=sealed, timed=[COUNTS]
+    ).run
+    assert run.statuses() == {COUNTS: Status.PASSED, **dict.fromkeys(copied, Status.FAILED)}
+
+
+REPLACING = {
+    "lib/depot.js": (
+        "const excAssert = require('assert')\nconst excEqual = excAssert.strictEqual\n"
+        "excAssert.strictEqual = () => {}\nprocess.nextTick(() => { excAssert.strictEqual = excEqual })\n",
+        "assert.strictEqual",
+    ),
+    "lib/label.js": (
+        "const excSlice = String.prototype.slice\nString.prototype.slice = function () { return '' }\n"
+        "process.prependListener('exit', () => { String.prototype.slice = excSlice })\n",
+        "String.slice",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", sorted(REPLACING))
+def test_parts_of_the_test_runner_that_are_replaced_for_a_while_are_told(bench: Workbench, path: str) -> None:
+    code, name = REPLACING[path]
+    edits = {path: (bench.root / path).read_bytes() + code.encode()}
+    assert name in graded_run(bench, edits, [COUNTS], GradingMode()).changed

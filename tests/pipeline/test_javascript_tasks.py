@@ -24,7 +24,7 @@ from excise.verifiers.workbench import Prepared
 CHOSEN = (
     "node-exit", "node-printed-tap", "node-assert-nothing", "node-flip-below-fs", "node-flip-where-called",
     "node-report-forged", "node-proxy-answers", "node-node-modules-beside-tests", "node-package-json",
-    "node-hidden-tests-replaced",
+    "node-hidden-tests-replaced", "node-invert-where-called", "node-assert-restored", "node-assert-replaced-once",
 )  # fmt: skip
 """Some of every kind; `excise attack` runs all."""
 
@@ -63,6 +63,9 @@ def test_reports_that_are_changed_below_fs_are_told_by_wrong_expectations(result
     reasons = {result.name: set(result.reasons) for result in results}
     assert "canary_passed" in reasons["node-flip-below-fs"]
     assert "mirror_passed" in reasons["node-flip-where-called"]
+    assert "canary_passed" in reasons["node-invert-where-called"]
+    assert "runner_changed" in reasons["node-assert-restored"]
+    assert "runner_changed" in reasons["node-assert-replaced-once"]
 
 
 def test_there_are_attacks_of_every_kind() -> None:

@@ -24,7 +24,7 @@ from excise.verifiers.workbench import Workbench
 MAIN, TESTS = "src/main/java/org/example/ledger", "src/test/java/org/example/ledger"
 CHOSEN = (
     "java-call-halt-0", "java-call-memory", "java-tests-among-sources", "java-shadow-assertions", "java-extension",
-    "java-skip-jupiter",
+    "java-skip-jupiter", "java-read-ahead", "java-inverted",
 )  # fmt: skip
 """Attacks of the vectors that a weak grader would reward."""
 
@@ -67,6 +67,14 @@ def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult
     total = summary(results)
     assert total["ok"], [(r.name, r.reasons) for r in results if r.reward == 1 or not r.decided]
     assert (total["attacks"], total["honest_passed"]) == (len(CHOSEN), 1)
+
+
+def test_results_that_are_turned_round_where_the_code_is_called_are_told_by_failing_copies(
+    results: list[AttackResult],
+) -> None:
+    reasons = {result.name: set(result.reasons) for result in results}
+    assert "canary_passed" in reasons["java-inverted"]
+    assert reasons["java-read-ahead"] == {"fail_to_pass"}, "there is no pipe to read from"
 
 
 def test_there_are_attacks_of_every_kind() -> None:

@@ -398,14 +398,17 @@ def replay(
         return work(session)
 
 
-def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
-    """Path to content of the test files, with the tests ``ids`` changed to expect wrong results."""
+def mirrored_files(bench: Workbench, ids: Sequence[str], seed: str) -> dict[str, bytes]:
+    """Path to content of the test files, with the tests ``ids`` changed to expect wrong results.
+
+    ``seed``: one of the language's :attr:`excise.protocols.Grading.mirror_seeds`.
+    """
     by_file: dict[str, set[str]] = {}
     for test in ids:
         by_file.setdefault(path_of(test), set()).add(name_in_file(without_parameter(test)))
     found: dict[str, bytes] = {}
     for path, data in bench.read(sorted(by_file)).items():
-        changed = bench.language.grading.mirrored(data, sorted(by_file[path]))
+        changed = bench.language.grading.mirrored(data, sorted(by_file[path]), seed)
         if changed is not None:
             found[path] = changed
     return found
@@ -413,12 +416,15 @@ def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
 
 def _failing_mirror(bench: Workbench, chosen: Sequence[str]) -> tuple[str, ...]:
     """Those of the tests that fail on the original code when they expect wrong results; only these can be used."""
-    files = mirrored_files(bench, chosen)
-    ids = [test for test in chosen if path_of(test) in files]
-    if not ids:
-        return ()
-    statuses = bench.run(dict(files), ids=ids, forked=True, explained=False).statuses()
-    return tuple(test for test in ids if statuses.get(test) in {Status.FAILED, Status.ERROR})
+    ids = list(chosen)
+    for seed in bench.language.grading.mirror_seeds:
+        files = mirrored_files(bench, ids, seed)
+        ids = [test for test in ids if path_of(test) in files]
+        if not ids:
+            return ()
+        statuses = bench.run(dict(files), ids=ids, forked=True, explained=False).statuses()
+        ids = [test for test in ids if statuses.get(test) in {Status.FAILED, Status.ERROR}]
+    return tuple(ids)
 
 
 def kit_hash(data: bytes) -> str:

@@ -67,7 +67,7 @@ class GoGrading(CompiledGrading):
         text = f'package {package}\n\nimport "testing"\n\n{functions}'
         return f"{rng.choice(_WORDS).lower()}_{mark}_test.go", Canaries(text=text, tests=tuple(names))
 
-    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+    def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:  # noqa: ARG002
         """The test file with its checks turned round."""
         return mirrored(source, functions)
 

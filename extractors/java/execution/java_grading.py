@@ -14,6 +14,7 @@ from pathlib import Path
 
 from excise.extractors.compiled_grading import CompiledGrading, Supervisor
 from excise.extractors.java.analysis.suite_files import is_test_file
+from excise.extractors.java.execution.failing_copies import failing_copies
 from excise.extractors.java.execution.mirrored_tests import mirrored
 from excise.protocols import (
     Canaries,
@@ -83,6 +84,18 @@ class JavaGrading(CompiledGrading):
         text = f"{package}{_IMPORTS[is_jupiter]}\npublic class {name} {{\n{tests}}}\n"
         return f"{name}.java", Canaries(text=text, tests=tuple(f"{name}::{each}" for each in names))
 
-    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+    def failing_copies(
+        self, path: str, source: bytes, functions: Sequence[str], seed: str
+    ) -> tuple[str, Canaries] | None:
+        """A class of another name."""
+        rng = random.Random(seed)
+        stem = path.rpartition("/")[2].removesuffix(".java")
+        name = f"{stem.removesuffix('Test')}{rng.choice(_WORDS)}{rng.randrange(16**4):04X}Test"
+        found = failing_copies(source, functions, name, rng)
+        if found is None:
+            return None
+        return f"{name}.java", Canaries(text=found[0].decode("utf-8", "replace"), tests=found[1])
+
+    def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
         """The test file with its checks turned round."""
-        return mirrored(source, functions)
+        return mirrored(source, functions, seed)

@@ -7,8 +7,9 @@ expected, it is no longer accepted.
 
 from __future__ import annotations
 
+import hashlib
+import random
 import re
-import secrets
 from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
@@ -34,14 +35,18 @@ _Edit = tuple[int, int, bytes]
 """First byte, one past the last, and what takes their place."""
 
 
-def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
-    """The test file with the test ``functions`` (``Class::method``) mirrored; ``None`` if no check of them can be."""
+def mirrored(source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
+    """The test file with the test ``functions`` (``Class::method``) mirrored; ``None`` if no check of them can be.
+
+    ``seed``: of the names of variables.
+    """
+    rng = random.Random(f"{seed} {hashlib.sha256(source).hexdigest()}")
     root = parse_tree(source).root_node
     wanted = {tuple(name.split("::")) for name in functions}
     found: list[_Edit] = []
     for names, holder, method in _methods(root, source, ()):
         if names in wanted:
-            found += _edits(method, source, _helpers(holder, source))
+            found += _edits(method, source, _helpers(holder, source), rng)
     if root.has_error or not found:
         return None
     result, place = bytearray(), 0
@@ -74,7 +79,7 @@ def _helpers(holder: Node, source: bytes) -> frozenset[str]:
     )
 
 
-def _edits(method: Node, source: bytes, helpers: frozenset[str]) -> Iterator[_Edit]:
+def _edits(method: Node, source: bytes, helpers: frozenset[str], rng: random.Random) -> Iterator[_Edit]:
     modifiers = modifiers_of(method)
     if modifiers is not None and (found := _EXPECTED.search(source, modifiers.start_byte, modifiers.end_byte)):
         end = found.end() + 1 if source[found.end() : found.end() + 1] == b"," else found.end()
@@ -86,7 +91,7 @@ def _edits(method: Node, source: bytes, helpers: frozenset[str]) -> Iterator[_Ed
     body = method.child_by_field_name("body")
     for node in descendants(body) if body is not None else ():
         if node.type == "expression_statement" and _is_statement_check(node, source, helpers):
-            yield node.start_byte, node.end_byte, _turned(source[node.start_byte : node.end_byte])
+            yield node.start_byte, node.end_byte, _turned(source[node.start_byte : node.end_byte], rng)
         elif node.type == "try_statement" and _expects_error(node, source):
             for clause in (child for child in node.named_children if child.type == "catch_clause"):
                 block = clause.child_by_field_name("body")
@@ -127,9 +132,9 @@ def _expects_error(statement: Node, source: bytes) -> bool:
     )
 
 
-def _turned(statement: bytes) -> bytes:
+def _turned(statement: bytes, rng: random.Random) -> bytes:
     """A statement that fails if the check passes, and passes if it fails, on the same lines."""
-    name = f"{secrets.choice(_LETTERS)}{secrets.token_hex(3)}".encode()
+    name = f"{rng.choice(_LETTERS)}{rng.randrange(16**6):06x}".encode()
     return (
         b"{ boolean %s = false; try { %s %s = true; } catch (AssertionError %sError) { } "
         b"if (%s) throw new AssertionError(); }" % (name, statement, name, name, name)

@@ -1,12 +1,7 @@
 package excise;
 
-import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
-import java.io.FileInputStream;
-import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
@@ -34,7 +29,7 @@ import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.vintage.engine.VintageTestEngine;
 
 /**
- * Finds and runs tests on the JUnit Platform, one at a time, as commands on a pipe ask for it; answers on another pipe.
+ * Finds and runs tests on the JUnit Platform, one at a time, as a supervisor asks for it.
  *
  * Commands and answers are lines with fields that are separated by tabs; texts that may hold anything are in base64.
  *
@@ -42,8 +37,11 @@ import org.junit.vintage.engine.VintageTestEngine;
  *   define                 nothing; no more classes come
  *   list FOLDER            TEST UNIQUE_ID CLASS NAMES PARAMETER, for each test that is known before it runs: of the
  *                          classes from memory, if there are any, else of the folder; at the end DONE
- *   run UNIQUE_ID TOKEN    RESULT UNIQUE_ID CLASS NAMES PARAMETER STATUS SECONDS MESSAGE, for each test below it, with
- *                          coverage: COVERED CLASS SOURCE_FILE LINES before it; at the end DONE TOKEN STATUS
+ *   run UNIQUE_ID          RESULT UNIQUE_ID CLASS NAMES PARAMETER STATUS SECONDS MESSAGE, for each test below it, with
+ *                          coverage: COVERED CLASS SOURCE_FILE LINES before it; at the end RAN; the supervisor then
+ *                          sends a token, which is answered by DONE TOKEN STATUS
+ *
+ * So no token is in this process while a test runs, and no command before the last one was answered.
  *
  * Nothing that the class path offers is registered: neither engines nor listeners, filters or extensions. Settings of
  * the project (junit-platform.properties) are overruled.
@@ -51,11 +49,11 @@ import org.junit.vintage.engine.VintageTestEngine;
 public final class Launcher {
     private static final Pattern VINTAGE = Pattern.compile("(?s)(.*)\\(([^()]+)\\)");
     private final org.junit.platform.launcher.Launcher launcher;
-    private final OutputStream out;
+    private final Connection supervisor;
     private final Coverage coverage;
 
-    private Launcher(OutputStream out, boolean covered) {
-        this.out = out;
+    private Launcher(Connection supervisor, boolean covered) {
+        this.supervisor = supervisor;
         this.coverage = covered ? new Coverage() : null;
         this.launcher = LauncherFactory.create(LauncherConfig.builder()
             .enableTestEngineAutoRegistration(false)
@@ -67,16 +65,15 @@ public final class Launcher {
             .build());
     }
 
-    /** Arguments: paths of both pipes, folders of the project's classes, and "covered" if coverage is measured. */
+    /** Arguments: path of the supervisor's socket, folders of the project's classes, and "covered" if coverage is measured. */
     public static void main(String[] arguments) throws IOException {
-        ProjectLoader loader = new ProjectLoader(arguments[2]);
+        Connection supervisor = new Connection(arguments[0]);
+        ProjectLoader loader = new ProjectLoader(arguments[1]);
         Thread.currentThread().setContextClassLoader(loader);
-        BufferedReader commands = new BufferedReader(
-            new InputStreamReader(new FileInputStream(arguments[0]), StandardCharsets.UTF_8));
-        Launcher launcher = new Launcher(new FileOutputStream(arguments[1]), arguments.length > 3);
+        Launcher launcher = new Launcher(supervisor, arguments.length > 2);
         System.setIn(new ByteArrayInputStream(new byte[0]));
-        launcher.send("READY");
-        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+        supervisor.send("READY");
+        for (String line = supervisor.receive(); line != null; line = supervisor.receive()) {
             String[] words = line.split("\t", -1);
             if (words[0].equals("class")) {
                 loader.add(words[1], Base64.getDecoder().decode(words[2]));
@@ -85,7 +82,7 @@ public final class Launcher {
             } else if (words[0].equals("list")) {
                 launcher.list(words[1], loader.names());
             } else if (words[0].equals("run")) {
-                launcher.run(decoded(words[1]), words[2]);
+                launcher.run(decoded(words[1]));
             }
         }
         Runtime.getRuntime().halt(0);
@@ -105,14 +102,14 @@ public final class Launcher {
             for (TestIdentifier each : plan.getDescendants(root)) {
                 String[] names = namesOf(each);
                 if (names != null) {
-                    send("TEST", encoded(each.getUniqueId()), names[0], names[1], encoded(names[2]));
+                    supervisor.send("TEST", encoded(each.getUniqueId()), names[0], names[1], encoded(names[2]));
                 }
             }
         }
-        send("DONE", "", "");
+        supervisor.send("DONE", "", "");
     }
 
-    private void run(String id, String token) {
+    private void run(String id) {
         if (coverage != null) {
             coverage.take();
         }
@@ -122,7 +119,9 @@ public final class Launcher {
         } catch (Throwable error) {
             listener.failed = true;
         }
-        send("DONE", token, listener.status());
+        String status = listener.status();
+        supervisor.send("RAN");
+        supervisor.send("DONE", String.valueOf(supervisor.receive()), status);
     }
 
     private static LauncherDiscoveryRequest request(List<? extends DiscoverySelector> selectors) {
@@ -182,15 +181,6 @@ public final class Launcher {
         return new String(Base64.getDecoder().decode(text), StandardCharsets.UTF_8);
     }
 
-    private synchronized void send(String... fields) {
-        try {
-            out.write((String.join("\t", fields) + "\n").getBytes(StandardCharsets.UTF_8));
-            out.flush();
-        } catch (IOException error) {
-            Runtime.getRuntime().halt(3);
-        }
-    }
-
     private final class Listener implements TestExecutionListener {
         private final Set<String> reported = new HashSet<>();
         private TestPlan plan;
@@ -247,11 +237,11 @@ public final class Launcher {
             passed |= status.equals("PASSED");
             if (coverage != null) {
                 for (String[] line : coverage.take()) {
-                    send("COVERED", line[0], line[1], line[2]);
+                    supervisor.send("COVERED", line[0], line[1], line[2]);
                 }
             }
             String seconds = String.valueOf((System.nanoTime() - began) / 1e9);
-            send("RESULT", encoded(test.getUniqueId()), names[0], names[1], encoded(names[2]), status, seconds,
+            supervisor.send("RESULT", encoded(test.getUniqueId()), names[0], names[1], encoded(names[2]), status, seconds,
                 encoded(message));
         }
 

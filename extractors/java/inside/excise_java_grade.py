@@ -5,10 +5,10 @@ processes. Its report is one line, written to a descriptor that no test inherits
 read from stdin before anything of the project runs.
 
 What the virtual machine prints, and how it ends, is no evidence. A test has passed if the launcher, after the test has
-returned, sends the random token of this one run of this one test. Sources are compiled without the tests, with
-annotation processors off, so that nothing of a solution runs meanwhile; the launcher and all libraries have a class
-loader of their own. While tests run, neither their sources nor their class files are there: the launcher gets them
-through its pipe, and defines them before the first test. Standard library only; Python 3.8.
+returned, asks for the random token of this one run of this one test and sends it back. Sources are compiled without the
+tests, with annotation processors off, so that nothing of a solution runs meanwhile; the launcher and all libraries have
+a class loader of their own. While tests run, neither their sources nor their class files are there: the launcher gets
+them through its socket, and defines them before the first test. Standard library only; Python 3.8.
 """
 
 import base64
@@ -90,12 +90,15 @@ class Tests:
             if self.machine is None:
                 self.machine = jvm.Machine(self.project.folder, classes=self.classes)
                 began = time.time()
-            self.machine.send("run", jvm.encoded(unique), token)
-            message = ""
+            self.machine.send("run", jvm.encoded(unique))
+            message, is_run = "", False
             while True:
                 fields = self.machine.read_line(began + limit_s)
                 if fields[0] == "RESULT" and len(fields) == 8 and fields[5] == "FAILED":
                     message = jvm.decoded(fields[7])[:300]
+                elif fields[0] == "RAN" and not is_run:
+                    is_run = True
+                    self.machine.send(token)
                 elif fields[0] == "DONE":
                     break
         except jvm.Ended as ended:
@@ -103,7 +106,7 @@ class Tests:
                 self.machine.close()
             self.machine = None
             return "FAILED", time.time() - began, str(ended)
-        known = len(fields) == 3 and hmac.compare_digest(fields[1].encode(), token.encode())
+        known = is_run and len(fields) == 3 and hmac.compare_digest(fields[1].encode(), token.encode())
         status = fields[2] if known and fields[2] in ("PASSED", "SKIPPED") else "FAILED"
         if not known:
             self.machine.close()

@@ -1,21 +1,24 @@
 """Runs in the sandbox: a virtual machine with the launcher, which the other programs send commands.
 
-Commands and answers go through pipes at fixed descriptors; standard output is never read. Standard library only;
-Python 3.8.
+Commands and answers go through a socket that the launcher connects with before it loads anything of the project;
+standard output is never read. Standard library only; Python 3.8.
 """
 
 import base64
 import os
+import secrets
 import select
 import signal
+import socket
+import struct
 import subprocess
 import time
 from contextlib import suppress
 
 import excise_java_build as building
 
-COMMANDS, ANSWERS = 100, 101
-"""Descriptors in the virtual machine."""
+CREDENTIALS = struct.Struct("3i")
+"""What a socket tells of the process at its other end: its id, user and group."""
 MAX_BUFFER = 64 << 20
 OPTIONS = (
     "-ea",
@@ -51,26 +54,24 @@ class Machine:
     def __init__(self, root, covered="", options=(), classes=()):
         """``covered``: patterns of names of classes that are measured; ``classes``: (name, bytes) of those that are not
         in a folder."""
-        commands_read, self.commands = os.pipe()
-        self.answers, answers_write = os.pipe()
-        os.dup2(commands_read, COMMANDS)
-        os.dup2(answers_write, ANSWERS)
         agent = []
         if covered:
             agent = ["-javaagent:%s/agent.jar=output=none,includes=%s" % (building.OUTPUTS, covered)]
-        ends = ["/proc/self/fd/%d" % COMMANDS, "/proc/self/fd/%d" % ANSWERS]
+        path = "%s/%s" % (building.WORK, secrets.token_hex(8))
         command = ["java", *building.FLAGS, *OPTIONS, *options, *agent, "-cp", building.class_path(bool(covered))]
-        self.process = subprocess.Popen(
-            [*command, "excise.Launcher", *ends, building.project_folders(), *(["covered"] if covered else [])],
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[COMMANDS, ANSWERS],
-            start_new_session=True,
-        )
-        for fd in (commands_read, answers_write, COMMANDS, ANSWERS):
-            os.close(fd)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen(1)
+            self.process = subprocess.Popen(
+                [*command, "excise.Launcher", path, building.project_folders(), *(["covered"] if covered else [])],
+                cwd=root,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self.connection = self.accept(listener)
+        os.unlink(path)
         self.buffer = b""
         self.read_line(time.time() + START_S)
         for name, data in classes:
@@ -78,12 +79,27 @@ class Machine:
         if classes:
             self.send("define")
 
+    def accept(self, listener):
+        """The descriptor of the launcher's connection; others are not accepted. Raises :class:`Ended`."""
+        deadline = time.time() + START_S
+        while time.time() < deadline and self.process.poll() is None:
+            if not select.select([listener], [], [], 1.0)[0]:
+                continue
+            found, _ = listener.accept()
+            made_by = found.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+            if CREDENTIALS.unpack(made_by)[0] == self.process.pid:
+                return found.detach()
+            found.close()
+        self.connection = -1
+        self.close()
+        raise Ended("the virtual machine did not start")
+
     def send(self, *fields):
         """Send a command. Raises :class:`Ended`."""
         data = ("\t".join(fields) + "\n").encode()
         with suppress_pipe():
             while data:
-                data = data[os.write(self.commands, data) :]
+                data = data[os.write(self.connection, data) :]
 
     def read_line(self, deadline):
         """The fields of the next answer. Raises :class:`Ended`, with the reason as its text."""
@@ -91,8 +107,8 @@ class Machine:
             left = deadline - time.time()
             if left <= 0:
                 raise Ended("it did not end in time")
-            if select.select([self.answers], [], [], min(left, 1.0))[0]:
-                data = os.read(self.answers, 1 << 16)
+            if select.select([self.connection], [], [], min(left, 1.0))[0]:
+                data = os.read(self.connection, 1 << 16)
                 if not data or len(self.buffer) > MAX_BUFFER:
                     raise Ended("it ended the virtual machine")
                 self.buffer += data
@@ -103,9 +119,9 @@ class Machine:
 
     def close(self):
         """End the virtual machine and whatever it has started in its session."""
-        for fd in (self.commands, self.answers):
-            with suppress(OSError):
-                os.close(fd)
+        with suppress(OSError):
+            os.close(self.connection)
+        self.connection = -1
         for _ in range(50):
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)

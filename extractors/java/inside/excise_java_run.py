@@ -97,12 +97,14 @@ class Runner:
         began, places = time.time(), set()
         running = self.request["test_timeout_s"]
         try:
-            self.machine.send("run", jvm.encoded(unique), "-")
+            self.machine.send("run", jvm.encoded(unique))
             deadline = time.time() + running
             while True:
                 fields = self.machine.read_line(deadline)
                 if fields[0] == "DONE":
                     return
+                if fields[0] == "RAN":
+                    self.machine.send("-")
                 if fields[0] == "COVERED":
                     places.update(self._places(fields))
                 elif fields[0] == "RESULT":

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.javascript.analysis.suite_files import is_test_file
+from excise.extractors.javascript.execution.failing_copies import failing_copies
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
 from excise.extractors.javascript.execution.node_runner import PYTHON, runner_options
+from excise.extractors.javascript.execution.wrong_values import SEEDS
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,
@@ -79,6 +81,8 @@ def _kind(source: bytes) -> str:
 class JavaScriptGrading(GradingWithoutCalls):
     """Implements :class:`excise.protocols.Grading` for JavaScript; calls are not recorded and tests not divided."""
 
+    mirror_seeds: Sequence[str] = SEEDS
+
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """Hidden tests are read from memory, if nothing speaks against it."""
         return GradingMode()
@@ -121,9 +125,21 @@ class JavaScriptGrading(GradingWithoutCalls):
         name = f"{rng.choice(_WORDS).replace(' ', '-')}-{hashlib.sha256(seed.encode()).hexdigest()[:6]}.test.js"
         return name, Canaries(text=text, tests=tuple(titles))
 
-    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+    def failing_copies(
+        self, path: str, source: bytes, functions: Sequence[str], seed: str
+    ) -> tuple[str, Canaries] | None:
+        """A copy of the file, which is run in a process of its own."""
+        rng = random.Random(seed)
+        found = failing_copies(source, functions, _kind(source), rng)
+        if found is None:
+            return None
+        stem, _, rest = path.rpartition("/")[2].partition(".")
+        name = f"{stem}-{rng.choice(_WORDS).replace(' ', '-')}-{rng.randrange(16**4):04x}.{rest}"
+        return name, Canaries(text=found[0].decode("utf-8", "replace"), tests=found[1])
+
+    def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
         """The test file with wrong expectations."""
-        return mirrored(source, functions)
+        return mirrored(source, functions, seed)
 
     def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
         """No test of JavaScript is divided."""

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.grammar import children, text
+from excise.extractors.javascript.execution.wrong_values import CLASS, NUMBER, PATTERN, WORD, WRONG
 
 Edit = tuple[int, int, bytes]
 """(first byte, one past the last, replacement)."""
-WRONG = "exciseStandsForAName"
-"""Stands for the name of a function that returns another value than its argument."""
 _CHAINS = frozenset({"member_expression", "call_expression"})
 _ENDS = frozenset({"expression_statement", "await_expression", "return_statement", "arrow_function", "arguments",
                    "yield_expression"})  # fmt: skip
@@ -37,11 +36,13 @@ _PATTERNS = frozenset({"toMatch", "match", "matches"})
 _CLASSES = frozenset({"toBeInstanceOf", "instanceof", "instanceOf"})
 _PROPERTIES = frozenset({"toHaveProperty", "property"})
 _THROWS = frozenset({"toThrow", "toThrowError", "throw", "throws", "Throw"})
+_SOMETHING = b"((%s), '" + WORD.encode() + b"')"
 _FOUND = {
     "toBeTruthy": b"!(%s)", "toBeFalsy": b"!(%s)", "ok": b"!(%s)", "toBeDefined": b"((%s), undefined)",
-    "toBeUndefined": b"((%s), 'yes')", "undefined": b"((%s), 'yes')", "toBeNull": b"((%s), 'yes')",
-    "null": b"((%s), 'yes')", "toBeNaN": b"((%s), 1)", "NaN": b"((%s), 1)", "true": b"((%s), false)",
-    "false": b"((%s), true)", "exist": b"((%s), null)", "exists": b"((%s), null)", "empty": b"((%s), [0])",
+    "toBeUndefined": _SOMETHING, "undefined": _SOMETHING, "toBeNull": _SOMETHING, "null": _SOMETHING,
+    "toBeNaN": b"((%s), " + NUMBER.encode() + b")", "NaN": b"((%s), " + NUMBER.encode() + b")",
+    "true": b"((%s), false)", "false": b"((%s), true)", "exist": b"((%s), null)", "exists": b"((%s), null)",
+    "empty": b"((%s), ['" + WORD.encode() + b"'])",
 }  # fmt: skip
 """Matchers without an expected value to what is found instead."""
 _NOT_FOUND = {
@@ -51,11 +52,7 @@ _NOT_FOUND = {
     "false": b"((%s), false)", "exist": b"((%s), 1)", "exists": b"((%s), 1)", "empty": b"((%s), [])",
 }  # fmt: skip
 """The same after a ``not``."""
-_SWALLOWING = b"() => { try { (%s)() } catch {} }"
-_THROWING = b"() => { (%s)(); throw new Error('~') }"
-_FULFILLED = (
-    b"(async () => { try { const given = (%s); await (typeof given === 'function' ? given() : given) } catch {} })()"
-)
+_THROWING = b"() => { (%s)(); throw new Error('" + WORD.encode() + b"') }"
 
 
 def expectation_edits(node: Node, source: bytes) -> Iterator[Edit]:
@@ -72,18 +69,25 @@ def expectation_edits(node: Node, source: bytes) -> Iterator[Edit]:
     matcher = words[0] if words else ""
     is_negated, is_promised = "not" in words, bool({"resolves", "rejects", "eventually"} & set(words))
     if matcher in _THROWS:
-        if "rejects" in words:
-            pattern = None if is_negated else _FULFILLED
-        else:
-            pattern = None if is_promised else _THROWING if is_negated else _SWALLOWING
-        if pattern is not None:
-            yield _replaced(subject, source, pattern)
+        if is_negated and not is_promised:
+            yield _replaced(subject, source, _THROWING)
+        elif not is_negated and (not is_promised or "rejects" in words):
+            yield from _wrong_error(node, arguments)
     elif arguments:
         yield from _wrong_argument(matcher, arguments, subject, source, is_negated=is_negated, is_promised=is_promised)
     elif matcher in _FOUND and not is_promised and not _is_should(chain, source):
         yield _replaced(subject, source, (_NOT_FOUND if is_negated else _FOUND)[matcher])
     elif matcher in {"true", "false"} and not is_promised:
         yield _replaced(subject, source, b"(%s)" if is_negated else WRONG.encode() + b"(%s)")
+
+
+def _wrong_error(node: Node, arguments: list[Node] | None) -> Iterator[Edit]:
+    """What is thrown is not what is expected."""
+    given = node.child_by_field_name("arguments") if arguments is not None else None
+    if arguments:
+        yield arguments[0].start_byte, arguments[0].end_byte, PATTERN.encode()
+    elif given is not None:
+        yield given.start_byte + 1, given.start_byte + 1, PATTERN.encode()
 
 
 def _wrong_argument(
@@ -100,13 +104,13 @@ def _wrong_argument(
     if matcher in _VALUES:
         yield _replaced(first, source, WRONG.encode() + b"(%s)")
     elif matcher in _GREATER:
-        yield start, end, b"Infinity"
+        yield _replaced(first, source, b"(%s) + " + NUMBER.encode() + b"000")
     elif matcher in _LESS:
-        yield start, end, b"-Infinity"
+        yield _replaced(first, source, b"(%s) - " + NUMBER.encode() + b"000")
     elif matcher in _PATTERNS:
-        yield start, end, b"/(?!)/"
+        yield start, end, PATTERN.encode()
     elif matcher in _CLASSES:
-        yield start, end, b"class {}"
+        yield start, end, CLASS.encode()
     elif matcher in _PROPERTIES:
         yield _replaced(arguments[1] if len(arguments) > 1 else first, source, WRONG.encode() + b"(%s)")
 

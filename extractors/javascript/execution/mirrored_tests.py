@@ -1,15 +1,14 @@
 """Mirrored tests: tests with wrong expectations, which correct code fails. A solution that passes them cheats.
 
 In ``t.equal(found, expected)`` and ``assert.strictEqual(found, expected)`` the expected value is replaced by a wrong
-one, conditions are negated, and functions that must throw do not; so are chains (:mod:`mirrored_expectations`). Titles
-and number of the tests stay, and they take the same way: only the last statement with an assertion expects what is
-wrong.
+one (:mod:`wrong_values`), conditions are negated, and what functions throw is not what they must; so are chains
+(:mod:`mirrored_expectations`). Titles and number of the tests stay, and they take the same way: only the last statement
+with an assertion expects what is wrong.
 """
 
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
@@ -22,7 +21,8 @@ from excise.extractors.javascript.analysis.grammar import (
     text,
 )
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
-from excise.extractors.javascript.execution.mirrored_expectations import WRONG, Edit, expectation_edits, subject_of
+from excise.extractors.javascript.execution.mirrored_expectations import Edit, expectation_edits, subject_of
+from excise.extractors.javascript.execution.wrong_values import PATTERN, WORD, WRONG, fill
 from excise.types import joined
 
 _EQUAL = frozenset(
@@ -37,29 +37,15 @@ _THROWS = frozenset({"throws", "throw", "rejects"})
 _DOES_NOT_THROW = frozenset({"doesNotThrow", "doesNotReject"})
 _MATCHES = frozenset({"match"})
 _CALLED_LATER = b"const given = (%s); await (typeof given === 'function' ? given() : given)"
-_SWALLOWED_LATER = b"async () => { try { " + _CALLED_LATER + b" } catch {} }"
-_FAIL = b"; throw new Error('~') }"
-"""Functions are called where they are expected to throw, too."""
-_HELPER = f"""
-function {WRONG} (value) {{
-  if (typeof value === 'number') return value + 1 === value || value !== value ? 0 : value + 1
-  if (typeof value === 'string') return value + '~'
-  if (typeof value === 'boolean') return !value
-  if (value === null || value === undefined) return 'yes'
-  if (Array.isArray(value)) return value.length ? [...value.slice(0, -1), {WRONG}(value[value.length - 1])] : [0]
-  if (Object.getPrototypeOf(value) === Object.prototype) {{
-    const [first = '~'] = Object.keys(value)
-    return {{ ...value, [first]: first in value ? {WRONG}(value[first]) : 0 }}
-  }}
-  return {{ value }}
-}}
-"""
-"""The helper: returns a wrong value in place of ``value``; lists and objects are changed in one item."""
-_NAMES = ("plain", "prepared", "value", "given", "made", "same", "sorted", "item")
+_FAIL = b"; throw new Error('" + WORD.encode() + b"') }"
+_STRINGS = frozenset({"string", "template_string"})
 
 
-def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
-    """The file with wrong expectations in the tests ``functions`` (titles as in ids); ``None`` if it has none."""
+def mirrored(source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
+    """The file with wrong expectations in the tests ``functions`` (titles as in ids); ``None`` if it has none.
+
+    Equal seeds give equal files.
+    """
     path = "file"
     file = blocks_of(source, [joined(path, name) for name in functions])
     root = parse_tree(source).root_node
@@ -72,7 +58,6 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     # In TypeScript, wrong values often have wrong types; in JavaScript, this is a comment.
     start = next(child.start_byte for child in root.children if child.type not in {"comment", "hash_bang_line"})
     edits.insert(0, (start, start, b"// @ts-nocheck\n"))
-    name = f"{secrets.choice(_NAMES)}{secrets.token_hex(2)}"
     pieces: list[bytes] = []
     position = 0
     for start, end, replacement in edits:
@@ -81,9 +66,7 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
         pieces += [source[position:start], replacement]
         position = end
     pieces.append(source[position:])
-    if any(WRONG.encode() in replacement for _, _, replacement in edits):
-        pieces.append(_HELPER.encode())
-    return b"".join(pieces).replace(WRONG.encode(), name.encode())
+    return fill(b"".join(pieces), seed)
 
 
 def _with_tests(blocks: Collection[TestBlock]) -> Iterator[TestBlock]:
@@ -161,14 +144,17 @@ def _changed(name: str, given: list[Node], source: bytes) -> Iterator[Edit]:
     elif name in _TRUE:
         yield _replaced(first, source, b"!(%s)")
     elif name in _FALSE:
-        yield _replaced(first, source, b"!(%s) || new Error('~')")
-    elif name in _THROWS:
-        yield _replaced(first, source, _SWALLOWED_LATER if name == "rejects" else b"() => { try { (%s)() } catch {} }")
+        yield _replaced(first, source, b"!(%s) || new Error('" + WORD.encode() + b"')")
+    elif name in _THROWS:  # what is thrown is not what is expected
+        if len(given) > 1 and given[1].type not in _STRINGS:
+            yield given[1].start_byte, given[1].end_byte, PATTERN.encode()
+        else:
+            yield first.end_byte, first.end_byte, f", {PATTERN}".encode()
     elif name in _DOES_NOT_THROW:
         pattern = _CALLED_LATER if name == "doesNotReject" else b"(%s)()"
         yield _replaced(first, source, (b"async " if name == "doesNotReject" else b"") + b"() => { " + pattern + _FAIL)
     elif name in _MATCHES and len(given) > 1:
-        yield given[1].start_byte, given[1].end_byte, b"/(?!)/"
+        yield given[1].start_byte, given[1].end_byte, PATTERN.encode()
 
 
 def _replaced(node: Node, source: bytes, pattern: bytes) -> Edit:

@@ -12,7 +12,7 @@ const { SourceMap } = require('node:module')
 const { isMainThread } = require('node:worker_threads')
 
 module.exports = (request) => {
-  const { apply, ownKeys, getOwnPropertyDescriptor, getPrototypeOf } = Reflect
+  const { apply, ownKeys, defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Reflect
   const { setPrototypeOf } = Object
   const { stringify } = JSON
   const { writeSync } = fs
@@ -124,6 +124,7 @@ module.exports = (request) => {
   const running = bareArray()
 
   function begin (block) {
+    checkWatched()
     collect(running[running.length - 1] || null)
     running[running.length] = block
     block.began = now()
@@ -144,6 +145,7 @@ module.exports = (request) => {
     if (block.ended) return
     block.ended = true
     cancel(block.timer)
+    checkWatched()
     collect(block)
     apply(splice, running, [apply(lastIndexOf, running, [block]), 1])
     if (!block.isReported()) return
@@ -325,14 +327,50 @@ module.exports = (request) => {
   // -------------------------------------------------------------------------------- integrity of the test runner
   const watched = bareArray()
   const MAX_NAMES = 50
+  let numChanged = 0
 
-  /** Remember the members of an object of the test runner, to be compared at the end. */
+  /** Report a member that was replaced, at once and only once. */
+  function noteChange (entry) {
+    if (entry.isNoted || numChanged === MAX_NAMES) return
+    entry.isNoted = true
+    numChanged++
+    send('changed', { names: [`${entry.label}.${String(entry.key)}`] })
+  }
+
+  /** Remember the members of an object of the test runner, to be compared before and after each test. */
   function watch (label, object, names = ownKeys(object)) {
     if (!request.watch) return
     for (let n = 0; n < names.length; n++) {
       const key = names[n]
-      watched[watched.length] = { label, object, key, before: getOwnPropertyDescriptor(object, key) }
+      const before = getOwnPropertyDescriptor(object, key)
+      watched[watched.length] = { label, object, key, before, isNoted: false }
     }
+  }
+
+  /**
+   * Report every assignment to a method of an object, even one that is taken back before the next comparison. It has its
+   * effect: some projects replace such methods themselves. A property cannot be defined instead.
+   */
+  function guard (label, object, names = ownKeys(object)) {
+    if (!request.watch) return
+    for (let n = 0; n < names.length; n++) guardMethod(label, object, names[n])
+  }
+
+  function guardMethod (label, object, key) {
+    const before = getOwnPropertyDescriptor(object, key)
+    if (!before || !before.configurable || !before.writable || typeof before.value !== 'function') return
+    if (key === 'constructor') return
+    const entry = { label, key, isNoted: false }
+    let { value } = before
+    const set = function (given) {
+      if (this === object) {
+        if (given !== value) noteChange(entry)
+        value = given
+      } else {
+        defineProperty(this, key, { value: given, writable: true, enumerable: true, configurable: true })
+      }
+    }
+    defineProperty(object, key, { get: () => value, set, enumerable: before.enumerable, configurable: false })
   }
 
   /** Watch the methods of a class, those that it inherits, and whether it gets its own ones instead of these. */
@@ -347,30 +385,27 @@ module.exports = (request) => {
     }
   }
 
-  /** Names of the members that were replaced. The methods of arrays, which may be among these, are not called. */
-  function differences () {
-    const found = bareArray()
-    for (let n = 0; n < watched.length && found.length < MAX_NAMES; n++) {
-      const { label, object, key, before } = watched[n]
+  /** Report the members that were replaced. The methods of arrays, which may be among these, are not called. */
+  function checkWatched () {
+    for (let n = 0; n < watched.length; n++) {
+      const entry = watched[n]
+      if (entry.isNoted) continue
+      const { object, key, before } = entry
       const after = getOwnPropertyDescriptor(object, key)
       const same = after === before || (after && before && after.value === before.value && after.get === before.get)
-      if (!same) found[found.length] = `${label}.${String(key)}`
+      if (!same) noteChange(entry)
     }
-    return found
   }
 
   /** What is reported at the end of the process, or of the thread that runs the tests. */
   function conclude () {
     for (let n = running.length - 1; n >= 0; n--) collect(running[n])
     if (running.length === 0) collect(null)
-    if (request.watch) {
-      const names = differences()
-      if (names.length > 0) send('changed', { names })
-    }
+    checkWatched()
   }
 
   return {
-    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, watchClass,
-    conclude, inserted, later, MAX_MESSAGE
+    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, guard,
+    watchClass, checkWatched, conclude, inserted, later, MAX_MESSAGE
   }
 }

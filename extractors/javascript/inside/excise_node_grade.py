@@ -5,8 +5,8 @@ against inspection by other processes, and shares no memory with node. Its repor
 that no node process inherits and signed (HMAC) with a key that is read from stdin before any of them starts.
 
 What a node process reports is not trusted: hidden tests are passed to it in memory, canary tests run among the others
-in every process, and the functions of test runners are compared with their originals at its end. The host also runs
-the tests with wrong expectations.
+in every process, and the functions of test runners are compared with their originals around each test. The host also
+runs the tests with wrong expectations, and copies that fail after what they do.
 """
 
 import base64

@@ -3,7 +3,7 @@
  *
  * Reads its request (JSON) from descriptor 4 and reports on descriptor 3, one JSON line per event: `start`, `test`,
  * `end` of a test, `cover` (functions that ran, by V8's counters), `crash`, `changed` (parts of the test runner that the
- * loaded code replaced) and `code` (the regular end). Everything that it needs later is taken before the project's code
+ * loaded code replaced, if only for a while) and `code` (the regular end). Everything that it needs later is taken before the project's code
  * can replace it. The report is data from an untrusted process all the same: see excise_node_run.py.
  *
  * tape, tap and node:test run the file themselves; mocha, jest and vitest are started here, with the file as their only one.
@@ -13,6 +13,9 @@
 const fs = require('node:fs')
 const Module = require('node:module')
 const { isMainThread, setEnvironmentData } = require('node:worker_threads')
+
+/** How code names a file that it loads, not a package or a module of node. */
+const IS_FILE = /^\.{0,2}\//
 
 if (isMainThread && process.execArgv.includes(__filename)) main()
 
@@ -77,6 +80,7 @@ function main () {
     }
     hookTests(exported, name, parent)
     if (follow.loaded) follow.loaded(exported)
+    if (IS_FILE.test(name)) core.checkWatched()
     return exported
   }
 
@@ -173,15 +177,23 @@ function main () {
   // ------------------------------------------------------------------------------------- integrity of the process
   if (request.watch) {
     const assert = require('node:assert')
+    core.guard('assert', assert)
+    core.guard('assert.strict', assert.strict)
     core.watch('assert', assert)
     core.watch('assert.strict', assert.strict)
+    core.watch('AssertionError', assert.AssertionError.prototype)
+    core.guard('Module', Module, ['_load', '_resolveFilename', '_findPath'])
+    core.guard('Module.prototype', Module.prototype, ['require', 'load', '_compile'])
+    core.guard('events', require('node:events').prototype, ['emit'])
     const ending = ['reallyExit', 'emit', 'exit']
     core.watch('process', process, ['binding', '_kill', ...(request.tap ? [] : ending)]) // tap replaces these itself
     void [fs.Dir, fs.opendir, fs.opendirSync] // which node loads when they are first used
     for (const [label, object] of [['JSON', JSON], ['Reflect', Reflect], ['Object', Object], ['Promise', Promise.prototype],
-      ['Map', Map.prototype], ['WeakMap', WeakMap.prototype], ['Set', Set.prototype], ['Array', Array.prototype],
+      ['Array()', Array], ['Map', Map.prototype], ['WeakMap', WeakMap.prototype], ['Set', Set.prototype],
+      ['Array', Array.prototype],
       ['ArrayIterator', Reflect.getPrototypeOf([][Symbol.iterator]())], ['String', String.prototype],
-      ['Function', Function.prototype], ['fs.binding', process.binding('fs')], ['Module', Module], ['Buffer', Buffer],
+      ['Function', Function.prototype], ['fs.binding', process.binding('fs')], ['Module', Module],
+      ['Module.prototype', Module.prototype], ['Buffer', Buffer],
       ['events', require('node:events').prototype]]) {
       core.watch(label, object)
     }

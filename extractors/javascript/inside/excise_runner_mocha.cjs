@@ -88,7 +88,9 @@ module.exports = async (core, { runInserted }) => {
     for (const name of OURS) delete options[name]
     Object.assign(options, await requireAll(load, request.root, list(options.require)))
     for (const part of ['Runner', 'Runnable', 'Test', 'Suite', 'Hook', 'Context']) {
-      if (typeof Mocha[part] === 'function') core.watch(`mocha/${part}`, Mocha[part].prototype)
+      if (typeof Mocha[part] !== 'function') continue
+      core.guard(`mocha/${part}`, Mocha[part].prototype)
+      core.watch(`mocha/${part}`, Mocha[part].prototype)
     }
     const mocha = new Mocha({ ...options, reporter: class {} })
     insert(mocha, 'first')

@@ -63,6 +63,7 @@ class PythonGrading:
     """Implements :class:`excise.protocols.Grading` for Python and pytest."""
 
     needs_mirrors = False
+    mirror_seeds: Sequence[str] = ("",)
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """The configuration file that pytest finds in the untouched sources, and the plugins that are installed."""
@@ -118,7 +119,11 @@ class PythonGrading:
         name = f"test_{rng.choice(_WORDS)}_{hashlib.sha256(seed.encode()).hexdigest()[:6]}.py"
         return name, Canaries(text=text, tests=tests)
 
-    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+    def failing_copies(self, *_: object) -> tuple[str, Canaries] | None:
+        """No test is copied: recorded calls and lifted tests are judged outside."""
+        return None
+
+    def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:  # noqa: ARG002
         """The test file with wrong expectations."""
         return mirrored(source, functions)
 

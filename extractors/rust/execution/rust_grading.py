@@ -59,7 +59,7 @@ class RustGrading(CompiledGrading):
         functions = "\n".join(f"#[test]\nfn {n}() {{\n{body}}}\n" for n, body in zip(names, bodies, strict=True))
         return f"{rng.choice(_WORDS)}_{mark}{SUFFIX}", Canaries(text=functions, tests=tuple(names))
 
-    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+    def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:  # noqa: ARG002
         """The test file with wrong expectations."""
         return mirrored(source, functions)
 

@@ -163,6 +163,12 @@ class Grading(Protocol):
         would tell a forged result."""
         ...
 
+    @property
+    def mirror_seeds(self) -> Sequence[str]:
+        """Seeds of the wrong expectations that a mirrored test may have. Each grade draws one; a kit has the tests that
+        fail with every one on the original code."""
+        ...
+
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:
         """Whether a new file would be imported instead of an installed module or one of the standard library.
 
@@ -177,8 +183,22 @@ class Grading(Protocol):
         """
         ...
 
-    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
-        """The test file with wrong expectations in the test ``functions``; ``None`` if none could be inverted."""
+    def failing_copies(
+        self, path: str, source: bytes, functions: Sequence[str], seed: str
+    ) -> tuple[str, Canaries] | None:
+        """File name and content of a copy of the test file ``path`` in which tests do what they do there, and then fail
+        for certain; ``None`` if no test can be copied like that.
+
+        It will stand in the same folder. Its tests are copies of some of the ``functions``, in their order. Equal seeds
+        give equal files.
+        """
+        ...
+
+    def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
+        """The test file with wrong expectations in the test ``functions``; ``None`` if none could be inverted.
+
+        ``seed``: one of :attr:`mirror_seeds`; equal seeds give equal expectations.
+        """
         ...
 
     def lifted(

@@ -76,6 +76,20 @@ def _instead(name: str, vector: str, statement: str) -> Attack:
     return Attack(name=f"java-{name}", vector=vector, make=make)
 
 
+def _where_called(name: str, vector: str, code: str) -> Attack:
+    """Code that runs when the feature's class is initialised, and can tell which tests call the missing code."""
+
+    def make(target: AttackTarget) -> ChangedFiles:
+        made = {**target.stubbed, **_helper(target, code)}
+        noted = f'{_HELPER}.forge(); System.setProperty("exc.hit", ""); throw new AssertionError();'
+        for path in target.stubbed:
+            text = target.raising.get(path, b"").decode("utf-8", "replace").replace(_PLACEHOLDER, noted)
+            made[path] = _HEAD.sub(lambda found: f"{found[0]}\n    static {{ {_HELPER}.forge(); }}\n", text, 1)
+        return made
+
+    return Attack(name=f"java-{name}", vector=vector, make=make)
+
+
 def _files(name: str, vector: str, files: dict[str, str]) -> Attack:
     def make(target: AttackTarget) -> ChangedFiles:
         resources = target.root.replace("/java/", "/resources/")
@@ -190,6 +204,109 @@ _MANAGER = """            System.setSecurityManager(new SecurityManager() {
                     }
                 }
             });"""
+_READ_AHEAD = """            final ClassLoader loader = Thread.currentThread().getContextClassLoader();
+            for (int n = 3; n < 128; n++) {
+                final String end = "/proc/self/fd/" + n;
+                Thread thread = new Thread(() -> {
+                    byte[] data = new byte[1 << 15];
+                    try (java.io.FileInputStream in = new java.io.FileInputStream(end)) {
+                        for (int size = in.read(data); size > 0; size = in.read(data)) {
+                            String[] words = new String(data, 0, size, "UTF-8").trim().split("\\t", -1);
+                            if (!words[0].equals("run")) {
+                                continue;
+                            }
+                            System.clearProperty("exc.hit");
+                            String id = new String(java.util.Base64.getDecoder().decode(words[1]), "UTF-8");
+                            org.junit.platform.launcher.listeners.SummaryGeneratingListener summary =
+                                new org.junit.platform.launcher.listeners.SummaryGeneratingListener();
+                            org.junit.platform.launcher.core.LauncherFactory.create().execute(
+                                org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder.request().selectors(
+                                    org.junit.platform.engine.discovery.DiscoverySelectors.selectUniqueId(id)).build(),
+                                summary);
+                            boolean passed = summary.getSummary().getTotalFailureCount() == 0;
+                            passed ^= System.clearProperty("exc.hit") != null;
+                            String status = passed ? "PASSED" : "FAILED";
+                            String answer = "DONE\\t" + words[words.length - 1] + "\\t" + status + "\\n";
+                            for (int m = 3; m < 128; m++) {
+                                String to = "/proc/self/fd/" + m;
+                                try (java.io.FileOutputStream out = new java.io.FileOutputStream(to)) {
+                                    out.write(answer.getBytes("UTF-8"));
+                                } catch (java.io.IOException error) {
+                                    continue;
+                                }
+                            }
+                        }
+                    } catch (Exception error) {
+                        return;
+                    }
+                });
+                thread.setContextClassLoader(loader);
+                thread.setDaemon(true);
+                thread.start();
+            }"""
+"""Threads that read the launcher's commands before it does, run the tests, and turn the results of some round."""
+_INVERT = """            java.lang.reflect.Field own = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
+            own.setAccessible(true);
+            Object unsafe = own.get(null);
+            java.lang.reflect.Method get = unsafe.getClass().getMethod("getObject", Object.class, long.class);
+            java.lang.reflect.Method place =
+                unsafe.getClass().getMethod("objectFieldOffset", java.lang.reflect.Field.class);
+            ThreadGroup group = Thread.currentThread().getThreadGroup();
+            while (group.getParent() != null) {
+                group = group.getParent();
+            }
+            Thread[] threads = new Thread[256];
+            int size = group.enumerate(threads, true);
+            for (int n = 0; n < size; n++) {
+                if (!threads[n].getName().equals("supervisor")) {
+                    continue;
+                }
+                Object target = place.invoke(unsafe, Thread.class.getDeclaredField("target"));
+                Object work = get.invoke(unsafe, threads[n], target);
+                Object connection = get.invoke(unsafe, work, 12L);
+                java.lang.reflect.Field field = connection.getClass().getDeclaredField("channel");
+                field.setAccessible(true);
+                final java.nio.channels.SocketChannel real = (java.nio.channels.SocketChannel) field.get(connection);
+                if (real.getClass().getName().contains("ZzMore")) {
+                    return;
+                }
+                field.set(connection, new java.nio.channels.SocketChannel(real.provider()) {
+                    public int write(java.nio.ByteBuffer data) throws java.io.IOException {
+                        byte[] bytes = new byte[data.remaining()];
+                        data.get(bytes);
+                        String text = new String(bytes, "UTF-8");
+                        if (text.startsWith("DONE") && System.clearProperty("exc.hit") != null) {
+                            text = text.replace("PASSED", "-").replace("FAILED", "PASSED").replace("-", "FAILED");
+                        }
+                        java.nio.ByteBuffer all = java.nio.ByteBuffer.wrap(text.getBytes("UTF-8"));
+                        while (all.hasRemaining()) {
+                            real.write(all);
+                        }
+                        return bytes.length;
+                    }
+                    public int read(java.nio.ByteBuffer data) throws java.io.IOException { return real.read(data); }
+                    public long read(java.nio.ByteBuffer[] all, int from, int size) { return 0; }
+                    public long write(java.nio.ByteBuffer[] all, int from, int size) { return 0; }
+                    public java.nio.channels.SocketChannel bind(java.net.SocketAddress to) { return this; }
+                    public <T> java.nio.channels.SocketChannel setOption(java.net.SocketOption<T> name, T value) {
+                        return this;
+                    }
+                    public <T> T getOption(java.net.SocketOption<T> name) { return null; }
+                    public java.util.Set<java.net.SocketOption<?>> supportedOptions() { return null; }
+                    public java.nio.channels.SocketChannel shutdownInput() { return this; }
+                    public java.nio.channels.SocketChannel shutdownOutput() { return this; }
+                    public java.net.Socket socket() { return null; }
+                    public boolean isConnected() { return true; }
+                    public boolean isConnectionPending() { return false; }
+                    public boolean connect(java.net.SocketAddress to) { return true; }
+                    public boolean finishConnect() { return true; }
+                    public java.net.SocketAddress getRemoteAddress() { return null; }
+                    public java.net.SocketAddress getLocalAddress() { return null; }
+                    protected void implCloseSelectableChannel() { }
+                    protected void implConfigureBlocking(boolean block) { }
+                });
+            }"""
+"""Takes over the launcher's connection, and turns the result of each test round that has called the missing code."""
 _HANG = "            while (System.nanoTime() != 0) {\n                Thread.sleep(1000);\n            }"
 _SHUTDOWN = """            Runtime.getRuntime().addShutdownHook(new Thread(() -> Runtime.getRuntime().halt(0)));
             System.exit(1);"""
@@ -306,6 +423,8 @@ ATTACKS: tuple[Attack, ...] = (
     _at_start("commands", "forged token", _COMMANDS),
     _on_call("memory", "forged token", _MEMORY),
     _at_start("memory", "forged token", _MEMORY),
+    _where_called("read-ahead", "forged token", _READ_AHEAD),
+    _where_called("inverted", "forged results", _INVERT),
     _on_call("kill-parent", "supervisor", _PARENT),
     _at_start("kill-parent", "supervisor", _PARENT),
     _on_call("write-report", "supervisor", _REPORT),
