@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.reported_texts import as_json, judged, what_is_reported
 from excise.extractors.test_reports.runner_program import PYTHON, REPO
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
-from excise.protocols import ForkServer, GradedRun, GradedRunRequest, GradingMode, LiftedTests, ReportedValues, Session
+from excise.protocols import ForkServer, GradedRun, GradedRunRequest, GradingMode, ReportedValues, Session
 from excise.types import Recipe, TestRun, WorkerOutcome
 
 
@@ -37,16 +37,6 @@ class CompiledGrading(GradingWithoutCalls):
     def mode(self, root: Path, environment: Path) -> GradingMode:  # noqa: ARG002
         """The only mode: tests are compiled, and only their results are believed."""
         return GradingMode(strict=False, sealed=False)
-
-    def lifted(
-        self,
-        source: bytes,  # noqa: ARG002
-        functions: Collection[str],
-        depending: Collection[str],  # noqa: ARG002
-        beside: Callable[[], Iterable[bytes]] = tuple,  # noqa: ARG002
-    ) -> LiftedTests | None:
-        """None is divided, as long as the language does not do it."""
-        return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, "compiled test"))
 
     def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:  # noqa: ARG002
         """The command of a graded run; it is never forked."""

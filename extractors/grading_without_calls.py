@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from excise.protocols import CallRecording, Canaries, Codebase, ForkServer, ReportedValues, Session, Start
+from excise.protocols import CallRecording, Canaries, Codebase, ForkServer, LiftedTests, ReportedValues, Session, Start
 from excise.types import Recipe, RecordedCall, Watched
 
 
@@ -22,6 +22,17 @@ class GradingWithoutCalls:
     ) -> tuple[str, Canaries] | None:
         """No test is copied."""
         return None
+
+    def lifted(
+        self,
+        source: bytes,
+        functions: Collection[str],
+        depending: Collection[str],
+        beside: Callable[[], Iterable[bytes]] = tuple,
+    ) -> LiftedTests | None:
+        """None is divided, unless a language does it."""
+        why = "tests of this language are not divided"
+        return LiftedTests(observing=b"", judging=b"", functions=(), refused=dict.fromkeys(functions, why))
 
     def reported(self, values: str) -> ReportedValues:
         """Nothing: no values are reported."""

@@ -13,7 +13,7 @@ from excise.extractors.go.execution.go_grading import GoGrading
 from excise.extractors.go.needs import find_needs
 from excise.extractors.go.scan_rules import SCAN_RULES
 from excise.extractors.go.scrub_rules import SCRUB_RULES
-from excise.protocols import Codebase
+from excise.protocols import Codebase, Grading
 from excise.types import ProjectInfo
 
 
@@ -25,7 +25,7 @@ class Go(CompiledLanguage[GoCodebase]):
     inside = go_runner.INSIDE
     scrub_rules = SCRUB_RULES
     scan_rules = SCAN_RULES
-    grading = GoGrading()
+    grading: Grading = GoGrading()
 
     def detect(self, root: Path) -> float:
         """1 with a ``go.mod`` in the main folder, else the share of files that are Go."""

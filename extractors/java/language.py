@@ -14,7 +14,7 @@ from excise.extractors.java.execution.java_grading import JavaGrading
 from excise.extractors.java.needs import find_needs
 from excise.extractors.java.scan_rules import SCAN_RULES
 from excise.extractors.java.scrub_rules import SCRUB_RULES
-from excise.protocols import Codebase
+from excise.protocols import Codebase, Grading
 from excise.types import ProjectInfo
 
 
@@ -26,7 +26,7 @@ class Java(CompiledLanguage[JavaCodebase]):
     inside = java_runner.INSIDE
     scrub_rules = SCRUB_RULES
     scan_rules = SCAN_RULES
-    grading = JavaGrading()
+    grading: Grading = JavaGrading()
     shares_process = True
 
     def detect(self, root: Path) -> float:

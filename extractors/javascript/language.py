@@ -17,6 +17,7 @@ from excise.protocols import (
     CoveragePass,
     CoverageRequest,
     ForkServer,
+    Grading,
     PlainRun,
     Session,
     Start,
@@ -34,7 +35,7 @@ class JavaScript:
     scrub_rules = SCRUB_RULES
     scan_rules = SCAN_RULES
     keeps_outputs = True
-    grading = JavaScriptGrading()
+    grading: Grading = JavaScriptGrading()
 
     def detect(self, root: Path) -> float:
         """See :meth:`excise.protocols.Language.detect`: ``package.json``, or JavaScript files."""

@@ -22,6 +22,7 @@ from excise.protocols import (
     CoveragePass,
     CoverageRequest,
     ForkServer,
+    Grading,
     PlainRun,
     Session,
     Start,
@@ -39,7 +40,7 @@ class Python:
     scrub_rules = SCRUB_RULES
     scan_rules = SCAN_RULES
     keeps_outputs = True
-    grading = PythonGrading()
+    grading: Grading = PythonGrading()
 
     def detect(self, root: Path) -> float:
         """See :meth:`excise.protocols.Language.detect`: manifests of Python, or Python files."""

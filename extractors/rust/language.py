@@ -13,7 +13,7 @@ from excise.extractors.rust.execution.rust_grading import RustGrading
 from excise.extractors.rust.needs import find_needs
 from excise.extractors.rust.scan_rules import SCAN_RULES
 from excise.extractors.rust.scrub_rules import SCRUB_RULES
-from excise.protocols import Codebase
+from excise.protocols import Codebase, Grading
 from excise.types import ProjectInfo
 
 
@@ -25,7 +25,7 @@ class Rust(CompiledLanguage[RustCodebase]):
     inside = rust_runner.INSIDE
     scrub_rules = SCRUB_RULES
     scan_rules = SCAN_RULES
-    grading = RustGrading()
+    grading: Grading = RustGrading()
 
     def detect(self, root: Path) -> float:
         """1 with a ``Cargo.toml`` in the main folder, else the share of files that are Rust."""

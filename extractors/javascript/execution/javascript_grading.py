@@ -7,7 +7,7 @@ import json
 import random
 import re
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from excise.extractors.grading_without_calls import GradingWithoutCalls
@@ -23,7 +23,6 @@ from excise.protocols import (
     GradedRun,
     GradedRunRequest,
     GradingMode,
-    LiftedTests,
     Session,
 )
 from excise.types import Recipe
@@ -140,12 +139,6 @@ class JavaScriptGrading(GradingWithoutCalls):
     def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
         """The test file with wrong expectations."""
         return mirrored(source, functions, seed)
-
-    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
-        """No test of JavaScript is divided."""
-        return LiftedTests(
-            observing=source, judging=source, functions=(), refused=dict.fromkeys(functions, "JavaScript")
-        )
 
     def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
         """The supervisor; it is started like any other command."""
