@@ -90,7 +90,7 @@ def _whole_call(lines: Sequence[str]) -> str:
         joined += line if not joined or joined[-1] in "([{" or line[:1] in {")", "]", "}", "."} else f" {line}"
         if sum(map(joined.count, "([{")) <= sum(map(joined.count, ")]}")):
             return joined
-        if len(joined) > MAX_CALL_SITE or "#" in line or "//" in line:  # a comment would take the rest along
+        if len(joined) > MAX_CALL_SITE or joined.endswith("{") or "#" in line or "//" in line:  # a block, a comment
             break
     return lines[0]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,10 +88,13 @@ def _path_in_files(root: Path) -> tuple[str, str]:
 
 
 def _path_before_folders(root: Path) -> tuple[str, str]:
-    """What most imports have before the path of a folder of the project, and the first file with one."""
-    files = [path for path in sorted(root.rglob("*.go"))[:MAX_FILES] if path.is_file() and not path.is_symlink()]
+    """What most imports have before the path of a folder of the project, of several folders, and the first file with
+    one."""
+    every = (path for path in sorted(root.rglob("*.go")) if "vendor" not in path.relative_to(root).parts)
+    files = [path for path in every if path.is_file() and not path.is_symlink()][:MAX_FILES]
     folders = {path.parent.relative_to(root).as_posix() for path in files}
     counts: Counter[str] = Counter()
+    meant: dict[str, set[str]] = defaultdict(set)
     where: dict[str, str] = {}
     for path in files:
         for each in {found for found, _ in _HOSTED.findall(path.read_text("utf-8", "replace"))}:
@@ -100,8 +103,10 @@ def _path_before_folders(root: Path) -> tuple[str, str]:
                 before, folder = "/".join(parts[:number]), "/".join(parts[number:])
                 if folder in folders:
                     counts[before] += 1
+                    meant[before].add(folder)
                     where.setdefault(before, path.relative_to(root).as_posix())
-    best = max(sorted(counts), key=lambda each: counts[each], default="")
+    several = sorted(each for each in counts if len(meant[each]) > 1)  # one may be another project's, by chance
+    best = max(several, key=lambda each: counts[each], default="")
     return best, where.get(best, "")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from excise.extractors.manifest_texts import manifest_text
+from excise.system.manifest_texts import manifest_text
 from excise.system.plain_xml import read_xml
 
 _GRADLE = ("build.gradle", "build.gradle.kts")
@@ -14,16 +14,24 @@ _PROJECT = re.compile(r"\bproject\s*\(\s*(?:path\s*[:=]\s*)?[\"']:?([\w:.-]+)[\"
 """How a script of Gradle names another module."""
 
 
-def needed_modules(root: Path, module: str, modules: Collection[str]) -> list[str]:
-    """Those of ``modules`` that a module needs, also through others, and itself first.
+def needed_modules(root: Path, modules: Collection[str]) -> dict[str, list[str]]:
+    """Each of ``modules`` to those of them that it needs, also through others, and itself first.
 
     Modules are folders relative to ``root`` with a trailing slash; the main folder is empty.
     """
     artifacts = {name: base for base in sorted(modules) if (name := _artifact(root / base))}
-    found = [module]
-    for each in found:  # grows meanwhile
-        found += sorted(_needed(root, each, artifacts).intersection(modules).difference(found))
-    return found
+    needed = {module: sorted(_needed(root, module, artifacts).intersection(modules)) for module in modules}
+    return {module: _closure(module, needed) for module in modules}
+
+
+def _closure(module: str, needed: Mapping[str, Sequence[str]]) -> list[str]:
+    found = {module: None}
+    pending = [module]
+    for each in pending:  # grows meanwhile
+        more = [other for other in needed[each] if other not in found]
+        found.update(dict.fromkeys(more))
+        pending += more
+    return list(found)
 
 
 def _artifact(folder: Path) -> str:

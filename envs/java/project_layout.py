@@ -146,7 +146,7 @@ def _module(root: Path, files: Sequence[str]) -> tuple[str, list[str], list[str]
         return "", *found[""]
     owners = {top: base for base, (_, test_roots, _) in found.items() for top in test_roots}
     counts = Counter(owners[folder] for path in files for folder in _folders_around(path) if folder in owners)
-    closures = {base: needed_modules(root, base, found) for base in counts}
+    closures = needed_modules(root, found)
     for best in sorted(counts, key=lambda base: (-sum(counts[each] for each in closures[base]), -counts[base], base)):
         needed = closures[best]
         roots, test_roots = ([folder for each in needed for folder in found[each][part]] for part in (0, 1))

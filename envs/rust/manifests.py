@@ -139,7 +139,9 @@ def _parsed(root: Path) -> Table:
 def _package(whole: Table) -> Table:
     package = whole.get("package") or whole.get("project")
     if not isinstance(package, dict) or "name" not in package:
-        members = ", ".join(map(str, whole.get("workspace", {}).get("members", [])[:5]))
+        table = whole.get("workspace")
+        listed = table.get("members") if isinstance(table, dict) else None
+        members = ", ".join(map(str, listed[:5] if isinstance(listed, list) else ()))
         raise EnvironmentFailure(
             f"Cargo.toml describes a workspace ({members}), and no crate: name the folder of one, by "
             f"`subdir` or `SOURCE#subdirectory=FOLDER`.",

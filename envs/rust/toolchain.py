@@ -35,9 +35,9 @@ from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, OUTPUTS, REPO, base_env, open_to_all, project_mounts, system_request
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
-from excise.extractors.toml_text import toml_text
 from excise.protocols import Mount, Session
 from excise.system.folders import temporary_folder_beside
+from excise.system.toml_text import toml_text
 from excise.types import Environment, Recipe, Repo, SourceSpec, content_id, to_dict, to_json
 
 VERSION = 1

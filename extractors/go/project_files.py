@@ -7,7 +7,7 @@ from pathlib import Path
 
 from excise.extractors.fetch.trees import share_of_files
 from excise.extractors.go.analysis.codebase import SUFFIX
-from excise.extractors.manifest_texts import manifest_text
+from excise.system.manifest_texts import manifest_text
 from excise.types import ProjectInfo
 
 MANIFEST = "go.mod"

@@ -8,7 +8,7 @@ from pathlib import Path
 from excise.extractors.fetch.trees import share_of_files
 from excise.extractors.java.analysis.suite_files import SUFFIX
 from excise.extractors.license_texts import license_name, license_of_text
-from excise.extractors.manifest_texts import manifest_text
+from excise.system.manifest_texts import manifest_text
 from excise.system.plain_xml import read_xml
 from excise.types import ProjectInfo
 

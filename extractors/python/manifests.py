@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.extractors.license_texts import license_name
-from excise.extractors.manifest_texts import manifest_table, manifest_text
+from excise.system.manifest_texts import manifest_table, manifest_text
 from excise.types import ProjectInfo
 
 _CLASSIFIERS = {

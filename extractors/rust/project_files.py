@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from excise.extractors.fetch.trees import share_of_files
-from excise.extractors.manifest_texts import manifest_table, manifest_text
 from excise.extractors.rust.analysis.codebase import SUFFIX
-from excise.extractors.toml_text import toml_text
+from excise.system.manifest_texts import manifest_table, manifest_text
+from excise.system.toml_text import toml_text
 from excise.types import ProjectInfo
 
 MANIFEST = "Cargo.toml"

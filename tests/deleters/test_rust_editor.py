@@ -17,8 +17,8 @@ from excise.envs.rust.toolchain import VARIABLES
 from excise.errors import ConfigError, DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.rust.analysis.codebase import RustCodebase
-from excise.extractors.toml_text import toml_text
 from excise.protocols import CompiledDeleter
+from excise.system.toml_text import toml_text
 from excise.types import Deletion, Feature, FeatureKind
 from excise.verifiers.shipped_tree import scrub
 

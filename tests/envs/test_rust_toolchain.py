@@ -15,8 +15,8 @@ from excise.envs.rust.manifests import holds, read_manifest
 from excise.envs.rust.toolchain import TOOLCHAIN, installed_version
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.errors import EnvironmentFailure
-from excise.extractors.toml_text import toml_text
 from excise.protocols import Completed
+from excise.system.toml_text import toml_text
 from excise.types import Repo, SourceSpec, WorkerOutcome
 
 from .debian_archive import archive_of, make_package

@@ -196,6 +196,9 @@ REFUSED = {
     "two values of the code beside truth values": (
         "def test_it():\n    assert code(1)\n    assert code(2) is None\n    assert str(code(2)) == str(code(3))",
         "two values of the code"),
+    "two values of the code beside what tells little": (
+        "def test_it():\n    assert code(2) in (True, False)\n    assert len([1, 2]) == 2\n"
+        "    assert type(code(1)) == int\n    assert str(code(2)) == str(code(3))", "two values of the code"),
     "three values of the code": ("def test_it():\n    assert code(1) == other(1) == code(2)", "two values of the code"),
     "nothing but by a fixture": ("def test_it(given):\n    given.run(code)", "nothing is expected but by a helper"),
     "nothing but by a method": (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+EQUAL = frozenset({"reflect.DeepEqual", "bytes.Equal"})
+"""Functions that a test may compare by."""
 _COMPARING = frozenset({
     "diff", "compare", "cmp", "equal", "equals", "same", "match", "matches", "check", "assert", "expect", "verify",
     "require", "ensure",

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from tree_sitter import Node
 
 from excise.extractors.go.analysis.grammar import descendants, statements, text
-from excise.extractors.go.execution.comparing_functions import may_compare
+from excise.extractors.go.execution.certain_checks import COMPARISONS, why_uncertain
+from excise.extractors.go.execution.comparing_functions import EQUAL, may_compare
 from excise.extractors.go.execution.declared_names import (
     all_parameters,
     composites,
@@ -38,8 +39,6 @@ _HARMLESS = frozenset(
 """Methods of a test that fail nothing."""
 _TESTING = re.compile(r"^\*?\s*\w+\.(?:T|TB)$")
 _ENDING = frozenset({"panic", "os.Exit", "log.Fatal", "log.Fatalf", "log.Panic", "runtime.Goexit"})
-_EQUAL = frozenset({"reflect.DeepEqual", "bytes.Equal"})
-_COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 MAX_DEPTH = 2
 """Helpers that call helpers are divided to this depth."""
 
@@ -67,7 +66,7 @@ class DividedFunction:
         self.helpers, self.depending, self.mark, self.depth = helpers, depending, mark, depth
         self.edits: list[Edit] = []
         self.helper_texts: dict[str, bytes] = {}
-        """Names of the forms of helpers, to their texts."""
+        """Names of helpers' forms, to their texts."""
         self.expected_parameters: dict[str, str] = {}
         """Parameters that hold what is expected: ``value``, or ``items`` of a table."""
         self.shared_columns: set[tuple[str, str]] = set()
@@ -91,6 +90,8 @@ class DividedFunction:
         calls = [node for node in descendants(self.body) if self._helper_of(node)]
         if not checks and not calls:
             raise Undividable("test without a check")
+        if why := why_uncertain(self.function, checks, calls, self._table, self._method):
+            raise Undividable(why)
         found = [(node, self._check(node)) for node in checks]
         for node in calls:
             self._divide_call(node)
@@ -185,7 +186,7 @@ class DividedFunction:
             inner = node.named_children[-1]
             while inner.type == "parenthesized_expression":
                 inner = inner.named_children[0]
-            if inner.type == "call_expression" and text(inner.named_children[0], self.source) in _EQUAL:
+            if inner.type == "call_expression" and text(inner.named_children[0], self.source) in EQUAL:
                 left, right = inner.named_children[-1].named_children
                 yield self._equal(left, right)
             elif inner.type == "binary_expression":
@@ -217,7 +218,7 @@ class DividedFunction:
     def _observed(self, node: Node) -> str:
         """The code of a value that is reported."""
         for each in descendants(node):
-            is_comparison = each.type == "binary_expression" and each.children[1].type in _COMPARISONS
+            is_comparison = each.type == "binary_expression" and each.children[1].type in COMPARISONS
             if is_comparison and "nil" not in {child.type for child in each.named_children}:
                 raise Undividable("condition that cannot be divided")
         return text(node, self.source)
@@ -474,7 +475,7 @@ class DividedFunction:
                 raise Undividable("failure without a condition")
             if self._method(node) == "Parallel" and self._is_nested(node):
                 raise Undividable("threads or caught panics")
-            is_check = called in _EQUAL and any(is_within(node, check) for check in checks)
+            is_check = called in EQUAL and any(is_within(node, check) for check in checks)
             if may_compare(called, self.depending) and not is_check:
                 raise Undividable("comparing function")
             compares = called in self.helpers and any(map(has_comparison, descendants(self.helpers[called][0])))

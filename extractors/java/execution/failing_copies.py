@@ -51,7 +51,7 @@ def failing_copies(
     holder = types[0]
     old = name_of(holder, source)
     base = _base(holder, source)
-    if base is None or has_modifier(holder, "abstract"):
+    if base is None or has_modifier(holder, "abstract") or _is_named_elsewhere(holder, source):
         return None
     library = "jupiter.api.Assertions" if b"org.junit.jupiter" in source else "Assert"
     edits: list[_Edit] = []
@@ -82,6 +82,13 @@ def failing_copies(
     if parse_tree(made).root_node.has_error:
         return None
     return made, tuple(copied[each] for each in functions if each in copied)
+
+
+def _is_named_elsewhere(holder: Node, source: bytes) -> bool:
+    """Whether other files may name types in a class, or the file another class of its name."""
+    inner = (member for member in members_of(holder) if member.type in TYPES and not _is_nested(member, source))
+    is_qualified = re.search(rb"\.\s*%s\b" % re.escape(name_of(holder, source).encode()), source) is not None
+    return is_qualified or any(not has_modifier(member, "private") for member in inner)
 
 
 def _methods(holder: Node, source: bytes) -> Iterator[tuple[str, Node]]:

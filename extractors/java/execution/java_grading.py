@@ -92,9 +92,10 @@ class JavaGrading(CompiledGrading):
         stem = path.rpartition("/")[2].removesuffix(".java")
         name = f"{stem.removesuffix('Test')}{rng.choice(_WORDS)}{rng.randrange(16**4):04X}Test"
         found = failing_copies(source, functions, name, rng)
-        if found is None:
+        try:
+            return (f"{name}.java", Canaries(text=found[0].decode(), tests=found[1])) if found is not None else None
+        except UnicodeDecodeError:  # a copy would have other characters
             return None
-        return f"{name}.java", Canaries(text=found[0].decode("utf-8", "replace"), tests=found[1])
 
     def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
         """The test file with its checks turned round."""

@@ -184,7 +184,6 @@ function main () {
     core.watch('AssertionError', assert.AssertionError.prototype)
     core.guard('Module', Module, ['_load', '_resolveFilename', '_findPath'])
     core.guard('Module.prototype', Module.prototype, ['require', 'load', '_compile'])
-    core.guard('events', require('node:events').prototype, ['emit'])
     const ending = ['reallyExit', 'emit', 'exit']
     core.watch('process', process, ['binding', '_kill', ...(request.tap ? [] : ending)]) // tap replaces these itself
     void [fs.Dir, fs.opendir, fs.opendirSync] // which node loads when they are first used

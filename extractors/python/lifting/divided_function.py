@@ -26,6 +26,7 @@ from excise.extractors.python.lifting.expected_values import (
     parts_of,
     root_of,
     targets_of,
+    tells_little,
 )
 from excise.extractors.python.lifting.places import ALL_SEEN, RAISE, RAISING, SEE, SEEN, Operand, call_of
 from excise.extractors.python.lifting.predicates import quantified_loop, searched_text
@@ -392,8 +393,9 @@ class DividedFunction:
                 observed = [first, not first]
                 self.dropped.append(nodes[first])
         self.num_pairs += all(observed) and len(nodes) > 1
-        self.num_checks += not all(observed) or len(nodes) == 1
-        self.num_truths += len(nodes) > 1 and any(map(_is_truth, nodes))
+        is_check = not all(observed) or len(nodes) == 1
+        self.num_checks += is_check
+        self.num_truths += is_check and (not any(map(self._depends, nodes)) or any(map(tells_little, nodes)))
         return [
             self._see(node, theirs, by_identity=by_identity)
             for node, (_, theirs), is_observed in zip(nodes, operands, observed, strict=True)
@@ -490,8 +492,3 @@ def _loaded_outside_checks(function: Function) -> set[str]:
     for statement in function.body:
         visit(statement)
     return found
-
-
-def _is_truth(node: ast.expr) -> bool:
-    """Whether an operand is a truth value or ``None``."""
-    return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))

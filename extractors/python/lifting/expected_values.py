@@ -342,3 +342,11 @@ def has_mutable_rows(rows: ast.AST) -> bool:
     """Whether the items of a literal list or tuple (not the list itself) are mutable."""
     items = rows.elts if isinstance(rows, ast.List | ast.Tuple) else [rows]
     return any(is_mutable(item) for item in items)
+
+
+def tells_little(node: ast.expr) -> bool:
+    """Whether an operand is a truth value, ``None``, several of these, or a type."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return all(map(tells_little, node.elts))
+    is_type = isinstance(node, ast.Call) and called(node) == "type"
+    return is_type or (isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)))

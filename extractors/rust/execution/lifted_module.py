@@ -23,11 +23,11 @@ mod lifted_values {
         "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
         "f32", "f64", "mut",
     ];
-    const COMMON: [&str; 18] = [
+    const COMMON: [&str; 17] = [
         "core::option::Option", "core::result::Result", "core::cmp::", "core::time::Duration", "core::ops::range::",
         "core::num::", "core::str::error::", "core::char::", "core::cell::RefCell", "alloc::string::",
         "alloc::vec::Vec", "alloc::boxed::Box", "alloc::borrow::Cow", "alloc::collections::btree::",
-        "alloc::collections::vec_deque::", "alloc::rc::Rc", "alloc::sync::Arc", "std::path::Path",
+        "alloc::collections::vec_deque::", "alloc::rc::Rc", "alloc::sync::Arc",
     ];
     static LAST: AtomicU64 = AtomicU64::new(0);
 

@@ -39,6 +39,10 @@ _COMPARING = frozenset({
 })  # fmt: skip
 """Methods whose arguments may be what a test expects, and not what it gives to the code."""
 _COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+_ENDS = frozenset({"return_expression", "break_expression", "continue_expression", "try_expression"})
+_UNCERTAIN = frozenset({"while_expression", "loop_expression", "closure_expression"})
+"""What makes a check as often as the code says."""
+_ITERATING = frozenset({"iter", "into_iter", "enumerate", "rev", "copied", "cloned", "zip"})
 _OUTSIDE = frozenset({"spawn", "scope", "thread", "par_iter", "catch_unwind", "set_hook", "rayon"})
 """Names of what runs code elsewhere, so that the order of reports is not certain, or what fails is not seen."""
 
@@ -68,7 +72,7 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
     if root.has_error:
         return None
     found = list(functions_of(root, source, (), NAME))
-    helpers = checking_helpers(found, source)
+    helpers = checking_helpers(found, source) | _comparing_helpers(found, depending)
     tests = {function.name: function for function in found if function.is_test}
     edits, refused, divided = list[Edit](), dict[str, str](), list[str]()
     elsewhere = _declared_elsewhere(root, source)
@@ -90,6 +94,17 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
         place = edit.end
     observing = bytes(result + source[place:]) + MODULE.encode()
     return LiftedTests(observing=observing, judging=b"", functions=tuple(divided), refused=refused)
+
+
+def _compares(node: Node) -> bool:
+    is_operator = node.type in _COMPARISONS and node.parent is not None and node.parent.type == "binary_expression"
+    return is_operator or node.type == "match_expression"
+
+
+def _comparing_helpers(functions: Sequence[TestFunction], depending: Collection[str]) -> frozenset[str]:
+    """Plain names of the helpers of tests that compare something, and so may be told what is expected."""
+    helpers = [f for f in functions if not f.is_test and any(map(_compares, descendants(f.body)))]
+    return frozenset(f.name.rpartition("::")[2] for f in helpers) - set(depending)
 
 
 def _declared_elsewhere(root: Node, source: bytes) -> frozenset[str]:
@@ -148,6 +163,8 @@ class _Division:
         """Whether it may depend on the code that a check is made: right solutions would report different values."""
         around = check.parent
         while around is not None and around != self.body:
+            if around.type in _UNCERTAIN or (around.type == "for_expression" and not self._is_over_table(around)):
+                return True
             condition = around.child_by_field_name("condition" if around.type == "if_expression" else "value")
             if around.type in {"if_expression", "match_expression"} and (
                 condition is None or not self.places.is_independent(condition)
@@ -155,6 +172,18 @@ class _Division:
                 return True
             around = around.parent
         return False
+
+    def _is_over_table(self, loop: Node) -> bool:
+        """Whether a loop has the same rounds for all solutions: it goes over what is written out, or counts."""
+        value = loop.child_by_field_name("value")
+        while value is not None and value.type == "call_expression":
+            called = value.child_by_field_name("function")
+            is_method = called is not None and called.type == "field_expression"
+            name = field_text(called, "field", self.source) if called is not None and is_method else ""
+            value = called.child_by_field_name("value") if called is not None and name in _ITERATING else None
+        while value is not None and value.type == "reference_expression" and value.named_children:
+            value = value.named_children[-1]
+        return value is not None and (value.type == "array_expression" or self.places.is_independent(value))
 
     def _called_macro(self, mark: Node) -> str:
         """The name of the macro that is called where a ``!`` is, also within what other macros get."""
@@ -168,6 +197,16 @@ class _Division:
         """Raise :class:`Undividable` for a test that something else but its checks and the code can fail."""
         if any("should_panic" in text(each, self.source) for each in before_item(self.function.node)):
             raise Undividable("expected panic")
+        has_result = self.function.node.child_by_field_name("return_type") is not None
+        if has_result and text(self.body.named_children[-1], self.source) != "Ok(())":
+            raise Undividable("test with a result")
+        for node in descendants(self.body):
+            if node.type in _ENDS:
+                raise Undividable("test that may end early")
+            if node.type in _COMPARISONS and node.parent is not None and node.parent.type == "binary_expression":
+                raise Undividable("comparison outside a check")
+            if node.type == "match_expression" or (node.type == "match_pattern" and _has_literal(node)):
+                raise Undividable("comparison outside a check")
         names = names_in(self.body, self.source)
         if names & _OUTSIDE:
             raise Undividable("threads or caught panics")
@@ -201,9 +240,25 @@ class _Division:
                 return list(self._truths(observed, is_negated=word == "false"))
             value = neutral_value(word)
             if value is not None and all(map(self.places.is_plain, value.variables)):
+                self._require_no_comparison(observed)
                 self.places.dropped.append(expected)
                 return [_Report(self._code(observed), value.text, value.variables)]
         raise Undividable("expected value that is computed")
+
+    def _require_no_comparison(self, place: tuple[int, int]) -> None:
+        """Raise :class:`Undividable` if a value that is reported may compare with what is expected."""
+        node, source = parsed(self._code(place))
+        if node is None:
+            raise Undividable("expected value that is computed")
+        for each in descendants(node):
+            is_macro = each.type == "macro_invocation" and not text(each, source).startswith("vec!")
+            if _compares(each) or is_macro:
+                raise Undividable("comparison within an operand")
+            called = each.child_by_field_name("function") if each.type == "call_expression" else None
+            if called is not None:
+                name = text(called.child_by_field_name("field") or called, source).rpartition("::")[2]
+                if name in _COMPARING and name not in self.depending:
+                    raise Undividable("comparison within an operand")
 
     def _code(self, place: tuple[int, int]) -> str:
         return self.source[place[0] : place[1]].decode("utf-8", "replace")
@@ -265,6 +320,10 @@ class _Division:
             shown = f"(&{self.module}::Seen(lifted_seen)).show({self.number})"
             parts.append(f"match &({report.value}) {{ lifted_seen => {{ {compared}{shown} }} }}")
         return f"{{ use {self.module}::{{Hidden as _, Shown as _}}; {'; '.join(parts)} }}"
+
+
+def _has_literal(pattern: Node) -> bool:
+    return any(each.type.endswith("_literal") for each in descendants(pattern))
 
 
 def _is_number(node: Node) -> bool:
