@@ -14,7 +14,7 @@ from excise.extractors.go.execution.declared_names import is_within
 
 _ENDS = frozenset({"return_statement", "break_statement", "continue_statement", "goto_statement"})
 _CHOICES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
-COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+_COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 
 def why_uncertain(
@@ -70,12 +70,13 @@ def _why_changed(node: Node, function: Node, method: Callable[[Node], str], is_s
                 return ""  # it ends a function that the code calls
             around = around.parent
         return "test that may end early"
-    is_comparing = node.type in _CHOICES or (_is_comparison(node) and not _is_of_loop(node))
+    is_comparing = node.type in _CHOICES or (is_comparison(node) and not _is_of_loop(node))
     return "comparison outside a check" if is_comparing else ""
 
 
-def _is_comparison(node: Node) -> bool:
-    is_one = node.type == "binary_expression" and node.children[1].type in COMPARISONS
+def is_comparison(node: Node) -> bool:
+    """Whether a node compares two values, neither of which is ``nil``."""
+    is_one = node.type == "binary_expression" and node.children[1].type in _COMPARISONS
     return is_one and "nil" not in {child.type for child in node.named_children}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tree_sitter import Node
 
 from excise.extractors.go.analysis.grammar import descendants, statements, text
-from excise.extractors.go.execution.certain_checks import COMPARISONS, why_uncertain
+from excise.extractors.go.execution.certain_checks import is_comparison, why_uncertain
 from excise.extractors.go.execution.comparing_functions import EQUAL, may_compare
 from excise.extractors.go.execution.declared_names import (
     all_parameters,
@@ -218,8 +218,7 @@ class DividedFunction:
     def _observed(self, node: Node) -> str:
         """The code of a value that is reported."""
         for each in descendants(node):
-            is_comparison = each.type == "binary_expression" and each.children[1].type in COMPARISONS
-            if is_comparison and "nil" not in {child.type for child in each.named_children}:
+            if is_comparison(each):
                 raise Undividable("condition that cannot be divided")
         return text(node, self.source)
 

@@ -203,9 +203,7 @@ class _Division:
         for node in descendants(self.body):
             if node.type in _ENDS:
                 raise Undividable("test that may end early")
-            if node.type in _COMPARISONS and node.parent is not None and node.parent.type == "binary_expression":
-                raise Undividable("comparison outside a check")
-            if node.type == "match_expression" or (node.type == "match_pattern" and _has_literal(node)):
+            if _compares(node):
                 raise Undividable("comparison outside a check")
         names = names_in(self.body, self.source)
         if names & _OUTSIDE:
@@ -254,11 +252,8 @@ class _Division:
             is_macro = each.type == "macro_invocation" and not text(each, source).startswith("vec!")
             if _compares(each) or is_macro:
                 raise Undividable("comparison within an operand")
-            called = each.child_by_field_name("function") if each.type == "call_expression" else None
-            if called is not None:
-                name = text(called.child_by_field_name("field") or called, source).rpartition("::")[2]
-                if name in _COMPARING and name not in self.depending:
-                    raise Undividable("comparison within an operand")
+            if _called(each, source) in _COMPARING - self.depending:
+                raise Undividable("comparison within an operand")
 
     def _code(self, place: tuple[int, int]) -> str:
         return self.source[place[0] : place[1]].decode("utf-8", "replace")
@@ -301,12 +296,10 @@ class _Division:
         if any(each.type in {"macro_invocation", "closure_expression", "match_expression"} for each in below):
             raise Undividable("condition that cannot be divided")
         for each in below:
-            called, given = each.child_by_field_name("function"), each.child_by_field_name("arguments")
-            if each.type != "call_expression" or called is None or given is None:
-                continue
-            name = text(called.child_by_field_name("field") or called, source).rpartition("::")[2]
-            is_own = name == "contains" and all(map(_is_number, given.named_children))
-            if name in _COMPARING and name not in self.depending and not is_own:
+            given = each.child_by_field_name("arguments")
+            name = _called(each, source) if given is not None else ""
+            is_own = name == "contains" and given is not None and all(map(_is_number, given.named_children))
+            if name in _COMPARING - self.depending and not is_own:
                 raise Undividable("condition that cannot be divided")
 
     def _text(self, reports: Sequence[_Report], declared: str) -> str:
@@ -322,8 +315,10 @@ class _Division:
         return f"{{ use {self.module}::{{Hidden as _, Shown as _}}; {'; '.join(parts)} }}"
 
 
-def _has_literal(pattern: Node) -> bool:
-    return any(each.type.endswith("_literal") for each in descendants(pattern))
+def _called(node: Node, source: bytes) -> str:
+    """The plain name of the function or method that a node calls; empty if it calls none."""
+    called = node.child_by_field_name("function") if node.type == "call_expression" else None
+    return text(called.child_by_field_name("field") or called, source).rpartition("::")[2] if called is not None else ""
 
 
 def _is_number(node: Node) -> bool:
