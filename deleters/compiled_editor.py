@@ -12,6 +12,7 @@ from excise.deleters.remove_definitions import RemoveDeleter
 from excise.deleters.source_texts import source_text
 from excise.deleters.statement.spelling import unnumbered
 from excise.deleters.stub_bodies import StubDeleter
+from excise.deleters.syntax_parts import syntax_parts
 from excise.deleters.test_mentions import NOTHING
 from excise.errors import DeletionRefused
 from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, LackingPart, MissingCode, StatementWords
@@ -70,9 +71,9 @@ class CompiledEditor(Generic[C]):
         functions = (each for each in self._edits.parse_file(path, data).symbols if each.is_callable)
         return {_identity(each): data[each.start : each.end].decode("utf-8", "replace") for each in functions}
 
-    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:  # noqa: ARG002
-        """None: files may not compile without one."""
-        return iter(())
+    def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
+        """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
+        return syntax_parts(codebase, removed, self._edits.parts) if self._edits.parts else iter(())
 
     def changed_code(
         self,

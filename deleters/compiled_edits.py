@@ -11,6 +11,7 @@ from tree_sitter import Node, Tree
 
 from excise.deleters.deletion_record import Changed, patch_of
 from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.syntax_parts import PartGrammar
 from excise.deleters.test_mentions import Mentions
 from excise.errors import DeletionRefused
 from excise.extractors.compiled_codebase import CompiledCodebase, CompiledModule, Definition
@@ -56,6 +57,8 @@ class CompiledEdits(Generic[C]):
     """Whether ``//`` above a definition is its documentation."""
     build_errors: Callable[[str], Iterable[BuildError]]
     """What a compiler's output says."""
+    parts: PartGrammar | None = None
+    """How the language writes what tests should notice the lack of; without one, nobody looks whether they do."""
     fields: FieldGrammar | None = None
     """How the language writes fields of types; without one, types that stay keep all of theirs."""
 

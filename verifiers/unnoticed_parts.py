@@ -9,11 +9,13 @@ from typing import NamedTuple
 from excise.deleters.deletion_record import REMOVALS
 from excise.deleters.patches.patch_reader import changes_of, parse_patch
 from excise.protocols import LackingPart
-from excise.types import WorkerOutcome
+from excise.types import Status, WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 
 MAX_PARTS, MIN_PARTS = 12, 3
 """Number of parts that are tried; with fewer, nothing is said."""
+MAX_COMPILED = 6
+"""Number of parts that are tried where each needs a compiler."""
 MOST_UNNOTICED = 3
 """One of so many parts may go unnoticed."""
 WHOLE = REMOVALS | {"stub"}
@@ -55,7 +57,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
             executing = failing & coverage.executing([part.symbol]) or failing
             tests[part.symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
         left_s -= bench.expected_s(tests[part.symbol])
-        if len(chosen) == MAX_PARTS or left_s < 0:
+        if len(chosen) == (MAX_COMPILED if part.is_compiled else MAX_PARTS) or left_s < 0:
             break
         chosen.append(part)
     if len(chosen) < MIN_PARTS:
@@ -75,11 +77,14 @@ def try_parts(candidate: Candidate) -> TriedParts:
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:
-    """Whether one of the tests fails without a part; ``None`` if the run itself failed."""
+    """Whether one of the tests fails without a part; ``None`` if the run itself failed, or nothing was compiled."""
     source = candidate.bench.codebase.modules[part.path].source
     edits = {part.path: source[: part.start] + part.replacement + source[part.end :]}
     run = candidate.bench.run(edits, ids=ids, forked=True, until_failure=True)
     is_lost = run.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}
+    if part.is_compiled:
+        statuses = run.statuses()
+        is_lost = is_lost or all(statuses.get(test, Status.MISSING) is Status.MISSING for test in ids)
     return None if is_lost else bool(not_passing(run, ids))
 
 

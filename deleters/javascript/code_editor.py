@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from excise.deleters.javascript.hidden_tests import hiding_only
+from excise.deleters.javascript.parts import PARTS
 from excise.deleters.javascript.remove import Remove
 from excise.deleters.javascript.selection import body_text, require_javascript
 from excise.deleters.javascript.stand_ins import stand_ins
 from excise.deleters.javascript.statement_words import JavaScriptWords
 from excise.deleters.javascript.stub import Stub
 from excise.deleters.source_texts import source_text
+from excise.deleters.syntax_parts import syntax_parts
 from excise.errors import DeletionRefused
 from excise.protocols import Codebase, CodePath, Deleter, HiddenRows, LackingPart, MissingCode
 from excise.types import Deletion, Symbol
@@ -55,8 +57,8 @@ class JavaScriptEditor:
         return [(s.symbol_id, source_text(javascript, s)) for s in outer]
 
     def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
-        """None: files may not run without one."""
-        return iter(())
+        """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
+        return syntax_parts(codebase, removed, PARTS)
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]

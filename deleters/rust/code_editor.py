@@ -9,6 +9,7 @@ from excise.deleters.compiled_editor import CompiledEditor
 from excise.deleters.compiled_edits import BuildError, CompiledEdits
 from excise.deleters.rust.bodies import body
 from excise.deleters.rust.hide_tests import hide
+from excise.deleters.rust.parts import PARTS
 from excise.deleters.rust.statement_words import RustWords
 from excise.deleters.rust.tidy import goes_whole, mentions, tidied
 from excise.extractors.field_uses import FieldGrammar
@@ -41,6 +42,7 @@ EDITOR = CompiledEditor(
         mentions=mentions,
         goes_whole=goes_whole,
         build_errors=build_errors,
+        parts=PARTS,
         fields=FieldGrammar(fields=fields, uses=uses),
     ),
     RustWords(),

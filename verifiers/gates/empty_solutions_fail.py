@@ -25,14 +25,14 @@ class EmptySolutionsFail:
     claim = (
         "Doing nothing, and stand-ins that return nothing, a value of the right type where types are known, or raise "
         "what tests may expect, score 0; so do, in Python and JavaScript, programs that return a constant or an "
-        "argument, and in Python those that return the object or what a similar function returns; in Python, without "
-        "one part of the code, for most parts, a test fails"
+        "argument, and in Python those that return the object or what a similar function returns; without one part of "
+        "the code, for most parts, a test fails"
     )
 
     def check(self, candidate: Candidate) -> GateReport:
         """Check that at least one FAIL_TO_PASS test fails on each of them; each has one verdict row.
 
-        One row more is about the original code without a part, where parts can be told (Python).
+        One row more is about the original code without a part, where it has enough of them.
         """
         kinds = [kind for kind, _ in candidate.deletion.stub_patches]
         attempts = [("nothing", "deleted"), *((kind, kind) for kind in kinds if kind in EMPTY)]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from excise.extractors.rust.analysis.grammar import before_item, descendants, field_text, parse_tree, text
+from excise.extractors.rust.analysis.grammar import LITERALS, before_item, descendants, field_text, parse_tree, text
 from excise.extractors.rust.execution.checks import Edit, argument_places
 from excise.extractors.rust.execution.expected_places import ExpectedPlaces
 from excise.extractors.rust.execution.lifted_module import MODULE, NAME
@@ -26,7 +26,7 @@ _EQUAL = frozenset({"assert_eq", "debug_assert_eq"})
 _TRUE = frozenset({"assert", "debug_assert"})
 _HARMLESS = frozenset({
     "vec", "format", "print", "println", "eprint", "eprintln", "dbg", "write", "writeln", "concat", "stringify",
-    "matches", "line", "file", "column", "module_path", "cfg", "env",
+    "line", "file", "column", "module_path", "cfg", "env",
 })  # fmt: skip
 """Macros that check nothing."""
 _CHECKING = re.compile(
@@ -203,7 +203,7 @@ class _Division:
         for node in descendants(self.body):
             if node.type in _ENDS:
                 raise Undividable("test that may end early")
-            if _compares(node):
+            if _compares(node) or _is_telling_pattern(node):
                 raise Undividable("comparison outside a check")
         names = names_in(self.body, self.source)
         if names & _OUTSIDE:
@@ -313,6 +313,12 @@ class _Division:
             shown = f"(&{self.module}::Seen(lifted_seen)).show({self.number})"
             parts.append(f"match &({report.value}) {{ lifted_seen => {{ {compared}{shown} }} }}")
         return f"{{ use {self.module}::{{Hidden as _, Shown as _}}; {'; '.join(parts)} }}"
+
+
+def _is_telling_pattern(node: Node) -> bool:
+    """Whether a pattern has a value in it, as in ``if let Some(44) = f(2)``."""
+    pattern = node.child_by_field_name("pattern") if node.type in {"let_condition", "let_declaration"} else None
+    return pattern is not None and any(each.type in LITERALS for each in descendants(pattern))
 
 
 def _called(node: Node, source: bytes) -> str:

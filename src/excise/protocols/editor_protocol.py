@@ -123,6 +123,8 @@ class LackingPart(NamedTuple):
     """The byte behind it."""
     replacement: bytes
     """What stands in its place."""
+    is_compiled: bool = False
+    """Whether a compiler reads it, which may refuse the file: then no test tells anything."""
 
 
 class CodeEditor(Protocol):
@@ -185,7 +187,6 @@ class CodeEditor(Protocol):
     def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
         """The parts of the functions that lines were ``removed`` from (path to their numbers, from 1).
 
-        In an order that depends on nothing but their names; found as they are asked for. Empty in languages in which a
-        file may not compile without one.
+        In an order that depends on nothing but their names; found as they are asked for.
         """
         ...

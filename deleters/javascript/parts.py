@@ -1,0 +1,25 @@
+"""What parts of JavaScript code are, without which tests are run."""
+
+from __future__ import annotations
+
+import re
+
+from excise.deleters.syntax_parts import PartGrammar
+from excise.extractors.javascript.analysis.grammar import parse_tree
+
+PARTS = PartGrammar(
+    parse_tree=parse_tree,
+    conditions=frozenset({"if_statement", "ternary_expression"}),
+    loops=frozenset({"for_statement", "for_in_statement"}),
+    endless=frozenset({"while_statement", "do_statement"}),
+    statements={
+        "expression_statement": frozenset(
+            {"call_expression", "assignment_expression", "augmented_assignment_expression", "update_expression",
+             "await_expression", "unary_expression", "yield_expression"}
+        ),
+    },
+    parentheses=True,
+    any_value=True,
+    passes_on=re.compile(r"\(\s*(?:err|error)\s*\)").fullmatch,
+)  # fmt: skip
+"""Parts of JavaScript and TypeScript code."""

@@ -1,0 +1,245 @@
+"""Parts of code, without one of which tests show whether they check it, in languages with braces.
+
+A part is a branch of a condition, an operand of ``&&`` or ``||``, all rounds of a loop but the first, or a call or an
+assignment that is a statement. What stands in its place keeps what a compiler asks for: ``if (x)`` becomes
+``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x); }``, so that no variable is unused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
+from typing import NamedTuple
+
+from tree_sitter import Node, Tree
+
+from excise.protocols import Codebase, LackingPart
+from excise.types import Symbol, content_id
+
+MAX_PARTS = 60
+"""Maximum number of parts that are looked at."""
+MAX_BYTES = 1_000_000
+"""Number of bytes of a file from which on it has none."""
+MAX_SHOWN = 60
+"""Number of characters of an operand that are shown."""
+_SAID = re.compile(
+    r"(?:[\w$]+\s*(?:\.|::)\s*)*"
+    r"(?:(?:log(?:ger|f|ln)?|console|debug(?:f|ln|_assert\w*)?|tracef?|warn(?:f|ing)?|slog|assert\w*)\s*(?:!|\(|\.|::)"
+    r"|(?:info|error)!|panic\()",
+    re.IGNORECASE,
+)
+"""What begins a statement for people who read a log, a check that right code passes, or one that ends a function."""
+_ENDING = frozenset(
+    {"return_statement", "throw_statement", "break_statement", "continue_statement", "goto_statement",
+     "return_expression", "break_expression", "continue_expression"}
+)  # fmt: skip
+"""Statements behind which nothing is done."""
+_BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
+
+
+class PartGrammar(NamedTuple):
+    """How a language writes what parts are made of, as types of nodes."""
+
+    parse_tree: Callable[[bytes], Tree]
+    """The syntax tree of a file."""
+    conditions: frozenset[str]
+    """Nodes with a ``condition`` and a ``consequence``, and maybe an ``alternative``."""
+    loops: frozenset[str]
+    """Loops that end after any of their rounds, with a ``body``."""
+    endless: frozenset[str]
+    """Loops that might not end without a part of them."""
+    statements: Mapping[str, frozenset[str]]
+    """Statements that can go alone, to the types of the node in them; empty if that does not matter."""
+    parentheses: bool
+    """Whether conditions stand in parentheses."""
+    any_value: bool = False
+    """Whether operands of ``&&`` and ``||`` may be of any type, and nothing asks for a use of variables."""
+    passes_on: Callable[[str], object] = lambda _: False
+    """Whether a condition only asks for an error that is handed on, which tests seldom cause."""
+    keeps: Callable[[Node, bytes], bool] = lambda _node, _source: False
+    """Whether a statement has to stay for the compiler."""
+
+
+def syntax_parts(
+    codebase: Codebase, removed: Mapping[str, frozenset[int]], grammar: PartGrammar
+) -> Iterator[LackingPart]:
+    """The parts of functions that lines were ``removed`` from (path to their numbers), ordered by names alone."""
+    found: list[tuple[str, LackingPart]] = []
+    for path, lines in sorted(removed.items()):
+        module = codebase.modules.get(path)
+        if module is None or codebase.is_test(path) or len(module.source) > MAX_BYTES:
+            continue
+        root = grammar.parse_tree(module.source).root_node
+        functions = [symbol for symbol in module.symbols if symbol.is_callable]
+        if root.has_error:
+            continue
+        for what, start, end, text in _parts_of(root, module.source, lines, grammar):
+            owner = _innermost(functions, start, end)
+            if owner is not None:
+                part = LackingPart(owner.symbol_id, path, what, start, end, text, is_compiled=not grammar.any_value)
+                found.append((content_id("part", owner.symbol_id, what), part))
+    for _, part in sorted(found, key=itemgetter(0))[:MAX_PARTS]:
+        source = codebase.modules[part.path].source
+        if not grammar.parse_tree(source[: part.start] + part.replacement + source[part.end :]).root_node.has_error:
+            yield part
+
+
+def _innermost(functions: list[Symbol], start: int, end: int) -> Symbol | None:
+    around = [each for each in functions if each.start <= start and end <= each.end]
+    return min(around, key=lambda each: each.end - each.start, default=None)
+
+
+_Part = tuple[str, int, int, bytes]
+"""What goes, the bytes from and to which it stands, and the text in its place."""
+
+
+def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGrammar) -> Iterator[_Part]:
+    """The parts all lines of which are among those given."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        first, last = node.start_point[0] + 1, node.end_point[0] + 1
+        if node.type in grammar.endless or _is_endless(node, grammar) or lines.isdisjoint(range(first, last + 1)):
+            continue
+        pending += reversed(node.children)
+        if not lines.issuperset(range(first, last + 1)):
+            continue
+        if node.type in grammar.conditions:
+            yield from _branches(node, source, grammar)
+        elif node.type == "binary_expression":
+            yield from _operands(node, source, grammar)
+        elif node.type in grammar.loops:
+            yield from _rounds(node, source)
+        elif node.type in grammar.statements and _may_go(node, source, grammar):
+            text = source[node.start_byte : node.end_byte]
+            opened, closed = (b"if (false) { ", b" }") if grammar.parentheses else (b"if false { ", b" }")
+            yield f"line {first}", node.start_byte, node.end_byte, opened + text + closed
+
+
+def _is_endless(node: Node, grammar: PartGrammar) -> bool:
+    """Whether a loop, of a type that may end, has nothing that ends it but its body."""
+    if node.type not in grammar.loops:
+        return False
+    head = [child for child in node.named_children if child.type not in _BLOCKS]
+    return not head or (node.type == "for_statement" and not _has_clause(node))
+
+
+def _has_clause(loop: Node) -> bool:
+    """Whether a ``for`` counts or goes through items: ``for x < 3 {`` of Go does not."""
+    kinds = {child.type for child in loop.named_children}
+    return (
+        bool(kinds & {"for_clause", "range_clause"})
+        or loop.child_by_field_name("update") is not None
+        or (loop.child_by_field_name("increment") is not None)
+    )
+
+
+def _branches(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
+    """The branches of a condition: the first one, and the other, if there is one."""
+    condition = node.child_by_field_name("condition")
+    if condition is None or _is_binding(condition):
+        return
+    text = _text(condition, source)
+    line = node.start_point[0] + 1
+    then, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+    if then is None or (other is None and (grammar.passes_on(text) or _only_logs(then, source))):
+        return
+    shown = " ".join(text.split())[:MAX_SHOWN]
+    yield f"line {line}: if {shown}", condition.start_byte, condition.end_byte, _joined(condition, source, b"&& false")
+    if other is not None:
+        yield f"line {line}: else", condition.start_byte, condition.end_byte, _joined(condition, source, b"|| true")
+
+
+def _joined(condition: Node, source: bytes, rest: bytes) -> bytes:
+    text = source[condition.start_byte : condition.end_byte]
+    if condition.type == "parenthesized_expression":
+        return b"(" + text + b" " + rest + b")"
+    return b"(" + text + b") " + rest
+
+
+def _is_binding(condition: Node) -> bool:
+    """Whether a condition gives names values: ``if let Some(x) = y``."""
+    return condition.type in {"let_condition", "let_chain"} or any(
+        child.type == "let_condition" for child in condition.named_children
+    )
+
+
+def _operands(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
+    """The operands of ``&&`` or ``||``, but for those that are joined by the same operator themselves."""
+    operator, sides = _operator(node), (node.child_by_field_name("left"), node.child_by_field_name("right"))
+    left, right = sides
+    if operator not in {"&&", "||"} or left is None or right is None or grammar.passes_on(_text(node, source)):
+        return
+    neutral = b"|| true" if operator == "&&" else b"&& false"
+    for side in (left, right):
+        if _operator(side) == operator or _is_binding(side):
+            continue
+        what = f"line {side.start_point[0] + 1}: {' '.join(_text(side, source).split())[:MAX_SHOWN]}"
+        if not grammar.any_value:
+            text = b"((" + source[side.start_byte : side.end_byte] + b") " + neutral + b")"
+            yield what, side.start_byte, side.end_byte, text
+        elif side == left:
+            yield what, left.start_byte, right.start_byte, b""
+        else:
+            yield what, left.end_byte, right.end_byte, b""
+
+
+def _operator(node: Node) -> str:
+    operator = node.child_by_field_name("operator") if node.type == "binary_expression" else None
+    return operator.type if operator is not None else ""
+
+
+def _rounds(loop: Node, source: bytes) -> Iterator[_Part]:
+    """The rounds of a loop but for its first one, if its body has an end that is reached."""
+    body = loop.child_by_field_name("body")
+    if body is None or body.type not in {"block", "statement_block"} or not body.named_children:
+        return
+    last = body.named_children[-1]
+    while last.type in {"statement_list", "expression_statement", "labeled_statement"} and last.named_children:
+        last = last.named_children[-1]
+    if last.type in _ENDING or "comment" in last.type:
+        return
+    place = body.end_byte - 1
+    text = b"\nbreak;\n" if source[place : place + 1] == b"}" else b""
+    if last.type.endswith("expression") or last.type == "macro_invocation":
+        text = b";" + text if not source[last.end_byte : place].strip() else text
+    if text:
+        yield f"line {loop.start_point[0] + 1}: all rounds but one", place, place, text
+
+
+def _may_go(node: Node, source: bytes, grammar: PartGrammar) -> bool:
+    inner = grammar.statements[node.type]
+    first = node.named_children[0] if node.named_children else None
+    if node.parent is None or node.parent.type not in _BLOCKS:
+        return False  # the head of a loop, or a branch without braces
+    if len(node.parent.named_children) == 1 and _is_only_branch(node.parent, grammar):
+        return False
+    if inner and (first is None or first.type not in inner):
+        return False
+    return not _is_said(node, source) and not grammar.keeps(node, source)
+
+
+def _is_only_branch(block: Node, grammar: PartGrammar) -> bool:
+    """Whether a block is what a condition without another branch decides, which is a part itself."""
+    around = block.parent.parent if block.type == "statement_list" and block.parent is not None else block.parent
+    return (
+        around is not None and around.type in grammar.conditions and around.child_by_field_name("alternative") is None
+    )
+
+
+def _is_said(node: Node, source: bytes) -> bool:
+    """Whether a statement only writes into a log, or checks what right code is sure of."""
+    return _SAID.match(_text(node, source)) is not None
+
+
+def _only_logs(block: Node, source: bytes) -> bool:
+    """Whether there is nothing in a block but statements for a log."""
+    inner = [child for child in block.named_children if "comment" not in child.type]
+    if len(inner) == 1 and inner[0].type == "statement_list":
+        inner = inner[0].named_children
+    return bool(inner) and all(child.type.endswith("statement") and _is_said(child, source) for child in inner)
+
+
+def _text(node: Node, source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

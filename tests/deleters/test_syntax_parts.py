@@ -1,0 +1,177 @@
+"""Parts of removed code in languages with braces, without one of which its tests are run."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.go.parts import PARTS as GO
+from excise.deleters.java.parts import PARTS as JAVA
+from excise.deleters.javascript.parts import PARTS as JAVASCRIPT
+from excise.deleters.rust.parts import PARTS as RUST
+from excise.deleters.syntax_parts import PartGrammar, syntax_parts
+from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.rust.analysis.codebase import RustCodebase
+from excise.protocols import Codebase
+
+GO_CODE = """package a
+
+func Put(items []int, b *Box) (int, error) {
+	if err := b.open(); err != nil {
+		return 0, err
+	}
+	if len(items) > 3 && b.wide {
+		b.grow()
+	} else {
+		b.size = 1
+		log.Printf("small")
+	}
+	for _, item := range items {
+		b.add(item)
+	}
+	for b.size < 9 {
+		b.size++
+	}
+	for i := 0; i < 3; i++ {
+		return i, nil
+	}
+	panic("never")
+}
+
+func stays(b *Box) { b.open() }
+"""
+JAVA_CODE = """class Box {
+    private final int size;
+    Box(int size) {
+        this.size = size;
+        check(size);
+    }
+    String show(List<String> names, boolean loud) {
+        StringBuilder out = new StringBuilder();
+        for (String name : names)
+            out.append(name);
+        for (String name : names) {
+            out.append(name);
+        }
+        while (loud) { out.append('!'); loud = false; }
+        log.info("shown");
+        return loud || names.isEmpty() ? out.toString() : "";
+    }
+}
+"""
+RUST_CODE = """pub fn put(items: &[u32], b: &mut Box) -> Result<u32, Error> {
+    if let Some(first) = items.first() {
+        b.first = *first;
+        b.count += 1;
+    }
+    for item in items {
+        if *item > 3 { b.add(*item)?; }
+    }
+    debug_assert!(b.is_open());
+    let size = if b.wide { 2 } else { 1 };
+    loop { b.close(); break; }
+    return Ok(size);
+}
+"""
+JAVASCRIPT_CODE = """'use strict';
+function put(items, options, done) {
+    options = options || {};
+    if (err) return done(err);
+    if (options.debug) { console.log(items); }
+    for (const item of items) {
+        this.add(item);
+        this.size++;
+    }
+    if (items.length) done();
+    return options.wide ? items : null;
+}
+"""
+CODEBASES: dict[str, tuple[Codebase, PartGrammar]] = {
+    "m.go": (GoCodebase.from_texts({"m.go": GO_CODE}), GO),
+    "m.java": (JavaCodebase.from_texts({"m.java": JAVA_CODE}), JAVA),
+    "m.rs": (RustCodebase.from_texts({"m.rs": RUST_CODE}), RUST),
+    "m.js": (JavaScriptCodebase.from_texts({"m.js": JAVASCRIPT_CODE}), JAVASCRIPT),
+}
+
+
+def parts(path: str, first: int = 1, last: int = 99) -> dict[str, str]:
+    """What each part is, to what stands in its place with the rest of its lines."""
+    codebase, grammar = CODEBASES[path]
+    source = codebase.modules[path].source
+    found = {}
+    for part in syntax_parts(codebase, {path: frozenset(range(first, last))}, grammar):
+        start, end = source.rfind(b"\n", 0, part.start) + 1, source.find(b"\n", part.end)
+        line = source[start : part.start] + part.replacement + source[part.end : end]
+        found[part.what] = " ".join(line.decode().split())
+        assert part.is_compiled == (path != "m.js")
+    return found
+
+
+def test_go() -> None:
+    assert parts("m.go", last=23) == {
+        "line 7: if len(items) > 3 && b.wide": "if (len(items) > 3 && b.wide) && false {",
+        "line 7: else": "if (len(items) > 3 && b.wide) || true {",
+        "line 7: len(items) > 3": "if ((len(items) > 3) || true) && b.wide {",
+        "line 7: b.wide": "if len(items) > 3 && ((b.wide) || true) {",
+        "line 8": "if false { b.grow() }",
+        "line 10": "if false { b.size = 1 }",
+        "line 13: all rounds but one": "; break; }",
+        "line 14": "if false { b.add(item) }",
+    }
+
+
+def test_java() -> None:
+    assert parts("m.java") == {
+        "line 5": "if (false) { check(size); }",
+        "line 11: all rounds but one": "break; }",
+        "line 12": "if (false) { out.append(name); }",
+        "line 16: if loud || names.isEmpty()": 'return (loud || names.isEmpty()) && false ? out.toString() : "";',
+        "line 16: else": 'return (loud || names.isEmpty()) || true ? out.toString() : "";',
+        "line 16: loud": 'return ((loud) && false) || names.isEmpty() ? out.toString() : "";',
+        "line 16: names.isEmpty()": 'return loud || ((names.isEmpty()) && false) ? out.toString() : "";',
+    }
+
+
+def test_rust() -> None:
+    assert parts("m.rs") == {
+        "line 3": "if false { b.first = *first; }",
+        "line 4": "if false { b.count += 1; }",
+        "line 6: all rounds but one": "; break; }",
+        "line 7: if *item > 3": "if (*item > 3) && false { b.add(*item)?; }",
+        "line 10: if b.wide": "let size = if (b.wide) && false { 2 } else { 1 };",
+        "line 10: else": "let size = if (b.wide) || true { 2 } else { 1 };",
+    }
+
+
+def test_javascript() -> None:
+    assert parts("m.js") == {
+        "line 3": "if (false) { options = options || {}; }",
+        "line 3: options": "options = {};",
+        "line 3: {}": "options = options;",
+        "line 6: all rounds but one": "break; }",
+        "line 7": "if (false) { this.add(item); }",
+        "line 8": "if (false) { this.size++; }",
+        "line 10: if (items.length)": "if ((items.length) && false) done();",
+        "line 11: if options.wide": "return (options.wide) && false ? items : null;",
+        "line 11: else": "return (options.wide) || true ? items : null;",
+    }
+
+
+def test_only_what_is_gone_is_a_part() -> None:
+    assert set(parts("m.go", 25)) == {"line 25"}
+    assert set(parts("m.js", 7, 9)) == {"line 7", "line 8"}
+
+
+@pytest.mark.parametrize("path", CODEBASES)
+def test_a_part_belongs_to_the_function_around_it(path: str) -> None:
+    codebase, grammar = CODEBASES[path]
+    found = {part.symbol for part in syntax_parts(codebase, {path: frozenset(range(1, 24))}, grammar)}
+    expected = {"m.java": {"Box.show", "Box.Box"}, "m.go": {"Put"}}.get(path, {"put"})
+    assert {symbol.partition("::")[2] for symbol in found} == expected
+
+
+def test_files_that_cannot_be_parsed_and_test_files_have_none() -> None:
+    codebase = GoCodebase.from_texts({"a.go": "package a\nfunc {", "a_test.go": GO_CODE})
+    removed = {"a.go": frozenset([1, 2]), "a_test.go": frozenset(range(30)), "gone.go": frozenset([1])}
+    assert not list(syntax_parts(codebase, removed, GO))
