@@ -16,12 +16,12 @@ import secrets
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 
 from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
-from excise.protocols import Canaries, GradedRun, GradingMode
-from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome, joined, name_in_file, path_of
+from excise.protocols import GradedRun, GradingMode
+from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome, joined, path_of
+from excise.verifiers.grading.failing_copies import FailingCopies, drawn_copies, path_beside
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.grading.intake import Intake, accepted_changes, storable
 from excise.verifiers.grading.kit import call_recording, mirrored_files, replay
@@ -30,8 +30,6 @@ from excise.verifiers.workbench import Edits, Workbench
 
 CANARY_PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
 """Positions of the canaries among the tests, as fractions: 0 is before all tests, 1 after them."""
-MAX_COPIES = 3
-"""Maximum number of FAIL_TO_PASS tests of which there is a failing copy."""
 MAX_RERUN = 3
 """Maximum number of failing PASS_TO_PASS tests that are run once more; if more fail, none is."""
 TAMPERED = frozenset({"canary_passed", "mirror_passed", "runner_changed"})
@@ -158,12 +156,6 @@ def _is_intact(done: GradedRun, canaries: Collection[str]) -> bool:
     return done.run.worker is WorkerOutcome.OK and done.run.finished and not _canary_passed(done, canaries)
 
 
-def _beside(path: str, name: str) -> str:
-    """The path of a file ``name`` in the folder of another file."""
-    folder = PurePosixPath(path).parent
-    return name if str(folder) == "." else f"{folder}/{name}"
-
-
 def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str, str]:
     """Path to text of the test files that the mode loads from memory instead of from the tree."""
     if not mode.sealed:
@@ -268,42 +260,29 @@ class _GradingRun:
         """Run the task's tests ``ids`` with canaries among them and failing copies of some of the FAIL_TO_PASS tests
         after them; see :meth:`_with_canaries`."""
         hidden = set(self.task.fail_to_pass)
-        copies = self._failing_copies([test for test in ids if test in hidden])
+        copies = drawn_copies(self.bench, [test for test in ids if test in hidden], self.kit.copied, self.rng)
         return self._with_canaries(ids, {}, _sealed(self.bench, ids, self.conditions.mode), copies)
-
-    def _failing_copies(self, ids: Sequence[str]) -> tuple[str, Canaries] | None:
-        """Path and content of a file with failing copies of some of the tests ``ids``, which are of one file; ``None``
-        if none of them can be copied."""
-        drawn = self.rng.sample(list(ids), len(ids))
-        sources = self.bench.read(sorted({path_of(test) for test in drawn}))
-        for path in dict.fromkeys(map(path_of, drawn)):
-            names = [name_in_file(test) for test in drawn if path_of(test) == path]
-            seed, source = self.rng.randbytes(8).hex(), sources.get(path, b"")
-            found = self.bench.language.grading.failing_copies(path, source, names, seed)
-            if found is not None:
-                return _beside(path, found[0]), replace(found[1], tests=found[1].tests[:MAX_COPIES])
-        return None
 
     def _with_canaries(
         self,
         ids: Sequence[str],
         files: Edits,
         sealed: dict[str, str],
-        copies: tuple[str, Canaries] | None = None,
+        copies: FailingCopies | None = None,
     ) -> tuple[GradedRun, dict[str, float]]:
         """Run ``ids`` with canaries among them. Returns the run, and the canaries' ids with their positions.
 
-        ``files`` replace test files in the tree; ``sealed`` are test files that are loaded from memory. ``copies``:
-        path and content of a file of tests that run after all others, where they disturb none, and must fail, too.
+        ``files`` replace test files in the tree; ``sealed`` are test files that are loaded from memory. ``copies`` run
+        after all other tests, where they disturb none, and must fail, too.
         """
         first = path_of(self.task.fail_to_pass[0])
         beside = self.bench.read([first]).get(first, b"")
         name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex(), beside)
-        path = _beside(first, name)
+        path = path_beside(first, name)
         order = list(canaries.tests)
         self.rng.shuffle(order)
         places = {joined(path, test): place for test, place in zip(order, CANARY_PLACES, strict=False)}
-        copied = [joined(copies[0], test) for test in copies[1].tests] if copies is not None else []
+        copied = copies.ids if copies is not None else []
         edits: dict[str, bytes | None] = {**self._restored(), **files, **dict.fromkeys(sealed, b"")}
         for where, made in ((path, canaries), *((copies,) if copies is not None else ())):
             edits[where] = b"" if self.conditions.mode.sealed else made.text.encode()

@@ -22,6 +22,7 @@ from excise.types import (
     path_of,
     without_parameter,
 )
+from excise.verifiers.grading.failing_copies import usable_files
 from excise.verifiers.grading.graded_runs import open_grading, run_forked
 from excise.verifiers.grading.lifting import find_lifted
 from excise.verifiers.workbench import Edits, Workbench
@@ -94,6 +95,7 @@ def make_kit(
         telling=telling,
         removed=recording.removed,
         mirrored=mirrored,
+        copied=usable_files(bench, task.fail_to_pass),
         lifted=lifting.tests,
         by_calls=by_calls,
         uncounted=uncounted,

@@ -59,6 +59,8 @@ class GradingKit:
     mirrored: tuple[str, ...] = ()
     """FAIL_TO_PASS tests that are not lifted and fail on the original with wrong expectations; passing them proves a
     forgery. Where nothing else tells one, these alone refute empty solutions; all others must pass, too."""
+    copied: tuple[str, ...] = ()
+    """Test files of which a grade may run copies that fail for certain: it was tried on the original."""
     lifted: tuple[LiftedTest, ...] = ()
     """FAIL_TO_PASS tests that are divided into what they do and what they expect."""
     by_calls: tuple[str, ...] = ()
