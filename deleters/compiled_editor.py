@@ -7,7 +7,9 @@ from typing import Generic
 
 from excise.deleters.compiled_edits import C, CompiledEdits
 from excise.deleters.deletion_record import PARTLY_KEPT, hiding, patch_of
-from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX, texts_of_parts
+from excise.deleters.part_deleters import ExpressionDeleter, LineDeleter
+from excise.deleters.parts_of_functions import returned
 from excise.deleters.remove_definitions import RemoveDeleter
 from excise.deleters.source_texts import source_text
 from excise.deleters.statement.spelling import unnumbered
@@ -28,11 +30,15 @@ class CompiledEditor(Generic[C]):
 
     @property
     def deleters(self) -> Mapping[str, Callable[[], Deleter]]:
-        """The deleters ``stub`` and ``remove``; the latter leaves stubs where it has to."""
-        return {
+        """The deleters ``stub`` and ``remove``, which leaves stubs where it has to, and those of parts of functions."""
+        found: dict[str, Callable[[], Deleter]] = {
             StubDeleter.name: lambda: StubDeleter(self._edits),
             RemoveDeleter.name: lambda: RemoveDeleter(self._edits),
         }
+        if (returns := self._edits.returns) is not None:
+            found[LineDeleter.name] = lambda: LineDeleter(self._edits, returns)
+            found[ExpressionDeleter.name] = lambda: ExpressionDeleter(self._edits, returns)
+        return found
 
     def path(self, codebase: Codebase, symbol: Symbol) -> CodePath | None:  # noqa: ARG002
         """None goes alone."""
@@ -57,6 +63,9 @@ class CompiledEditor(Generic[C]):
         """See :meth:`excise.protocols.CodeEditor.deleted_texts`."""
         known = codebase.symbols()
         symbols = [known[symbol_id] for symbol_id in removed if symbol_id in known]
+        if deleter == ExpressionDeleter.name and (returns := self._edits.returns) is not None:
+            found = [(s.symbol_id, returned(codebase.modules[s.path].source, s, returns).text) for s in symbols]
+            return [(f"{symbol_id}{EXPRESSION_SUFFIX}", text) for symbol_id, text in found]
         if deleter not in PARTLY_KEPT:
             return [(symbol.symbol_id, source_text(codebase, symbol)) for symbol in symbols]
         left = {path: self._functions_left(path, data) for path, data in edits.items() if data is not None}

@@ -11,6 +11,7 @@ from tree_sitter import Node, Tree
 
 from excise.deleters.deletion_record import Changed, patch_of
 from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.syntax_parts import PartGrammar
 from excise.deleters.test_mentions import Mentions
 from excise.errors import DeletionRefused
@@ -59,6 +60,8 @@ class CompiledEdits(Generic[C]):
     """What a compiler's output says."""
     parts: PartGrammar | None = None
     """How the language writes what tests should notice the lack of; without one, nobody looks whether they do."""
+    returns: ReturnGrammar | None = None
+    """How the language writes results of functions, for the deleters ``line`` and ``expression``."""
     fields: FieldGrammar | None = None
     """How the language writes fields of types; without one, types that stay keep all of theirs."""
 

@@ -10,7 +10,7 @@ from excise.deleters.compiled_edits import BuildError, CompiledEdits
 from excise.deleters.go.alignment import realigned
 from excise.deleters.go.bodies import body
 from excise.deleters.go.hide_tests import hide
-from excise.deleters.go.parts import PARTS
+from excise.deleters.go.parts import PARTS, RETURNS
 from excise.deleters.go.statement_words import GoWords
 from excise.deleters.go.tidy import goes_whole, tidied
 from excise.extractors.field_uses import FieldGrammar
@@ -41,6 +41,7 @@ EDITOR = CompiledEditor(
         goes_whole=goes_whole,
         build_errors=build_errors,
         parts=PARTS,
+        returns=RETURNS,
         fields=FieldGrammar(fields=fields, uses=uses, evened=realigned),
     ),
     GoWords(),

@@ -9,7 +9,7 @@ from excise.deleters.compiled_editor import CompiledEditor
 from excise.deleters.compiled_edits import BuildError, CompiledEdits
 from excise.deleters.java.bodies import body
 from excise.deleters.java.hide_tests import hide
-from excise.deleters.java.parts import PARTS
+from excise.deleters.java.parts import PARTS, RETURNS
 from excise.deleters.java.statement_words import JavaWords
 from excise.deleters.java.tidy import mentions, tidied
 from excise.extractors.field_uses import FieldGrammar
@@ -44,6 +44,7 @@ EDITOR = CompiledEditor(
         goes_whole=lambda codebase, path: True,  # noqa: ARG005
         build_errors=build_errors,
         parts=PARTS,
+        returns=RETURNS,
         fields=FieldGrammar(fields=fields, uses=uses, is_private_to_file=True, keeps_one=False),
     ),
     JavaWords(),

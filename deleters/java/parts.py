@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from excise.deleters.java.bodies import PLACEHOLDER
+from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.syntax_parts import PartGrammar
-from excise.extractors.java.analysis.grammar import CONSTRUCTORS, parse_tree
+from excise.extractors.java.analysis.grammar import CONSTRUCTORS, FUNCTIONS, TYPES, parse_tree
 
 
 def _is_first_value(node: Node, _source: bytes) -> bool:
@@ -30,3 +32,16 @@ PARTS = PartGrammar(
     keeps=_is_first_value,
 )
 """Parts of Java code."""
+
+RETURNS = ReturnGrammar(
+    parse_tree=parse_tree,
+    definitions=FUNCTIONS | TYPES | {"lambda_expression", "class_body"},
+    returns=frozenset({"return_statement"}),
+    trivial=frozenset(
+        {"identifier", "null_literal", "true", "false", "this", "string_literal", "character_literal",
+         "decimal_integer_literal", "decimal_floating_point_literal"}
+    ),
+    single=frozenset({"return_statement", "expression_statement"}),
+    placeholder=PLACEHOLDER.encode(),
+)  # fmt: skip
+"""Results of methods in Java."""

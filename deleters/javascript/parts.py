@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from excise.deleters.javascript.stand_ins import BODIES
+from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.syntax_parts import PartGrammar
-from excise.extractors.javascript.analysis.grammar import parse_tree
+from excise.extractors.javascript.analysis.grammar import CLASSES, FUNCTIONS, parse_tree
 
 PARTS = PartGrammar(
     parse_tree=parse_tree,
@@ -23,3 +25,13 @@ PARTS = PartGrammar(
     passes_on=re.compile(r"\(\s*(?:err|error)\s*\)").fullmatch,
 )  # fmt: skip
 """Parts of JavaScript and TypeScript code."""
+
+RETURNS = ReturnGrammar(
+    parse_tree=parse_tree,
+    definitions=FUNCTIONS | CLASSES,
+    returns=frozenset({"return_statement"}),
+    trivial=frozenset({"identifier", "null", "undefined", "true", "false", "number", "string", "this"}),
+    single=frozenset({"return_statement", "expression_statement"}),
+    placeholder=BODIES["raise"].encode(),
+)
+"""Results of functions in JavaScript and TypeScript."""

@@ -9,7 +9,7 @@ from excise.deleters.compiled_editor import CompiledEditor
 from excise.deleters.compiled_edits import BuildError, CompiledEdits
 from excise.deleters.rust.bodies import body
 from excise.deleters.rust.hide_tests import hide
-from excise.deleters.rust.parts import PARTS
+from excise.deleters.rust.parts import PARTS, RETURNS
 from excise.deleters.rust.statement_words import RustWords
 from excise.deleters.rust.tidy import goes_whole, mentions, tidied
 from excise.extractors.field_uses import FieldGrammar
@@ -43,6 +43,7 @@ EDITOR = CompiledEditor(
         goes_whole=goes_whole,
         build_errors=build_errors,
         parts=PARTS,
+        returns=RETURNS,
         fields=FieldGrammar(fields=fields, uses=uses),
     ),
     RustWords(),
