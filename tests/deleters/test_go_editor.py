@@ -261,7 +261,7 @@ def test_a_private_type_that_is_used_stays_without_its_methods() -> None:
 
 def test_what_go_cannot_do_is_refused(codebase: GoCodebase) -> None:
     with pytest.raises(ConfigError, match="no deleter of go"):
-        get("line", "go")
+        get("path", "go")
     with pytest.raises(DeletionRefused, match="belongs to the tests"):
         stubbed(codebase, "spans_test.go::sameSpans")
 

@@ -260,6 +260,6 @@ def test_what_calls_a_function_with_the_name_of_a_test_stays() -> None:
 
 def test_what_rust_cannot_do_is_refused(codebase: RustCodebase) -> None:
     with pytest.raises(ConfigError, match="no deleter of rust"):
-        get("line", "rust")
+        get("path", "rust")
     with pytest.raises(DeletionRefused, match="belongs to the tests"):
         stubbed(codebase, "src/tests.rs::assert_parsed")
