@@ -39,6 +39,7 @@ def read_manifest(root: Path) -> Manifest:
     """Merge what all readers find in ``root``."""
     parts = [reader(root) for reader in READERS]
     facts: dict[str, Any] = {f.name: _merge([getattr(part, f.name) for part in parts]) for f in fields(Manifest)}
+    facts["addopts"] = next((part.addopts for part in parts if part.addopts), ())  # ``-p`` may stand there twice
     return Manifest(**facts)
 
 

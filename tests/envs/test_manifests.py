@@ -220,6 +220,14 @@ def test_pytest_configuration(tmp_path: Path, files: dict[str, str]) -> None:
     assert found.testpaths == ("t",)
 
 
+def test_an_option_that_stands_twice_in_addopts_stays_twice(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = -p no:logging -p no:warnings -W error -W ignore::UserWarning\n"
+    )
+    expected = ("-p", "no:logging", "-p", "no:warnings", "-W", "error", "-W", "ignore::UserWarning")
+    assert read_manifest(tmp_path).addopts == expected
+
+
 def test_requirement_files_about_tests(tmp_path: Path) -> None:
     found = manifest(
         tmp_path,
