@@ -44,6 +44,9 @@ _NOT_FOR_TESTS = re.compile(
     r"doc|lint|typ|mypy|bench|pre-?commit|release|publish|format|style|random|update|changelog|upload"
 )
 
+_VARIANT = re.compile(r"-(?:binary|headless|lts-cpu|u64-idx|rt64|rtcompat|cpu|gpu)(?=-|$)")
+"""What tells distributions with the same modules from each other: both cannot be installed."""
+
 
 class RequirementSet:
     """Collects requirements by distribution; the first source that names a distribution determines its requirement."""
@@ -78,9 +81,17 @@ class RequirementSet:
         if name == self._project:
             for extra in sorted(wanted.extras):
                 yield from self.take_extra(extra)
-        elif not wanted.url and name not in self.by_name and not self._is_tool(name) and self._applies(wanted):
+        elif not wanted.url and not self._is_there(name) and not self._is_tool(name) and self._applies(wanted):
             self.by_name[name] = text.strip()
             yield name
+
+    def _is_there(self, name: str) -> bool:
+        """Whether a distribution, or another one with the same modules, is among the requirements already."""
+        plain = _VARIANT.sub("", name)
+        own = (name for text in self.manifest.dependencies if (name := _name(text)))
+        return any(_VARIANT.sub("", other) == plain for other in self.by_name) or (
+            plain != name and any(_VARIANT.sub("", other) == plain for other in own)
+        )
 
     def take_extra(self, name: str) -> list[str]:
         """Add the requirements of an extra of the project; if they are unknown, the extra itself is installed."""

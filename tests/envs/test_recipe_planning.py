@@ -236,6 +236,12 @@ def test_paths_may_be_patterns_from_the_root(tmp_path: Path) -> None:
     assert make(tmp_path, pyproject(text)).test_paths == ("tests",)
 
 
+def test_of_distributions_with_the_same_modules_one_is_installed(tmp_path: Path) -> None:
+    wanted = '["pytest", "polars", "polars-lts-cpu", "psycopg2-binary", "psycopg2>=2", "opencv-python-headless"]'
+    group = f'dependencies = ["opencv-python"]\n[dependency-groups]\ntest = {wanted}'
+    assert make(tmp_path, pyproject(group)).requirements == ("pytest", "polars", "psycopg2-binary")
+
+
 def test_an_invalid_marker_is_ignored(tmp_path: Path) -> None:
     group = """[dependency-groups]\ntest = ["pytest", "mock; os_name ~= 'posix'", "attrs; os_name == 'posix'"]"""
     assert make(tmp_path, pyproject(group)).requirements == ("pytest", "attrs; os_name == 'posix'")
