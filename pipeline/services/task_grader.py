@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -14,11 +14,12 @@ from excise.errors import ExciseError, StoreError
 from excise.pipeline.services.map_tasks import EnvironmentProblem, prepared_of
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
-from excise.types import Grade, GradingKit, Status, Task
+from excise.types import Grade, GradingKit, Status, Task, content_id
 from excise.verifiers.gates.all_gates import CALLS_RECORDED
 from excise.verifiers.grading.grader import (
     GradeRequest,
     GradingConditions,
+    failing_untouched,
     find_conditions,
     grade,
     supports_fail_fast,
@@ -131,8 +132,24 @@ class Grader:
 
     def _grade(self, environment: GradingEnvironment, task: Task, diff: str, *, fail_fast: bool = False) -> Grade:
         bench, conditions = environment
+
+        def untouched(ids: Sequence[str]) -> tuple[str, ...]:
+            mode = conditions.mode
+            found = self._cached(
+                GradingConditions,
+                "conditions",
+                (task.env_id, content_id("tests", *sorted(ids))),
+                lambda: GradingConditions(mode=mode, unfit=failing_untouched(bench, ids, mode)),
+            )
+            return found.unfit
+
         request = GradeRequest(
-            task=task, kit=self.kit(bench, task), diff=diff, conditions=conditions, fail_fast=fail_fast
+            task=task,
+            kit=self.kit(bench, task),
+            diff=diff,
+            conditions=conditions,
+            fail_fast=fail_fast,
+            untouched=untouched,
         )
         with self._slots:
             return grade(bench, request)

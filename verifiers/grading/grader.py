@@ -14,7 +14,7 @@ import itertools
 import random
 import secrets
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from excise.deleters.patches.git_patches import touched
@@ -64,6 +64,9 @@ class GradeRequest:
     fail_fast: bool = False
     """Whether to run the FAIL_TO_PASS tests alone first. If one fails, grading stops there: other tests and the calls
     are not run. A solution that passes them is graded as usual."""
+    untouched: Callable[[Sequence[str]], Collection[str]] | None = None
+    """Tells which of a task's tests do not pass untouched when they are run, and no others
+    (:func:`failing_untouched`). Only asked if some of them fail; these are not graded then."""
 
 
 def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
@@ -79,10 +82,7 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
     )
     for sealed_files, is_strict in choices:
         mode = replace(strict, strict=is_strict, sealed=sealed_files)
-        sealed = _sealed(bench, ids, mode)
-        done = graded_run(bench, dict.fromkeys(sealed, b""), ids, mode, sealed=sealed)
-        if done.run.worker not in {WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM}:
-            raise SandboxError(f"The untouched tests cannot be graded: {done.run.worker} {done.run.detail}")
+        done = _untouched_run(bench, ids, mode)
         failing = _not_passed(done, ids)
         detail = done.run.detail or detail
         if best is None or len(failing) < len(best.unfit):
@@ -93,6 +93,23 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
     if ids and len(best.unfit) == len(set(ids)):
         raise SandboxError(f"The untouched tests cannot be graded: none of {len(best.unfit)} passes. {detail}".strip())
     return best
+
+
+def failing_untouched(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> tuple[str, ...]:
+    """Those of the tests that do not pass untouched when they are run in a mode, and no others.
+
+    Some need tests that are not among them, such as a block of a document that ends the skipping of others. Raises
+    :class:`SandboxError` if they cannot be run.
+    """
+    return tuple(_not_passed(_untouched_run(bench, ids, mode), ids))
+
+
+def _untouched_run(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> GradedRun:
+    sealed = _sealed(bench, ids, mode)
+    done = graded_run(bench, dict.fromkeys(sealed, b""), ids, mode, sealed=sealed)
+    if done.run.worker not in {WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM}:
+        raise SandboxError(f"The untouched tests cannot be graded: {done.run.worker} {done.run.detail}")
+    return done
 
 
 def grade(bench: Workbench, request: GradeRequest) -> Grade:
@@ -180,6 +197,7 @@ class _GradingRun:
         self.kit = request.kit or GradingKit(instance_id=request.task.instance_id)
         self.conditions = request.conditions
         self.fail_fast = request.fail_fast
+        self.untouched = request.untouched
         self.solution = solution
         self.rng = random.Random(request.seed or secrets.token_hex(16))
         self.cpu_s = 0.0
@@ -209,6 +227,11 @@ class _GradingRun:
         statuses = tests.run.statuses()
         failed = _not_passed(tests, fail_to_pass)
         broken = [] if fail_fast else self._broken(tests, canaries, pass_to_pass)
+        if broken and self.untouched is not None:
+            unfit_alone = set(self.untouched(every)).intersection(pass_to_pass)
+            broken = [test for test in broken if test not in unfit_alone]
+            unfit |= unfit_alone
+            ids = [test for test in ids if test not in unfit_alone]
         earned = len(failed) < len(fail_to_pass) and not (
             fail_fast or broken
         )  # others may fail: `partial` counts these

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -290,6 +290,29 @@ def test_without_recorded_calls_the_tests_alone_decide(graders: Grader, ready: W
     request = grading.GradeRequest(task=task, kit=kit, diff=task.patch, conditions=found[1])
     got = grading.grade(ready, request)
     assert (got.reward, got.reward_calls, got.num_calls) == (1, None, 0)
+
+
+def test_a_test_that_only_passes_beside_tests_of_others_is_not_graded(
+    graders: Grader, ready: Workbench, task: Task
+) -> None:
+    """Of a document, one block may end the skipping of others; it need not be among a task's tests."""
+    missing = "tests/test_walk.py::test_that_needs_others"
+    wider = replace(task, pass_to_pass=(*task.pass_to_pass, missing))
+    found, kit, asked = graders.environment_of(task), graders.kit(ready, task), list[int]()
+    assert isinstance(found, tuple)
+
+    def untouched(ids: Sequence[str]) -> tuple[str, ...]:
+        asked.append(len(ids))
+        return grading.failing_untouched(ready, ids, found[1].mode)
+
+    request = grading.GradeRequest(task=wider, kit=kit, diff=task.patch, conditions=found[1])
+    assert grading.grade(ready, request).reasons == ("pass_to_pass",)
+    right = grading.grade(ready, replace(request, untouched=untouched))
+    assert (right.reward, right.num_passed) == (1, right.num_tests)
+    assert "1 tests do not pass untouched" in right.evidence["left_out"]
+    nothing = grading.grade(ready, replace(request, untouched=untouched, diff=""))
+    assert nothing.reward == 0
+    assert asked == [len(task.fail_to_pass) + len(wider.pass_to_pass)] * 2
 
 
 def test_a_malformed_patch_raises_patch_error(ready: Workbench, task: Task) -> None:
