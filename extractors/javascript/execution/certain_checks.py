@@ -1,0 +1,163 @@
+"""Whether a test makes the same checks whatever right code does, and compares nothing elsewhere.
+
+Otherwise right solutions would report different values, or a comparison with what is expected would stay in the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from tree_sitter import Node
+
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, text, unwrapped
+from excise.extractors.javascript.execution.assertions import Undividable
+from excise.extractors.javascript.execution.known_values import KnownValues, calls_around
+
+_COMPARISONS = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "in", "instanceof"})
+_COMPARING = frozenset(
+    {"includes", "indexOf", "lastIndexOf", "startsWith", "endsWith", "test", "match", "matchAll", "exec", "search",
+     "every", "some", "find", "findIndex", "findLast", "localeCompare", "equals", "isEqual", "deepEqual",
+     "isDeepStrictEqual", "hasOwnProperty", "hasOwn", "propertyIsEnumerable", "isPrototypeOf", "is", "has"}
+)  # fmt: skip
+"""Methods that compare what they are called on with an argument."""
+_ENDING = frozenset({"done", "end", "cb", "callback", "next"})
+"""Functions that say that a test has ended: one that is called twice fails."""
+_LOOPS = frozenset({"while_statement", "do_statement", "try_statement", "switch_statement", "labeled_statement"})
+_NOTHINGS = frozenset({"null", "undefined"})
+
+
+class CertainChecks:
+    """Judges the checks of one file; ``depending``: names of the code under test."""
+
+    def __init__(self, values: KnownValues, depending: Collection[str]) -> None:
+        self.values, self.source, self.depending = values, values.source, depending
+
+    def require_certain(self, check: Node, function: Node) -> None:
+        """Raise :class:`Undividable` if the code may decide whether, or how often, ``check`` is made in ``function``."""
+        inner, around = check, check.parent
+        while around is not None and inner != function:
+            why = self._why_uncertain(inner, around)
+            if why and around != function:
+                raise Undividable(why)
+            inner, around = around, around.parent
+
+    def _why_uncertain(self, inner: Node, around: Node) -> str:
+        kind = around.type
+        if kind in _LOOPS:
+            return "check in a loop or a branch that the code may decide"
+        if kind in {"if_statement", "ternary_expression"}:
+            condition = around.child_by_field_name("condition")
+            is_known = condition is None or condition == inner or self.values.is_known(condition)
+            return "" if is_known else "check under a condition"
+        if kind == "binary_expression" and around.child_by_field_name("right") == inner:
+            left, operator = around.child_by_field_name("left"), around.child_by_field_name("operator")
+            is_choice = operator is not None and operator.type in {"&&", "||", "??"}
+            return "check under a condition" if is_choice and left and not self.values.is_known(left) else ""
+        if kind == "for_in_statement":
+            table = around.child_by_field_name("right")
+            is_table = table is not None and (table == inner or self.values.is_known(table))
+            return "" if is_table else "check in a loop or a branch that the code may decide"
+        if kind == "for_statement":
+            return "" if self._is_counting(around) else "check in a loop or a branch that the code may decide"
+        if kind in FUNCTIONS:
+            return "" if self._is_called_once(around) else "check in a function that the code may call"
+        return ""
+
+    def _is_counting(self, loop: Node) -> bool:
+        """Whether a loop counts to a known number."""
+        heads = [loop.child_by_field_name(name) for name in ("initializer", "condition", "increment")]
+        for head in heads:
+            for use, binding in self.values.bindings.uses_in(head) if head is not None else ():
+                is_own = loop.start_byte <= binding.node.start_byte < loop.end_byte
+                if not is_own and not self.values.is_known_binding(binding):
+                    return False
+                if is_own and use.parent is not None and use.parent.type == "call_expression":
+                    return False
+        return True
+
+    def _is_called_once(self, function: Node) -> bool:
+        """Whether a function within a test is called for each row of a known table, or once, or the test fails."""
+        rows = self.values.rows_given_to(function)
+        if rows is not None:
+            return self.values.is_known(rows[0])
+        around = function.parent
+        call = around.parent if around is not None and around.type == "arguments" else None
+        callee = call.child_by_field_name("function") if call is not None else None
+        if call is None or callee is None or around is None:
+            return False
+        if text(callee, self.source).endswith(".then") and children(around)[0] == function:
+            outer = call.parent
+            is_waited = outer is not None and outer.type in {"return_statement", "await_expression"}
+            return is_waited or (outer is not None and outer.type == "arrow_function")
+        body = function.child_by_field_name("body")
+        return body is not None and any(map(self._ends_test, children(body)))
+
+    def _ends_test(self, statement: Node) -> bool:
+        call = children(statement)[0] if statement.type == "expression_statement" and children(statement) else None
+        callee = call.child_by_field_name("function") if call is not None and call.type == "call_expression" else None
+        arguments = call.child_by_field_name("arguments") if call is not None else None
+        words = text(callee, self.source).split(".") if callee is not None else [""]
+        return words[-1] in _ENDING and len(words) <= 2 and arguments is not None and not children(arguments)
+
+    # -------------------------------------------------------------------------------------- comparisons
+    def require_no_comparison(self, nodes: Iterator[Node] | Sequence[Node]) -> None:
+        """Raise :class:`Undividable` if one of the nodes compares what comes of the code."""
+        for node in nodes:
+            if self._compares(node) and not self._is_given_to_code(node):
+                raise Undividable("comparison outside a check")
+
+    def _compares(self, node: Node) -> bool:
+        if node.type == "switch_statement":
+            value = node.child_by_field_name("value")
+            return value is not None and not self.values.is_known(value)
+        if node.type == "binary_expression":
+            operator = node.child_by_field_name("operator")
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if operator is None or operator.type not in _COMPARISONS or left is None or right is None:
+                return False
+            sides = {text(unwrapped(left), self.source), text(unwrapped(right), self.source)}
+            in_head = node.parent is not None and node.parent.type == "for_statement"
+            is_known = self.values.is_known(left) and self.values.is_known(right)
+            return not (sides & _NOTHINGS or in_head or is_known)
+        callee = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if callee is None or callee.type != "member_expression":
+            return False
+        name, owner = callee.child_by_field_name("property"), callee.child_by_field_name("object")
+        word = text(name, self.source) if name is not None else ""
+        arguments = node.child_by_field_name("arguments")
+        if word not in _COMPARING or word in self.depending or arguments is None or not children(arguments):
+            return False
+        return owner is not None and not (
+            self.values.is_known(owner) and all(map(self.values.is_known, children(arguments)))
+        )
+
+    def _is_given_to_code(self, node: Node) -> bool:
+        """Whether a comparison is part of a function that a test gives to the code under test."""
+        around = node.parent
+        while around is not None and not around.type.endswith("_declaration"):
+            if around.type in FUNCTIONS and any(map(self.is_code, calls_around(around))):
+                return True
+            around = around.parent
+        return False
+
+    def is_code(self, call: Node) -> bool:
+        """Whether a call is one of the code under test, by its name."""
+        callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
+        return callee is not None and text(callee, self.source).rpartition(".")[2] in self.depending
+
+    def require_no_early_end(self, body: Node) -> None:
+        """Raise :class:`Undividable` if a test may return before its last statement."""
+        last = children(body)[-1:] if body.type == "statement_block" else []
+        for node in _own(body):
+            if node.type in {"break_statement", "continue_statement"}:
+                raise Undividable("test that may end early")
+            if node.type == "return_statement" and node not in last:
+                raise Undividable("test that may end early")
+
+
+def _own(node: Node) -> Iterator[Node]:
+    """The nodes of a body outside the functions in it."""
+    for child in node.named_children:
+        yield child
+        if child.type not in FUNCTIONS:
+            yield from _own(child)
