@@ -78,8 +78,8 @@ class CertainChecks:
     def _is_called_once(self, function: Node) -> bool:
         """Whether a function within a test is called for each row of a known table, or once, or the test fails."""
         rows = self.values.rows_given_to(function)
-        if rows is not None:
-            return self.values.is_known(rows[0])
+        if rows is not None:  # functions that wait may end in any order
+            return self.values.is_known(rows[0]) and function.children[0].type != "async"
         around = function.parent
         call = around.parent if around is not None and around.type == "arguments" else None
         callee = call.child_by_field_name("function") if call is not None else None
@@ -130,6 +130,17 @@ class CertainChecks:
         return owner is not None and not (
             self.values.is_known(owner) and all(map(self.values.is_known, children(arguments)))
         )
+
+    def require_no_choice(self, found: Node) -> None:
+        """Raise :class:`Undividable` if what is found is chosen from other values by what the code returns."""
+        for node in (found, *_own(found)):
+            field = {"ternary_expression": "condition", "binary_expression": "left"}.get(node.type, "")
+            chooser, operator = node.child_by_field_name(field), node.child_by_field_name("operator")
+            is_choice = node.type == "ternary_expression" or (
+                operator is not None and operator.type in {"&&", "||", "??"}
+            )
+            if field and is_choice and chooser is not None and not self.values.is_known(chooser):
+                raise Undividable("condition within an operand")
 
     def _is_given_to_code(self, node: Node) -> bool:
         """Whether a comparison is part of a function that a test gives to the code under test."""

@@ -36,6 +36,8 @@ class DividedFunction:
     """What takes the place of assertions: the gaps between their found operands."""
     expected: list[Node] = field(default_factory=list)
     """The operands that go."""
+    messages: list[Node] = field(default_factory=list)
+    """What else goes with assertions."""
     helpers: list[Node] = field(default_factory=list)
     """The functions of the file that it calls and that check."""
 
@@ -149,6 +151,7 @@ class FunctionDivider:
         if not check.parts:
             made.edits.append(Edit(place, check.node.end_byte, b"undefined"))
             return number
+        made.messages += check.dropped
         for part in map(self._sided, check.parts):
             number += bool(part.mode or part.keys)
             before, after = self._around(part, number)
@@ -178,11 +181,15 @@ class FunctionDivider:
         found, expected = part.found, part.expected
         if part.mode == "truth":
             self._require_asked(found)
+        if part.mode and not part.call:
+            self.certain.require_no_choice(found)
         if expected is None or part.call in {"throws", "rejects"}:
             if expected is not None and not self.values.is_known(expected):
                 raise Undividable("expected value that a call computes")
             return part
         if self.values.is_known(expected):
+            if part.mode in {"strict", "loose"} and self._is_object(expected):
+                raise Undividable("check that two objects are one")
             if self.values.is_known(found) and not self.values.is_written_out(expected):
                 raise Undividable("check of two values of the test")
             return part
@@ -190,6 +197,13 @@ class FunctionDivider:
             return Part(expected, part.mode, found, part.form)
         is_call = unwrapped(expected).type in {"call_expression", "new_expression", "await_expression"}
         raise Undividable("expected value that a call computes" if is_call else "check of two values of the code")
+
+    def _is_object(self, expected: Node) -> bool:
+        """Whether a variable holds an object: two of these are only equal if they are one."""
+        node = unwrapped(expected)
+        binding = self.bindings.of(node) if node.type == "identifier" else None
+        cells = self.values.cells(binding, ()) if binding is not None else None
+        return any(unwrapped(cell).type in {"object", "array", "new_expression", *FUNCTIONS} for cell in cells or ())
 
     def _require_asked(self, node: Node) -> None:
         """Raise :class:`Undividable` if the truth is that of a comparison that a function makes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -36,8 +36,13 @@ class ExpectedPlaces:
         self._is_helper_call = is_helper_call
         self._cells: dict[tuple[int, Path], list[Node]] = {}
 
-    def find(self, root: Node, expected: Sequence[Node], removed: Sequence[Span]) -> Places:
-        """Where the values of ``expected`` operands are; ``removed`` is what goes of the file anyway."""
+    def find(
+        self, root: Node, expected: Sequence[Node], removed: Sequence[Span], messages: Sequence[Node] = ()
+    ) -> Places:
+        """Where the values of ``expected`` operands are; ``removed`` is what goes of the file anyway.
+
+        What only ``messages`` of assertions need goes, too.
+        """
         found, queue, gone = Places(), list(expected), Spans(removed)
         wanted: list[tuple[Node, Node]] = []
         known = set[Span]()
@@ -48,7 +53,8 @@ class ExpectedPlaces:
                     if _span(cell) not in known and not gone.hold(cell):
                         known.add(_span(cell))
                         queue.append(cell)
-        cells = {_span(cell): cell for _, cell in wanted if not gone.hold(cell)}
+        told = {_span(cell): cell for cell in self._told(messages) if not gone.hold(cell)}
+        cells = told | {_span(cell): cell for _, cell in wanted if not gone.hold(cell)}
         given = set[Span]()
         while True:  # what is in a cell that stays is needed
             left = [span for span in cells if span not in given]
@@ -63,6 +69,12 @@ class ExpectedPlaces:
         if found.conflicts:
             found.conflicts += self._reached_by(found.conflicts, expected)
         return found
+
+    def _told(self, messages: Sequence[Node]) -> Iterator[Node]:
+        """The known expressions that messages name by way of variables."""
+        for message in messages:
+            for use, binding in self.bindings.uses_in(message):
+                yield from (cell for cell in self.cells_of(use, binding) if self.values.is_known(cell))
 
     def cells_of(self, use: Node, binding: Binding) -> list[Node]:
         """The expressions that a use of a variable reads."""

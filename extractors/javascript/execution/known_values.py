@@ -34,8 +34,9 @@ GLOBALS = frozenset({
 })  # fmt: skip
 _MODULES = frozenset({"path", "util", "url", "buffer", "querystring", "os", "string_decoder"})
 """Modules of node that compute and read nothing."""
-_CHANGING = frozenset({"push", "pop", "shift", "unshift", "splice", "set", "add", "delete", "defineProperty"})
-_ITERATING = frozenset({"forEach", "map", "flatMap", "filter", "reduce", "every", "some"})
+_CHANGING = frozenset({"push", "pop", "shift", "unshift", "splice", "set", "add", "delete", "defineProperty", "write"})
+_ARRANGING = frozenset({"sort", "reverse", "fill", "copyWithin"})
+"""Methods that change what they are called on, and return it."""
 _DEFINING = frozenset({"it", "test", "describe", "suite", "context", "specify"})
 
 _INHERITED = frozenset({"toString", "valueOf", "hasOwnProperty", "constructor", "toJSON", "toLocaleString"})
@@ -135,12 +136,27 @@ class KnownValues:
             return binding.module.removeprefix("node:") in _MODULES
         if binding.kind == "function":
             return binding.writes == 0 and self.is_known(binding.owner) if binding.owner.type in FUNCTIONS else False
-        if binding.writes:
+        if binding.writes or any(map(self._is_changed, binding.uses)):
             return False
         if binding.kind == "parameter" and self._counts_rows(binding):
             return True
         sources = self.sources(binding)
         return sources is not None and all(self.is_known(each.node) for each in sources)
+
+    def _is_changed(self, use: Node) -> bool:
+        """Whether a use changes a part of a variable: ``x.a = 1``, ``delete x.a``, ``x.push(1)``."""
+        node, around, name = use, use.parent, ""
+        while around is not None and around.child_by_field_name("object") == node:
+            last = around.child_by_field_name("property")
+            name = text(last, self.source) if last is not None else ""
+            node, around = around, around.parent
+        if around is None or node == use:
+            return False
+        if around.type == "unary_expression":
+            return text(around, self.source).startswith("delete")
+        is_target = around.type in {"assignment_expression", "augmented_assignment_expression", "update_expression"}
+        is_called = around.type == "call_expression" and around.child_by_field_name("function") == node
+        return (is_target and around.named_children[0] == node) or (is_called and name in _CHANGING | _ARRANGING)
 
     # -------------------------------------------------------------------------------------------- sources
     def sources(self, binding: Binding) -> list[Source] | None:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.bindings import Binding, bindings_of, parameters_of
-from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, text
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, text, unwrapped
 from excise.extractors.javascript.analysis.suite_files import runner_kind
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
 from excise.extractors.javascript.execution.assertions import Assertions, Undividable
@@ -34,6 +34,7 @@ _DECLARING = frozenset({"lexical_declaration", "variable_declaration", "function
                         "generator_function_declaration", "import_statement"})  # fmt: skip
 _TYPES = frozenset({"interface_declaration", "type_alias_declaration", "enum_declaration"})
 _AROUND = frozenset({"expression_statement", "await_expression"})
+_HOLDING = frozenset({"function", "class", "variable"})
 HELPER_NUMBERS = 1000
 """The values that a helper reports have numbers from a multiple of this one on."""
 
@@ -60,6 +61,8 @@ class _Unit:
         self.block, self.way, self.call, self.function = block, (*way, block), call, function
         self.tests = {"::".join(TestId.parse(test).names) for test in block.tests}
         self.divided = DividedFunction()
+        self.dropped: list[Node] = []
+        """Statements that check beside the blocks in it, and cannot be divided."""
         self.why = ""
 
     @property
@@ -125,16 +128,59 @@ class _LiftedFile:
             self._require_title(unit)
             for block in unit.way[:-1]:
                 self._divide_around(self.around[id(block)])
+            if self._is_disturbed(unit):
+                raise Undividable("test in a test that cannot be divided")
             self._divide_own(unit)
+            self._require_plain_helpers(unit)
         except Undividable as reason:
             unit.why = str(reason)
+
+    def _require_plain_helpers(self, unit: _Unit) -> None:
+        """Raise :class:`Undividable` if something of the file that a test needs compares, but in assertions."""
+        queue = [unit.function, *(each for each in unit.divided.helpers)]
+        known = set[int]()
+        while queue:
+            for _, binding in self.bindings.uses_in(queue.pop() or self.root):
+                owner = binding.owner
+                is_own = any(_holds(each.function or self.root, owner) for each in [unit])
+                if owner.id in known or is_own or binding.module or binding.kind not in _HOLDING:
+                    continue
+                known.add(owner.id)
+                queue.append(owner)
+                if owner.id not in self.helpers:
+                    self.divider.certain.require_no_comparison(list(descendants(owner)))
 
     def _divide_around(self, unit: _Unit) -> None:
         """Divide what a block checks beside the blocks in it."""
         if unit.function is None:
             raise Undividable("test of another kind")
-        if not unit.divided.edits and self.divider.checks(unit.function, unit.inner):
+        if unit.divided.edits or unit.dropped or not self.divider.checks(unit.function, unit.inner):
+            return
+        try:
             self._divide_own(unit)
+        except Undividable:
+            unit.divided = DividedFunction()
+            unit.dropped = self._checking_statements(unit)
+
+    def _own_texts(self, unit: _Unit) -> Iterator[str]:
+        """The texts of the statements of a block that are no blocks."""
+        body = unit.function.child_by_field_name("body") if unit.function is not None else None
+        for statement in children(body) if body is not None else []:
+            if (statement.start_byte, statement.end_byte) not in unit.inner:
+                yield text(statement, self.source)
+
+    def _checking_statements(self, unit: _Unit) -> list[Node]:
+        """The statements of a block that check and hold no block. Raises :class:`Undividable`."""
+        assert unit.function is not None
+        body = unit.function.child_by_field_name("body")
+        found = []
+        for statement in children(body) if body is not None else []:
+            if statement.type in _DECLARING or not self.divider.checks(statement, unit.inner):
+                continue
+            if self._holds_block(statement) or any(".plan(" in each for each in self._own_texts(unit)):
+                raise Undividable("test in a test that cannot be divided")
+            found.append(statement)
+        return found
 
     def _divide_own(self, unit: _Unit) -> None:
         assert unit.function is not None
@@ -239,6 +285,7 @@ class _LiftedFile:
         """The edits for everything that goes but cells: gaps of assertions, other tests, what nobody needs."""
         kept_blocks = {id(block) for unit in chosen for block in unit.way}
         edits = [edit for made in self._divided(chosen) for edit in made.edits]
+        edits += [Edit(node.start_byte, node.end_byte, b";") for node in self._dropped(chosen)]
         optional: list[Node] = []
         self._scan(self.root, kept_blocks, edits, optional)
         spans = Spans((edit.start, edit.end) for edit in edits)
@@ -259,6 +306,27 @@ class _LiftedFile:
             if node.id not in needed:
                 edits.append(Edit(node.start_byte, node.end_byte, b""))
         return edits
+
+    def _dropped(self, chosen: Sequence[_Unit]) -> list[Node]:
+        """Statements beside tests that go, since they check and cannot be divided."""
+        blocks = {id(block) for unit in chosen for block in unit.way[:-1]}
+        return [node for each in sorted(blocks) for node in self.around[each].dropped]
+
+    def _is_disturbed(self, unit: _Unit) -> bool:
+        """Whether a test uses a variable of the blocks around it that statements use which go."""
+        dropped = [node for block in unit.way[:-1] for node in self.around[id(block)].dropped]
+        used = {binding.node.id for node in dropped for _, binding in self.bindings.uses_in(node)}
+        call = unit.call
+        inside = self.bindings.uses_in(call) if call is not None and dropped else ()
+        return any(
+            binding.node.id in used
+            and binding.kind == "variable"
+            and not binding.module
+            and binding.owner.start_byte < unit.block.start
+            and binding.source is not None
+            and unwrapped(binding.source.node).type not in FUNCTIONS
+            for _, binding in inside
+        )
 
     def _uses(self, node: Node, skipped: set[int]) -> Iterator[tuple[Node, Binding]]:
         """The uses of variables in a node, without those in declarations that may go."""
@@ -305,7 +373,8 @@ class _LiftedFile:
         units = {id(unit.divided): unit for unit in chosen}
         spans = [(edit.start, edit.end) for edit in removed]
         expected = [(node, made) for made in self._divided(chosen) for node in made.expected]
-        found = self.places.find(self.root, [node for node, _ in expected], spans)
+        messages = [node for made in self._divided(chosen) for node in made.messages]
+        found = self.places.find(self.root, [node for node, _ in expected], spans, messages)
         if self._check_outside(chosen, Spans(spans)):
             return [(unit, "check outside of tests") for unit in chosen]
         if not found.conflicts:

@@ -117,9 +117,9 @@ class ReportedValues:
         """Not asked for."""
 
     def reported(self):
-        """Test to what it reported."""
+        """Test to what it reported, by the numbers of its checks: code may call back before or after others are made."""
         return {
-            test: {"returned": passed, "values": self.values.get(test, [])}
+            test: {"returned": passed, "values": sorted(self.values.get(test, []), key=lambda value: int(value[0]))}
             for test, passed in self.passed.items()
             if test in self.wanted and test not in self.opaque
         }
