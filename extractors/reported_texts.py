@@ -1,4 +1,4 @@
-"""Values that lifted tests of compiled languages and of JavaScript report as texts: how they are stored, compared and judged.
+"""Values that lifted tests of all languages but Python report as texts: how they are stored, compared and judged.
 
 A test's values are a JSON text, which :func:`as_json` makes. No program judges them: a value is right if it is the
 original's, since only checks of one certain value, or truth, are lifted.

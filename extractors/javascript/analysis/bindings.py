@@ -24,6 +24,9 @@ from excise.extractors.javascript.analysis.grammar import (
 
 _SCOPES = FUNCTIONS | {"program", "statement_block", "for_statement", "for_in_statement", "catch_clause", "switch_body"}
 _REFERENCES = frozenset({"identifier", "shorthand_property_identifier"})
+_INNER = {"required_parameter": "pattern", "optional_parameter": "pattern", "assignment_pattern": "left",
+          "object_assignment_pattern": "left", "pair_pattern": "value"}  # fmt: skip
+"""Kinds of patterns to the field with the pattern in them."""
 _WRITES = {"assignment_expression": "left", "augmented_assignment_expression": "left", "update_expression": "argument"}
 
 
@@ -222,34 +225,25 @@ def _names(
 ) -> Iterator[tuple[Node, tuple[str | int, ...]]]:
     """The names that a pattern binds, each with the way to its value."""
     kind = pattern.type
-    if kind in {"identifier", "shorthand_property_identifier_pattern"}:
-        more = (text(pattern, source),) if kind != "identifier" else ()
-        yield pattern, (*path, *more)
-    elif kind in {"required_parameter", "optional_parameter"}:
-        inner = pattern.child_by_field_name("pattern")
+    if kind == "identifier":
+        yield pattern, path
+    elif kind == "shorthand_property_identifier_pattern":
+        yield pattern, (*path, text(pattern, source))
+    elif kind in _INNER:
+        inner = pattern.child_by_field_name(_INNER[kind])
+        key = pattern.child_by_field_name("key")
+        more = (string_value(key, source) or text(key, source),) if key is not None else ()
         if inner is not None:
-            yield from _names(inner, source, path)
-    elif kind in {"assignment_pattern", "object_assignment_pattern"}:
-        left = pattern.child_by_field_name("left")
-        if left is not None:
-            yield from _names(left, source, (*path,))
-    elif kind == "pair_pattern":
-        key, value = pattern.child_by_field_name("key"), pattern.child_by_field_name("value")
-        if key is not None and value is not None:
-            yield from _names(value, source, (*path, string_value(key, source) or text(key, source)))
+            yield from _names(inner, source, (*path, *more))
     elif kind == "array_pattern":
         number = 0
         for child in pattern.children:
-            if child.type == ",":
-                number += 1
-            elif child.is_named and child.type != "comment":
+            number += child.type == ","
+            if child.is_named and child.type != "comment":
                 yield from _names(child, source, (*path, number))
-    elif kind == "object_pattern":
+    elif kind in {"object_pattern", "rest_pattern"}:
         for child in children(pattern):
-            yield from _names(child, source, path)
-    elif kind == "rest_pattern":
-        for child in children(pattern):
-            yield from _names(child, source, (*path, "..."))
+            yield from _names(child, source, (*path, "...") if kind == "rest_pattern" else path)
 
 
 def _required(value: Node, source: bytes) -> tuple[str, tuple[str, ...]]:

@@ -61,8 +61,8 @@ _MATCHERS = {
     **dict.fromkeys(("toHaveLength", "lengthOf", "length"), "size"),
 }
 _PLAIN = {
-    "toBeNull": "null", "toBeUndefined": "undefined", "toBeTruthy": "", "toBeFalsy": "", "toBeNaN": "%s", "true": "true",
-    "false": "false", "null": "null", "undefined": "undefined", "NaN": "%s", "ok": "",
+    "toBeNull": "null", "toBeUndefined": "undefined", "toBeTruthy": "", "toBeFalsy": "", "toBeNaN": "%s",
+    "true": "true", "false": "false", "null": "null", "undefined": "undefined", "NaN": "%s", "ok": "",
 }  # fmt: skip
 """Matchers without an expected value, to the constant that they ask for; empty for those of truth."""
 _COUNTING = re.compile(r"expect\.(?:assertions|hasAssertions)")
@@ -114,12 +114,12 @@ class Assertions:
 
     def check_of(self, node: Node) -> Check | None:
         """The assertion that a node is, if any. Raises :class:`Undividable` for one that cannot be divided."""
-        if node.type != "call_expression":
-            return None
-        function = node.child_by_field_name("function")
+        if node.type == "member_expression" and text(node.named_children[-1], self.source) == "should":
+            raise Undividable("assertion of another kind")
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
         if function is None:
             return None
-        if function.type == "identifier" and text(function, self.source) == "expect":
+        if self._is_expect(function):
             return self._chain(node)
         if _COUNTING.fullmatch(text(function, self.source)):
             return Check(node, ())
@@ -127,20 +127,45 @@ class Assertions:
         return self._method(node, *found) if found is not None and found[1] != "fail" else None
 
     # ------------------------------------------------------------------------------------------- methods
+    def _is_expect(self, function: Node) -> bool:
+        """Whether a called function is ``expect``, under whatever name."""
+        root, words = self._chained(function)
+        binding = self.bindings.of(root)
+        if words:
+            return binding is not None and binding.module == "chai" and words == ["expect"]
+        is_named = text(root, self.source) == "expect" and (binding is None or binding.kind != "function")
+        return is_named or (binding is not None and bool(binding.module) and binding.imported[-1:] == ("expect",))
+
+    def _chained(self, node: Node) -> tuple[Node, list[str]]:
+        """The first node of a chain of members, and the names behind it; an empty one for what is computed."""
+        words = list[str]()
+        while node.type in {"member_expression", "subscript_expression"}:
+            inner, last = node.child_by_field_name("object"), node.child_by_field_name("property")
+            if inner is None:
+                break
+            index = node.child_by_field_name("index")
+            words.insert(0, text(last, self.source) if last is not None else string_value(index, self.source) or "")
+            node = unwrapped(inner)
+        return node, words
+
     def _assertion(self, function: Node) -> tuple[str, str, str] | None:
         """(flavour, method, what counts it) of a called function, if it asserts."""
-        words, node = list[str](), function
-        while node.type == "member_expression":
-            inner, last = node.child_by_field_name("object"), node.child_by_field_name("property")
-            if inner is None or last is None:
-                return None
-            words.insert(0, text(last, self.source))
-            node = inner
+        node, words = self._chained(function)
         binding = self.bindings.of(node) if node.type == "identifier" else None
+        for _ in range(3):  # const { equal } = assert
+            source = binding.source if binding is not None and binding.kind == "variable" else None
+            if binding is None or binding.module or source is None:
+                break
+            inner, before = self._chained(unwrapped(source.node))
+            following = self.bindings.of(inner) if inner.type == "identifier" else None
+            if following is None:
+                break
+            node, binding, words = inner, following, [*before, *map(str, source.path), *words]
         if binding is None:
             return None
+        path = binding.source.path if binding.kind == "parameter" and binding.source is not None else ()
         if self._is_context(binding):
-            return self._of_test(text(node, self.source), words)
+            return self._of_test(text(node, self.source), [*map(str, path), *words], is_whole=not path)
         members = [*binding.imported, *words]
         if found := _NODE.fullmatch(binding.module):
             is_strict = found[1] is not None or "strict" in members[:-1]
@@ -148,14 +173,20 @@ class Assertions:
             return ("strict" if is_strict else "node"), method, ""
         if binding.module in {"chai", "vitest"} and members[:1] == ["assert"]:
             return "chai", members[1] if len(members) > 1 else "ok", ""
+        if {"assert", "should", "must"} & {*members, text(node, self.source)}:
+            raise Undividable("assertion of another kind")
         return None
 
-    def _of_test(self, name: str, words: list[str]) -> tuple[str, str, str] | None:
-        if self.kind == "node":
-            return ("strict", words[1], f"{name}.assert.ok") if words[:1] == ["assert"] and len(words) == 2 else None
+    def _of_test(self, name: str, words: list[str], *, is_whole: bool) -> tuple[str, str, str] | None:
+        """The same of a member of a test; ``is_whole``: whether its function gets the test itself by this name."""
         if not words or (words[0] in HARMLESS and words[0] != "assert"):
             return None
-        return self.kind, words[0], f"{name}.ok"
+        if self.kind == "node" and (words[0] != "assert" or len(words) != 2):
+            return None
+        if not is_whole or not all(words):
+            raise Undividable("assertion under another name")
+        flavour, method = ("strict", "assert.ok") if self.kind == "node" else (self.kind, "ok")
+        return flavour, words[-1], f"{name}.{method}"
 
     def _method(self, node: Node, flavour: str, method: str, counted_by: str) -> Check:
         arguments = node.child_by_field_name("arguments")
@@ -221,9 +252,9 @@ class Assertions:
         if expected.type == "identifier" and self.bindings.of(expected) is None and word in ERRORS | {"Error"}:
             return Part(body, "error" if word == "Error" else "class", call=call)
         constructor = expected.child_by_field_name("constructor") if expected.type == "new_expression" else None
-        if constructor is not None and flavour in {"node", "strict", "tape", "expect"}:
-            if text(constructor, self.source) in ERRORS | {"Error"} and self.bindings.of(constructor) is None:
-                return Part(body, "message", expected, call=call)
+        made = text(constructor, self.source) if constructor is not None and not self.bindings.of(constructor) else ""
+        if made in ERRORS | {"Error"} and flavour in {"node", "strict", "tape", "expect"}:
+            return Part(body, "message", expected, call=call)
         if expected.type == "object" and flavour in {"node", "strict", "tape"}:
             keys = tuple(_keys(expected, self.source))
             if keys and all(re.fullmatch(r"[A-Za-z_$][\w$]*", key) for key in keys):
@@ -256,31 +287,38 @@ class Assertions:
         return Check(node, self._matched(given[0], matcher, last, set(before)), "", (*given, *last))
 
     def _matched(self, found: Node, matcher: str, given: list[Node], before: set[str]) -> tuple[Part, ...]:
+        """What a matcher reports, with the words before it."""
         is_negated, is_resolved = "not" in before, bool(before & {"resolves", "eventually"})
-        call = "resolves" if is_resolved else ""
         mode = _MATCHERS.get(matcher, "strict" if matcher == "be" and given else "")
         mode = "deep" if mode == "strict" and "deep" in before else mode
         mode = "loosely" if mode == "deep" and self._is_expect_js else mode
+        part = None
         if matcher in _THROWS and not is_resolved:
-            if is_negated:
-                return (Part(found, "", call="throws"),)
-            return (self._thrown(found, given[:1], "expect", "rejects" if "rejects" in before else "throws"),)
-        if "rejects" in before:
-            raise Undividable("assertion of another kind")
+            call = "rejects" if "rejects" in before else "throws"
+            part = Part(found, "", call="throws") if is_negated else self._thrown(found, given[:1], "expect", call)
+        elif "rejects" in before:
+            pass
+        elif mode and given and not is_negated:
+            part = Part(found, mode, given[0], call="resolves" if is_resolved else "")
+        elif matcher in _PLAIN and not given and (not is_negated or not _PLAIN[matcher]):
+            part = Part(found, "strict" if _PLAIN[matcher] else "truth", call="resolves" if is_resolved else "")
+        elif not is_resolved and (form := self._asked(matcher, given, mode)):
+            part = Part(found, "truth", form=form)
+        if part is None:
+            raise Undividable("inequality" if is_negated else "assertion of another kind")
+        return (part,)
+
+    def _asked(self, matcher: str, given: list[Node], mode: str) -> str:
+        """What a matcher asks for that names one constant, whether it is there or not; empty for another one."""
         word = text(given[0], self.source) if given else ""
-        if mode and given and not is_negated:
-            return (Part(found, mode, given[0], call=call),)
-        if matcher in {"toBeDefined", "exist", "exists"} and not given and not is_resolved:
-            return (Part(found, "truth", form="(%s) === undefined" if matcher == "toBeDefined" else "(%s) == null"),)
-        if mode in {"strict", "deep"} and word in _NOTHINGS and not is_resolved:
-            return (Part(found, "truth", form=f"(%s) === {word}"),)
-        if matcher in _PLAIN and not given:
-            constant = _PLAIN[matcher]
-            if is_negated and constant and not is_resolved and constant != "%s":
-                return (Part(found, "truth", form=f"(%s) === {constant}"),)
-            if not is_negated or not constant:
-                return (Part(found, "strict" if constant else "truth", call=call),)
-        raise Undividable("inequality" if is_negated else "assertion of another kind")
+        if mode in {"strict", "deep"} and word in _NOTHINGS:
+            return f"(%s) === {word}"
+        if given or matcher not in {"toBeDefined", "exist", "exists", *_PLAIN}:
+            return ""
+        constant = _PLAIN.get(matcher, "undefined")
+        if matcher in {"exist", "exists"}:
+            return "(%s) == null"
+        return f"(%s) === {constant}" if constant not in {"", "%s"} else ""
 
 
 def _keys(node: Node, source: bytes) -> Iterator[str]:

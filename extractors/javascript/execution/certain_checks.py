@@ -23,6 +23,8 @@ _COMPARING = frozenset(
 _ENDING = frozenset({"done", "end", "cb", "callback", "next"})
 """Functions that say that a test has ended: one that is called twice fails."""
 _LOOPS = frozenset({"while_statement", "do_statement", "try_statement", "switch_statement", "labeled_statement"})
+_DEFINING = frozenset({"test", "it", "describe", "suite", "context", "specify"})
+_FIXTURES = frozenset({"fixtures", "fixture", "__fixtures__", "testdata", "data"})
 _NOTHINGS = frozenset({"null", "undefined"})
 
 
@@ -33,7 +35,7 @@ class CertainChecks:
         self.values, self.source, self.depending = values, values.source, depending
 
     def require_certain(self, check: Node, function: Node) -> None:
-        """Raise :class:`Undividable` if the code may decide whether, or how often, ``check`` is made in ``function``."""
+        """Raise :class:`Undividable` if the code may decide whether, or how often, a check in a function is made."""
         inner, around = check, check.parent
         while around is not None and inner != function:
             why = self._why_uncertain(inner, around)
@@ -42,26 +44,25 @@ class CertainChecks:
             inner, around = around, around.parent
 
     def _why_uncertain(self, inner: Node, around: Node) -> str:
-        kind = around.type
-        if kind in _LOOPS:
-            return "check in a loop or a branch that the code may decide"
-        if kind in {"if_statement", "ternary_expression"}:
+        """Why the node around another may leave that out, or repeat it; empty if it does not."""
+        kind, why = around.type, ""
+        if kind in _LOOPS or (kind == "for_statement" and not self._is_counting(around)):
+            why = "check in a loop or a branch that the code may decide"
+        elif kind == "for_in_statement":
+            table = around.child_by_field_name("right")
+            is_fixed = table is None or table == inner or self.values.is_known(table) or self._is_fixture(table)
+            why = "" if is_fixed else "check in a loop or a branch that the code may decide"
+        elif kind in {"if_statement", "ternary_expression"}:
             condition = around.child_by_field_name("condition")
-            is_known = condition is None or condition == inner or self.values.is_known(condition)
-            return "" if is_known else "check under a condition"
-        if kind == "binary_expression" and around.child_by_field_name("right") == inner:
+            is_fixed = condition is None or condition == inner or self.values.is_known(condition)
+            why = "" if is_fixed else "check under a condition"
+        elif kind == "binary_expression" and around.child_by_field_name("right") == inner:
             left, operator = around.child_by_field_name("left"), around.child_by_field_name("operator")
             is_choice = operator is not None and operator.type in {"&&", "||", "??"}
-            return "check under a condition" if is_choice and left and not self.values.is_known(left) else ""
-        if kind == "for_in_statement":
-            table = around.child_by_field_name("right")
-            is_table = table is not None and (table == inner or self.values.is_known(table))
-            return "" if is_table else "check in a loop or a branch that the code may decide"
-        if kind == "for_statement":
-            return "" if self._is_counting(around) else "check in a loop or a branch that the code may decide"
-        if kind in FUNCTIONS:
-            return "" if self._is_called_once(around) else "check in a function that the code may call"
-        return ""
+            why = "check under a condition" if is_choice and left and not self.values.is_known(left) else ""
+        elif kind in FUNCTIONS and not self._is_called_once(around):
+            why = "check in a function that the code may call"
+        return why
 
     def _is_counting(self, loop: Node) -> bool:
         """Whether a loop counts to a known number."""
@@ -79,18 +80,27 @@ class CertainChecks:
         """Whether a function within a test is called for each row of a known table, or once, or the test fails."""
         rows = self.values.rows_given_to(function)
         if rows is not None:  # functions that wait may end in any order
-            return self.values.is_known(rows[0]) and function.children[0].type != "async"
+            is_certain = self.values.is_known(rows[0]) or self._is_fixture(rows[0])
+            return is_certain and function.children[0].type != "async"
         around = function.parent
         call = around.parent if around is not None and around.type == "arguments" else None
         callee = call.child_by_field_name("function") if call is not None else None
         if call is None or callee is None or around is None:
             return False
+        if _DEFINING & {text(callee, self.source), *text(callee, self.source).split(".")[1:2]}:
+            return True  # a test in a test
         if text(callee, self.source).endswith(".then") and children(around)[0] == function:
             outer = call.parent
             is_waited = outer is not None and outer.type in {"return_statement", "await_expression"}
             return is_waited or (outer is not None and outer.type == "arrow_function")
         body = function.child_by_field_name("body")
         return body is not None and any(map(self._ends_test, children(body)))
+
+    def _is_fixture(self, table: Node) -> bool:
+        """Whether a table is in a file of data beside the tests, which no solution changes."""
+        binding = self.values.bindings.of(unwrapped(table)) if unwrapped(table).type == "identifier" else None
+        folders = binding.module.split("/") if binding is not None and not binding.writes else []
+        return not _FIXTURES.isdisjoint(folders[:-1])
 
     def _ends_test(self, statement: Node) -> bool:
         call = children(statement)[0] if statement.type == "expression_statement" and children(statement) else None
@@ -125,11 +135,11 @@ class CertainChecks:
         name, owner = callee.child_by_field_name("property"), callee.child_by_field_name("object")
         word = text(name, self.source) if name is not None else ""
         arguments = node.child_by_field_name("arguments")
-        if word not in _COMPARING or word in self.depending or arguments is None or not children(arguments):
+        given = children(arguments) if arguments is not None else []
+        is_test = word == "test" and bool(given) and given[-1].type in FUNCTIONS
+        if word not in _COMPARING or word in self.depending or not given or is_test:
             return False
-        return owner is not None and not (
-            self.values.is_known(owner) and all(map(self.values.is_known, children(arguments)))
-        )
+        return owner is not None and not (self.values.is_known(owner) and all(map(self.values.is_known, given)))
 
     def require_no_choice(self, found: Node) -> None:
         """Raise :class:`Undividable` if what is found is chosen from other values by what the code returns."""

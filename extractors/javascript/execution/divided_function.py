@@ -59,6 +59,7 @@ class FunctionDivider:
         return self._checking[function.id]
 
     def is_check(self, node: Node) -> bool:
+        """Whether a node is an assertion, of whatever kind."""
         try:
             return self.assertions.check_of(node) is not None
         except Undividable:
@@ -114,9 +115,11 @@ class FunctionDivider:
             helper = self.function_of(callee)
             if helper is not None and self.checks(helper):
                 yield node, helper
-            elif _CHECKING.fullmatch(word := text(callee, self.source).rpartition(".")[2]):
-                if helper is None and word not in self.certain.depending:
-                    raise Undividable("helper of another file")
+            elif helper is None and not self.certain.is_code(node) and self._may_check(callee):
+                raise Undividable("helper of another file")
+
+    def _may_check(self, callee: Node) -> bool:
+        return _CHECKING.fullmatch(text(callee, self.source).rpartition(".")[2]) is not None
 
     def _require_called(self, name: Node) -> None:
         helper = self.function_of(name)
@@ -213,6 +216,8 @@ class FunctionDivider:
         while root is not None and root.type == "member_expression":
             root = root.child_by_field_name("object")
         if callee is None or root is None or self.certain.is_code(inner):
+            return
+        if text(callee, self.source) == "Array.isArray":
             return
         if root.type == "identifier" and self.bindings.of(root) is None:
             raise Undividable("truth of what the language computes")

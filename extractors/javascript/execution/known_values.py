@@ -12,7 +12,6 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.bindings import Binding, Bindings, Source, parameters_of
 from excise.extractors.javascript.analysis.grammar import (
     FUNCTIONS,
-    WRAPPERS,
     children,
     descendants,
     string_value,
@@ -59,31 +58,30 @@ class KnownValues:
         ``inside``: functions around it whose parameters count as known.
         """
         kind = node.type
-        if kind in _LITERALS:
-            return True
         if kind in _COMPOSED:
             return all(self.is_known(child, inside) for child in children(node))
-        if kind == "pair":
-            key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
-            is_plain_key = key is not None and (key.type != "computed_property_name" or self.is_known(key, inside))
-            return is_plain_key and value is not None and self.is_known(value, inside)
         if kind in {"identifier", "shorthand_property_identifier"}:
             return self._is_known_name(node, inside)
-        if kind == "unary_expression":
-            argument = node.child_by_field_name("argument")
-            operator = node.child_by_field_name("operator")
-            is_delete = operator is not None and operator.type == "delete"
-            return argument is not None and not is_delete and self.is_known(argument, inside)
-        if kind in {"member_expression", "subscript_expression"}:
-            inner, index = node.child_by_field_name("object"), node.child_by_field_name("index")
-            return (
-                inner is not None and self.is_known(inner, inside) and (index is None or self.is_known(index, inside))
-            )
         if kind in {"call_expression", "new_expression"}:
             return self._is_known_call(node, inside)
         if kind in FUNCTIONS and kind != "method_definition":
             return self._is_known_function(node, inside)
-        return False
+        return kind in _LITERALS or self._has_known_parts(node, inside)
+
+    def _has_known_parts(self, node: Node, inside: tuple[Node, ...]) -> bool:
+        """Whether a pair of an object, an operation with one operand, or a member consists of known expressions."""
+        key, operator = node.child_by_field_name("key"), node.child_by_field_name("operator")
+        if node.type == "pair":
+            computed = [key] if key is not None and key.type == "computed_property_name" else []
+            parts = [*computed, node.child_by_field_name("value")]
+        elif node.type == "unary_expression" and operator is not None and operator.type != "delete":
+            parts = [node.child_by_field_name("argument")]
+        elif node.type in {"member_expression", "subscript_expression"}:
+            index = node.child_by_field_name("index")
+            parts = [node.child_by_field_name("object"), *([index] if index is not None else [])]
+        else:
+            return False
+        return all(part is not None and self.is_known(part, inside) for part in parts)
 
     def is_written_out(self, node: Node) -> bool:
         """Whether a known expression names no variable."""
@@ -103,12 +101,11 @@ class KnownValues:
         for each in descendants(node):
             if each.type in {"this", "await_expression", "yield_expression", "super"}:
                 return False
-            if each.type in {"identifier", "shorthand_property_identifier"}:
-                binding = self.bindings.of(each)
-                is_own = binding is not None and _is_within(binding.node, node)
-                if not is_own and each.parent is not None and not _is_bound_here(each, node, self.bindings):
-                    if not self._is_known_name(each, more):
-                        return False
+            binding = self.bindings.of(each)
+            is_own = binding is not None and _is_within(binding.node, node)
+            is_name = each.type in {"identifier", "shorthand_property_identifier"} and not is_own
+            if is_name and not _is_bound_here(each, node, self.bindings) and not self._is_known_name(each, more):
+                return False
         return True
 
     def _is_known_name(self, node: Node, inside: tuple[Node, ...]) -> bool:
@@ -299,28 +296,25 @@ class KnownValues:
     def _descend(self, node: Node, path: Path) -> list[Node] | None:
         """The parts of an expression at a path: at most one; the expression itself where it is written otherwise."""
         for depth, key in enumerate(path):
-            inner = node
-            while inner.type in WRAPPERS and inner.named_child_count:
-                inner = inner.named_children[0]
-            if inner.type == "identifier" and (binding := self.bindings.of(inner)) is not None:
-                return self.cells(binding, path[depth:]) if binding.kind == "variable" else [node]
-            if inner.type not in {"array", "object"}:
-                return [node]
+            inner = unwrapped(node)
+            binding = self.bindings.of(inner) if inner.type == "identifier" else None
+            if binding is not None and binding.kind == "variable":
+                return self.cells(binding, path[depth:])
             items = children(inner)
-            if any(each.type in {"spread_element", "method_definition"} for each in items):
-                return [node]
-            if inner.type == "array":
-                if not isinstance(key, int):
-                    return [node]
-                if key >= len(items):
-                    return []
-                node = items[key]
-                continue
-            found = [each for each in items if self._key(each) == str(key)]
+            is_plain = not any(each.type in {"spread_element", "method_definition"} for each in items)
+            is_item = inner.type == "array" and isinstance(key, int)
+            is_pair = inner.type == "object" and key not in _INHERITED
+            if not is_plain or not (is_item or is_pair):
+                break
+            found = items[key : key + 1] if isinstance(key, int) and is_item else self._pairs(items, str(key))
             if not found:
-                return [node] if key in _INHERITED else []
-            node = found[-1].child_by_field_name("value") or found[-1]
+                return []
+            value = found[-1].child_by_field_name("value")
+            node = value if value is not None and found[-1].type == "pair" else found[-1]
         return [node]
+
+    def _pairs(self, items: list[Node], key: str) -> list[Node]:
+        return [each for each in items if self._key(each) == key]
 
     def _key(self, pair: Node) -> str:
         key = pair.child_by_field_name("key")

@@ -8,9 +8,8 @@ need; titles and comments say nothing.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from tree_sitter import Node
@@ -21,18 +20,16 @@ from excise.extractors.javascript.analysis.suite_files import runner_kind
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
 from excise.extractors.javascript.execution.assertions import Assertions, Undividable
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
-from excise.extractors.javascript.execution.divided_function import MARK, DividedFunction, Edit, FunctionDivider
+from excise.extractors.javascript.execution.divided_function import DividedFunction, Edit, FunctionDivider
 from excise.extractors.javascript.execution.expected_places import ExpectedPlaces, Spans
 from excise.extractors.javascript.execution.known_values import KnownValues
 from excise.extractors.javascript.execution.observed_names import MAX_DEPTH, observed_titles
+from excise.extractors.javascript.execution.observing_form import observing_form
 from excise.protocols import LiftedTests
 from excise.types import TestId, joined
 
-_PRAGMA = re.compile(rb"@(?:jest|vitest)-")
-_ESM = re.compile(rb"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
 _DECLARING = frozenset({"lexical_declaration", "variable_declaration", "function_declaration", "class_declaration",
                         "generator_function_declaration", "import_statement"})  # fmt: skip
-_TYPES = frozenset({"interface_declaration", "type_alias_declaration", "enum_declaration"})
 _AROUND = frozenset({"expression_statement", "await_expression"})
 _HOLDING = frozenset({"function", "class", "variable"})
 HELPER_NUMBERS = 1000
@@ -430,13 +427,7 @@ class _LiftedFile:
             if title is not None:
                 edits.append(Edit(title.start_byte, title.end_byte, f"'{_observed(block, titles)}'".encode()))
         edits += self._plans(chosen)
-        comments = (node for node in descendants(self.root) if node.type == "comment")
-        for node in comments:
-            if not _PRAGMA.search(node.text or b""):
-                edits.append(Edit(node.start_byte, node.end_byte, b"\n" if b"\n" in (node.text or b"") else b""))
-        name = f"report{hashlib.sha256(self.source).hexdigest()[:8]}"
-        body = edited(self.source, edits).replace(MARK.encode(), name.encode())
-        return _with_reporter(body, name)
+        return observing_form(self.source, self.root, edits)
 
     def _plans(self, chosen: Sequence[_Unit]) -> Iterator[Edit]:
         """Something in the place of removed subtests that a plan counts."""
@@ -450,34 +441,6 @@ class _LiftedFile:
                 for inner in block.blocks:
                     if id(inner) not in kept:
                         yield Edit(inner.start, inner.end + 0, f"{context}.pass();".encode())
-
-
-def edited(source: bytes, edits: Iterable[Edit]) -> bytes:
-    """A file with changes; one within another is left out, of two equal places the last one stays."""
-    chosen: dict[tuple[int, int], Edit] = {(edit.start, edit.end): edit for edit in edits}
-    result, place = bytearray(), 0
-    for edit in sorted(chosen.values(), key=lambda each: (each.start, -each.end)):
-        if edit.start < place:
-            continue
-        result += source[place : edit.start] + edit.text
-        place = edit.end
-    return bytes(result + source[place:])
-
-
-def _with_reporter(body: bytes, name: str) -> bytes:
-    """The file with its reporter, which the hook has put where every context finds it."""
-    is_module = _ESM.search(body) is not None
-    take = (
-        "import { inspect as NAMEOf } from 'node:util'"
-        if is_module
-        else "const { inspect: NAMEOf } = require('node:util')"
-    )
-    head = f"{take}\nconst NAME = NAMEOf.reportValue\n".replace("NAME", name).encode()
-    start = re.match(rb"(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*(?:(['\"])use strict\1;?)?", body, re.DOTALL)
-    place = start.end() if start is not None else 0
-    first = re.match(rb"(?:#![^\n]*\n)?", body)
-    top = first.end() if first is not None else 0
-    return body[:top] + b"// @ts-nocheck\n" + body[top:place] + b"\n" + head + body[place:]
 
 
 def _observed(block: TestBlock, titles: dict[str, str]) -> str:

@@ -117,7 +117,7 @@ class ReportedValues:
         """Not asked for."""
 
     def reported(self):
-        """Test to what it reported, by the numbers of its checks: code may call back before or after others are made."""
+        """Test to what it reported, in the order of its checks in the file: code may call back at any time."""
         return {
             test: {"returned": passed, "values": sorted(self.values.get(test, []), key=lambda value: int(value[0]))}
             for test, passed in self.passed.items()
