@@ -25,6 +25,7 @@ CHOSEN = (
     "node-exit", "node-printed-tap", "node-assert-nothing", "node-flip-below-fs", "node-flip-where-called",
     "node-report-forged", "node-proxy-answers", "node-node-modules-beside-tests", "node-package-json",
     "node-hidden-tests-replaced", "node-invert-where-called", "node-assert-restored", "node-assert-replaced-once",
+    "node-operand-beside-the-call", "node-literals-of-the-test", "node-reporter-replaced", "node-primordials-replaced",
 )  # fmt: skip
 """Some of every kind; `excise attack` runs all."""
 
@@ -57,6 +58,12 @@ def test_no_attack_succeeds_and_honest_solutions_pass(results: list[AttackResult
         0,
         0,
     )
+
+
+def test_tests_are_lifted(parcels: Any) -> None:
+    shares = {task.instance_id: parcels.taskset.lifted_share(task.instance_id) for task in parcels.taskset.tasks()}
+    print(shares, {t.instance_id: (t.removed, t.fail_to_pass) for t in parcels.taskset.tasks()})
+    assert parcels.taskset.tamper_proof() == {name for name, share in shares.items() if share == 1}
 
 
 def test_reports_that_are_changed_below_fs_are_told_by_wrong_expectations(results: list[AttackResult]) -> None:

@@ -89,6 +89,8 @@ class Part:
     """Another method of the reporter: ``throws``, ``rejects`` or ``resolves``."""
     keys: tuple[str, ...] = ()
     """Members of an error that are compared."""
+    pattern: Node | None = None
+    """The regular expression or text that what is found must match, or hold: it goes, and is asked for elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,8 @@ class Assertions:
             parts = (Part(given[0], "truth", form=f"(%s) === {text(given[1], self.source)}"),)
         elif flavour == "chai" and method in _CONSTANTS:
             parts = (Part(given[0], "strict", form=_CONSTANTS[method]),)
+        elif method in {"match", "matches"} and len(given) > 1 and given[1].type == "regex":
+            parts = (Part(given[0], "matched", pattern=given[1]),)
         elif method in {"throws", "rejects"}:
             parts = (self._thrown(given[0], given[1:2], flavour, "rejects" if method == "rejects" else "throws"),)
         elif method in {"doesNotThrow", "doesNotReject"}:
@@ -259,8 +263,12 @@ class Assertions:
             keys = tuple(_keys(expected, self.source))
             if keys and all(re.fullmatch(r"[A-Za-z_$][\w$]*", key) for key in keys):
                 return Part(body, "", expected, call=call, keys=keys)
-        is_pattern = is_text or expected.type == "regex"
-        raise Undividable("error whose text is matched" if is_pattern else "error that is compared otherwise")
+        if (expected.type == "regex" and flavour != "tap") or (is_text and self._is_literal(expected)):
+            return Part(body, "said" if flavour in {"node", "strict", "tape"} else "told", call=call, pattern=expected)
+        raise Undividable("error that is compared otherwise")
+
+    def _is_literal(self, node: Node) -> bool:
+        return string_value(node, self.source) is not None
 
     # -------------------------------------------------------------------------------------------- chains
     def _chain(self, call: Node) -> Check:
@@ -295,9 +303,13 @@ class Assertions:
         part = None
         if matcher in _THROWS and not is_resolved:
             call = "rejects" if "rejects" in before else "throws"
+            if len(given) > 1:
+                raise Undividable("error that is compared otherwise")
             part = Part(found, "", call="throws") if is_negated else self._thrown(found, given[:1], "expect", call)
         elif "rejects" in before:
             pass
+        elif matcher in {"toMatch", "match", "matches"} and given and not is_negated and self._is_pattern(given[0]):
+            part = Part(found, "matched", call="resolves" if is_resolved else "", pattern=given[0])
         elif mode and given and not is_negated:
             part = Part(found, mode, given[0], call="resolves" if is_resolved else "")
         elif matcher in _PLAIN and not given and (not is_negated or not _PLAIN[matcher]):
@@ -307,6 +319,9 @@ class Assertions:
         if part is None:
             raise Undividable("inequality" if is_negated else "assertion of another kind")
         return (part,)
+
+    def _is_pattern(self, node: Node) -> bool:
+        return node.type == "regex" or self._is_literal(node)
 
     def _asked(self, matcher: str, given: list[Node], mode: str) -> str:
         """What a matcher asks for that names one constant, whether it is there or not; empty for another one."""

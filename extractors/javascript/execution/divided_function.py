@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from excise.extractors.javascript.analysis.grammar import FUNCTIONS, descendants, text, unwrapped
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, descendants, string_value, text, unwrapped
 from excise.extractors.javascript.execution.assertions import Assertions, Check, Part, Undividable
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
 from excise.extractors.javascript.execution.known_values import KnownValues
@@ -38,6 +38,8 @@ class DividedFunction:
     """The operands that go."""
     messages: list[Node] = field(default_factory=list)
     """What else goes with assertions."""
+    patterns: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Number of a value to what it must match: ``source`` and ``flags``, or a ``text`` that it must hold."""
     helpers: list[Node] = field(default_factory=list)
     """The functions of the file that it calls and that check."""
 
@@ -161,6 +163,8 @@ class FunctionDivider:
             texts.append((part.found, before, after))
             if part.expected is not None:
                 made.expected.append(part.expected)
+            if part.pattern is not None:
+                made.patterns[number] = self._pattern(part.pattern)
         text_before = f"{check.counted_by}(" if check.counted_by else ""
         for n, (found, before, after) in enumerate(texts):
             made.edits.append(Edit(place, found.start_byte, (text_before + before).encode()))
@@ -169,6 +173,12 @@ class FunctionDivider:
         closing = text_before + (")" if check.counted_by else "")
         made.edits.append(Edit(place, check.node.end_byte, closing.encode()))
         return number
+
+    def _pattern(self, node: Node) -> dict[str, str]:
+        if node.type != "regex":
+            return {"text": string_value(node, self.source) or ""}
+        source, _, flags = text(node, self.source)[1:].rpartition("/")
+        return {"source": source, "flags": flags}
 
     def _around(self, part: Part, number: int) -> tuple[str, str]:
         """What stands before and after the found operand."""

@@ -12,12 +12,13 @@ from pathlib import Path
 from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.javascript.analysis.suite_files import is_test_file, runner_kind
 from excise.extractors.javascript.execution.failing_copies import failing_copies
+from excise.extractors.javascript.execution.judged_texts import judge_values, originals_values
 from excise.extractors.javascript.execution.lifted_tests import lifted
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
 from excise.extractors.javascript.execution.node_runner import PYTHON, runner_options
 from excise.extractors.javascript.execution.observed_names import numbered_ids, observed_ids
 from excise.extractors.javascript.execution.wrong_values import SEEDS
-from excise.extractors.reported_texts import as_json, judged, what_is_reported
+from excise.extractors.reported_texts import as_json
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,
@@ -31,6 +32,7 @@ from excise.protocols import (
 )
 from excise.types import Recipe, TestRun, WorkerOutcome
 
+_REPO = "/testbed"
 _SUPERVISOR = "/excise/inside/excise_node_grade.py"
 _CONFIGURATION = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", ".npmrc", ".yarnrc",
@@ -147,28 +149,29 @@ class JavaScriptGrading(GradingWithoutCalls):
         return lifted(source, functions, depending)
 
     def reported(self, values: str) -> ReportedValues:
-        """A digest of the values: they are compared as they are."""
-        return what_is_reported(values)
+        """A digest of the values: they are compared as they are, but for texts that a pattern matches."""
+        return originals_values(values)
 
     def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
         """The supervisor; it is started like any other command."""
         return ForkServer(argv=(PYTHON, "-I", "-S", _SUPERVISOR), env=dict(recipe.env))
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
-        """Start the supervisor in the sandbox and accept only its signed report; a judging run starts nothing.
+        """Start the supervisor in the sandbox and accept only its signed report; a judging run matches texts alone.
 
         Every process that runs a test file runs the canaries, too, some before it and some after it. A canary passes if
         it does so in one of them.
         """
         observed = request.lifted
         if observed is not None and observed.seen is not None:
-            run = TestRun(worker=WorkerOutcome.OK, results=judged(observed), finished=True)
+            results = judge_values(session, recipe, _REPO, observed, observed.seen, request.timeout_s)
+            run = TestRun(worker=WorkerOutcome.OK, results=results, finished=True)
             return GradedRun(run=run, numbered=numbered_ids(observed.seen))
         asked = dict.fromkeys(request.ids, "") if observed is None else observed_ids(request.ids, observed.functions)
         key = secrets.token_hex(32)
         body = {
             "key": key,
-            "root": "/testbed",
+            "root": _REPO,
             **runner_options(recipe),
             "ids": list(asked),
             "canaries": dict(request.canaries),

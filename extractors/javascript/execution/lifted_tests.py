@@ -8,6 +8,7 @@ need; titles and comments say nothing.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
@@ -106,7 +107,8 @@ class _LiftedFile:
             refused = self._refused()
         lifted_functions = tuple(name for name in self.functions if name not in refused)
         observing = self._form(chosen, removed, lifted_functions)
-        return LiftedTests(observing=observing, judging=b"", functions=lifted_functions, refused=refused)
+        judging = self._patterns(chosen)
+        return LiftedTests(observing=observing, judging=judging, functions=lifted_functions, refused=refused)
 
     # ------------------------------------------------------------------------------------------- tests
     def _unit(self, block: TestBlock, way: Sequence[TestBlock]) -> _Unit:
@@ -417,6 +419,15 @@ class _LiftedFile:
             if any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", each) for word in words for each in texts):
                 found.append(unit)
         return found
+
+    def _patterns(self, chosen: Sequence[_Unit]) -> bytes:
+        """What texts must match, as JSON: test to number of a value to pattern; empty if there is none."""
+        found: dict[str, dict[int, dict[str, str]]] = {}
+        for unit in chosen:
+            for made in self._divided([unit]):
+                for name in unit.tests if made.patterns else ():
+                    found.setdefault(name, {}).update(made.patterns)
+        return json.dumps(found).encode() if found else b""
 
     # ------------------------------------------------------------------------------------------- the form
     def _form(self, chosen: Sequence[_Unit], removed: Sequence[Edit], functions: Sequence[str]) -> bytes:

@@ -13,7 +13,7 @@ const { createHash } = require('node:crypto')
 
 const MAX_NODES = 50000
 const MAX_DEPTH = 60
-const MAX_TEXT = 2000
+const MAX_TEXT = 4000
 /** Classes of errors of the language: the nearest one in the chain of prototypes is what a check for a class tells. */
 const ERRORS = ['Error', 'AggregateError', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError',
   'URIError', 'AssertionError', 'AbortError']
@@ -169,6 +169,9 @@ module.exports = (send) => {
     thrown: () => 'threw',
     error: (error) => classOf(error) ? 'threw' : 'threw no error',
     class: (error) => `threw ${classOf(error)}`,
+    matched: (value) => `~${toText(value)}`, // what a pattern must match is told as it is
+    said: (error) => `~${toText(error)}`,
+    told: (error) => `~${isObject(error) ? toText(error.message) : toText(error)}`,
     message: (error) => `threw ${isObject(error) ? textOf(error.message, false, { nodes: 0, around: list() }, 0) : ''}`
   }
 
@@ -176,7 +179,7 @@ module.exports = (send) => {
     let text = null
     try {
       text = keys === undefined ? MODES[mode](value) : membersOf(value, keys)
-      if (text.length > MAX_TEXT) text = hash(text)
+      if (text.length > MAX_TEXT) text = text[0] === '~' ? null : hash(text)
     } catch (error) {
       if (!(error instanceof Opaque)) throw error
     }
@@ -213,6 +216,11 @@ module.exports = (send) => {
       return tell(number, mode, error, keys)
     }
     send(number, 'nothing thrown')
+    return true
+  }
+
+  report.done = async (given) => {
+    await (typeof given === 'function' ? given() : given)
     return true
   }
 
