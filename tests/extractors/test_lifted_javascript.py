@@ -110,6 +110,23 @@ def test_what_texts_must_match_is_judged_elsewhere() -> None:
     assert json.loads(found.judging) == {"it": {"1": {"text": "no"}, "2": {"source": "a\\/b", "flags": "i"}}}
 
 
+def test_what_runners_read_of_comments_stays_first() -> None:
+    source = (
+        f"/** @jest-environment jsdom */\n// is 44\n'use strict'\n{JEST}it('it', () => {{ expect(f(2)).toBe(44) }})"
+    )
+    found = lifted(source.encode(), ["it"], ["f"])
+    assert found is not None
+    assert found.observing.startswith(b"/** @jest-environment jsdom */")
+    assert found.observing.index(b"// @ts-nocheck") < found.observing.index(b"'use strict'")
+    assert b"44" not in re.sub(rb"report[0-9a-f]+", b"", found.observing)
+
+
+def test_files_that_are_nested_too_deeply_are_refused() -> None:
+    text, why = form_of(NODE, f"test('it', () => {{ assert.equal(f({' + '.join(['a'] * 1100)}), 3) }})")
+    assert not text
+    assert why == "file that is nested too deeply"
+
+
 @pytest.mark.parametrize(
     ("head", "code", "reason"),
     [

@@ -75,9 +75,13 @@ class Bindings:
         nodes = list(descendants(self.root))
         for node in nodes:
             self._declare(node)
-        for node in nodes:
+        queue: list[tuple[Node, tuple[dict[str, Binding], ...]]] = [(self.root, ())]
+        while queue:  # from the top: to ask a node for its parent takes long in deep trees
+            node, scopes = queue.pop()
+            scopes = (self._scopes[node.id], *scopes) if node.id in self._scopes else scopes
             if node.type in _REFERENCES and node.id not in self._declaring:
-                self._note_use(node)
+                self._note_use(node, scopes)
+            queue += [(child, scopes) for child in reversed(node.named_children)]
 
     def of(self, node: Node) -> Binding | None:
         """The variable that a name stands for; ``None`` for a global one."""
@@ -182,17 +186,13 @@ class Bindings:
         return around if around is not None else self.root
 
     # ----------------------------------------------------------------------------------------------------- uses
-    def _note_use(self, node: Node) -> None:
+    def _note_use(self, node: Node, scopes: tuple[dict[str, Binding], ...]) -> None:
         name = text(node, self.source)
-        around: Node | None = node
-        while around is not None:
-            found = self._scopes.get(around.id, {}).get(name)
-            if found is not None:
-                self._bound[node.id] = found
-                found.uses.append(node)
-                found.writes += self._is_written(node)
-                return
-            around = around.parent
+        found = next((scope[name] for scope in scopes if name in scope), None)
+        if found is not None:
+            self._bound[node.id] = found
+            found.uses.append(node)
+            found.writes += self._is_written(node)
 
     def _is_written(self, node: Node) -> bool:
         """Whether a name gets another value here."""

@@ -49,7 +49,11 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
 def _lifted(source: bytes, functions: tuple[str, ...], depending: frozenset[str]) -> LiftedTests | None:
     if bindings_of(source).root.has_error:
         return None
-    return _LiftedFile(source, functions, depending).made()
+    try:
+        return _LiftedFile(source, functions, depending).made()
+    except RecursionError:
+        refused = dict.fromkeys(functions, "file that is nested too deeply")
+        return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
 
 
 class _Unit:

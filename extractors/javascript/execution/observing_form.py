@@ -57,6 +57,6 @@ def with_reporter(body: bytes, name: str) -> bytes:
     head = f"{take}\nconst NAME = NAMEOf.reportValue\n".replace("NAME", name).encode()
     start = re.match(rb"(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*(?:(['\"])use strict\1;?)?", body, re.DOTALL)
     place = start.end() if start is not None else 0
-    first = re.match(rb"(?:#![^\n]*\n)?", body)
+    first = re.match(rb"(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*", body, re.DOTALL)
     top = first.end() if first is not None else 0
     return body[:top] + b"// @ts-nocheck\n" + body[top:place] + b"\n" + head + body[place:]
