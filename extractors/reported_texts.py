@@ -1,4 +1,4 @@
-"""Values that lifted tests of compiled languages report as texts: how they are stored, compared and judged.
+"""Values that lifted tests of all languages but Python report as texts: how they are stored, compared and judged.
 
 A test's values are a JSON text, which :func:`as_json` makes. No program judges them: a value is right if it is the
 original's, since only checks of one certain value, or truth, are lifted.
@@ -17,7 +17,9 @@ from excise.types import Status, TestResult
 
 _MINUS_ZERO = re.compile(r"(?<![\w.])-(?=0(?:\.0)?(?![\w.]))")
 """The sign of a zero, which is equal to the other zero."""
-_CONSTANT = frozenset({"true", "false", "None", "nil", "<nil>", "", '""', "()", "Ok(())", "[]"})
+_CONSTANT = frozenset(
+    {"true", "false", "None", "nil", "<nil>", "", '""', "()", "Ok(())", "[]", "{}", "null", "undefined", "threw"}
+)
 """Texts of values that anybody would report, if a test reports nothing else."""
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.services.attack_suite import HONEST, AttackResult, attack_tasks, summary
+from excise.pipeline.services.task_grader import Grader
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.types import Visibility, path_of
 from excise.verifiers.agent_workspace import workspace
@@ -25,6 +26,7 @@ CHOSEN = (
     "node-exit", "node-printed-tap", "node-assert-nothing", "node-flip-below-fs", "node-flip-where-called",
     "node-report-forged", "node-proxy-answers", "node-node-modules-beside-tests", "node-package-json",
     "node-hidden-tests-replaced", "node-invert-where-called", "node-assert-restored", "node-assert-replaced-once",
+    "node-operand-beside-the-call", "node-literals-of-the-test", "node-reporter-replaced", "node-primordials-replaced",
 )  # fmt: skip
 """Some of every kind; `excise attack` runs all."""
 
@@ -59,10 +61,23 @@ def test_no_attack_succeeds_and_honest_solutions_pass(results: list[AttackResult
     )
 
 
-def test_reports_that_are_changed_below_fs_are_told_by_wrong_expectations(results: list[AttackResult]) -> None:
+def test_tests_are_lifted_and_another_implementation_wins(parcels: Any) -> None:
+    tasks = list(parcels.taskset.tasks())
+    assert {parcels.taskset.lifted_share(task.instance_id) for task in tasks} == {1.0}
+    assert parcels.taskset.tamper_proof() == {task.instance_id for task in tasks}
+    task = next(each for each in tasks if each.removed == ("lib/postage.js::postage",))
+    other = task.patch.replace("Math.round(base * factor)", "Math.round(factor * base)")
+    other = other.replace("unknown zone: ${zone}`", "unknown zone: ${zone} (there is none)`")
+    assert other != task.patch
+    grade = Grader(parcels.taskset, parcels.settings).grade(task.instance_id, other)
+    assert (grade.reward, grade.num_lifted, grade.num_mirrored) == (1.0, len(task.fail_to_pass), 0), grade.reasons
+
+
+def test_reports_that_are_changed_below_fs_are_told_by_values(results: list[AttackResult]) -> None:
     reasons = {result.name: set(result.reasons) for result in results}
     assert "canary_passed" in reasons["node-flip-below-fs"]
-    assert "mirror_passed" in reasons["node-flip-where-called"]
+    assert "lifted_differ" in reasons["node-flip-where-called"]
+    assert "lifted_differ" in reasons["node-operand-beside-the-call"]
     assert "canary_passed" in reasons["node-invert-where-called"]
     assert "runner_changed" in reasons["node-assert-restored"]
     assert "runner_changed" in reasons["node-assert-replaced-once"]

@@ -14,3 +14,13 @@ def is_test_file(path: str) -> bool:
     """Whether a file belongs to the tests by its name or folder."""
     *folders, name = path.split("/")
     return not _FOLDERS.isdisjoint(folders) or _FILE.fullmatch(name) is not None
+
+
+_OWN = re.compile(rb"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"](node:test|tape|tap|test)['"]""")
+"""What a test file has that is run by tape, tap or node itself; others are run by the project's test runner."""
+
+
+def runner_kind(source: bytes) -> str:
+    """How a test file is run: ``tape``, ``tap``, ``node``, or ``other`` for the project's test runner."""
+    found = _OWN.search(source)
+    return "other" if found is None else found[1].decode() if found[1] in {b"tape", b"tap"} else "node"

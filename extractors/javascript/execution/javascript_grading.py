@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from excise.extractors.grading_without_calls import GradingWithoutCalls
-from excise.extractors.javascript.analysis.suite_files import is_test_file
+from excise.extractors.javascript.analysis.suite_files import is_test_file, runner_kind
 from excise.extractors.javascript.execution.failing_copies import failing_copies
+from excise.extractors.javascript.execution.judged_texts import judge_values, originals_values
+from excise.extractors.javascript.execution.lifted_tests import lifted
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
 from excise.extractors.javascript.execution.node_runner import PYTHON, runner_options
+from excise.extractors.javascript.execution.observed_names import numbered_ids, observed_ids
 from excise.extractors.javascript.execution.wrong_values import SEEDS
+from excise.extractors.reported_texts import as_json
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,
@@ -23,10 +26,13 @@ from excise.protocols import (
     GradedRun,
     GradedRunRequest,
     GradingMode,
+    LiftedTests,
+    ReportedValues,
     Session,
 )
-from excise.types import Recipe
+from excise.types import Recipe, TestRun, WorkerOutcome
 
+_REPO = "/testbed"
 _SUPERVISOR = "/excise/inside/excise_node_grade.py"
 _CONFIGURATION = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", ".npmrc", ".yarnrc",
@@ -37,8 +43,6 @@ _CONFIGURATION = (
 _BINARY = frozenset({".node", ".wasm", ".so", ".dylib", ".dll", ".tgz", ".zip", ".snap", ".map"})
 _WORDS = ("empty input", "basic usage", "keeps order", "upper bounds", "typed values", "repeated keys", "small limits",
           "simple objects", "nested lists", "default options")  # fmt: skip
-_OWN = re.compile(rb"""(?:\brequire\(\s*|\bfrom\s*|\bimport\s*\(?\s*)['"](node:test|tape|tap|test)['"]""")
-"""What a test file has that is run by tape, tap or node itself; others are run by the project's test runner."""
 _HEADS = {
     "tape": "const test = require('tape')",
     "tap": "const { test } = require('tap')",
@@ -71,14 +75,8 @@ _BODIES = (
 """Assertions that fail: for tape, for node, their arguments, and the same for ``expect``."""
 
 
-def _kind(source: bytes) -> str:
-    """How a test file is run: a key of :data:`_HEADS`."""
-    found = _OWN.search(source)
-    return "other" if found is None else found[1].decode() if found[1] in {b"tape", b"tap"} else "node"
-
-
 class JavaScriptGrading(GradingWithoutCalls):
-    """Implements :class:`excise.protocols.Grading` for JavaScript; calls are not recorded and tests not divided."""
+    """Implements :class:`excise.protocols.Grading` for JavaScript; calls are not recorded."""
 
     mirror_seeds: Sequence[str] = SEEDS
 
@@ -108,7 +106,7 @@ class JavaScriptGrading(GradingWithoutCalls):
         """Six tests that must fail, for the test runner that the file beside them uses."""
         rng = random.Random(seed)
         titles = [f"{words} {rng.randrange(2, 99)}" for words in rng.sample(_WORDS, 6)]
-        number, kind = rng.randrange(10, 10**6), _kind(beside)
+        number, kind = rng.randrange(10, 10**6), runner_kind(beside)
         tests = []
         for place, (title, body) in enumerate(zip(titles, _BODIES, strict=True)):
             tape, node, arguments, one, matcher, other = (part.format(n=number) for part in body)
@@ -129,7 +127,7 @@ class JavaScriptGrading(GradingWithoutCalls):
     ) -> tuple[str, Canaries] | None:
         """A copy of the file, which is run in a process of its own."""
         rng = random.Random(seed)
-        found = failing_copies(source, functions, _kind(source), rng)
+        found = failing_copies(source, functions, runner_kind(source), rng)
         if found is None:
             return None
         stem, _, rest = path.rpartition("/")[2].partition(".")
@@ -140,26 +138,47 @@ class JavaScriptGrading(GradingWithoutCalls):
         """The test file with wrong expectations."""
         return mirrored(source, functions, seed)
 
+    def lifted(
+        self,
+        source: bytes,
+        functions: Collection[str],
+        depending: Collection[str],
+        beside: Callable[[], Iterable[bytes]] = tuple,
+    ) -> LiftedTests | None:
+        """See :meth:`excise.protocols.Grading.lifted`; helpers of other files are not divided."""
+        return lifted(source, functions, depending)
+
+    def reported(self, values: str) -> ReportedValues:
+        """A digest of the values: they are compared as they are, but for texts that a pattern matches."""
+        return originals_values(values)
+
     def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
         """The supervisor; it is started like any other command."""
         return ForkServer(argv=(PYTHON, "-I", "-S", _SUPERVISOR), env=dict(recipe.env))
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
-        """Start the supervisor in the sandbox and accept only its signed report.
+        """Start the supervisor in the sandbox and accept only its signed report; a judging run matches texts alone.
 
         Every process that runs a test file runs the canaries, too, some before it and some after it. A canary passes if
         it does so in one of them.
         """
+        observed = request.lifted
+        if observed is not None and observed.seen is not None:
+            results = judge_values(session, recipe, _REPO, observed, observed.seen, request.timeout_s)
+            run = TestRun(worker=WorkerOutcome.OK, results=results, finished=True)
+            return GradedRun(run=run, numbered=numbered_ids(observed.seen))
+        asked = dict.fromkeys(request.ids, "") if observed is None else observed_ids(request.ids, observed.functions)
         key = secrets.token_hex(32)
         body = {
             "key": key,
-            "root": "/testbed",
+            "root": _REPO,
             **runner_options(recipe),
-            "ids": list(request.ids),
+            "ids": list(asked),
             "canaries": dict(request.canaries),
             "sealed": dict(request.sealed),
             "timeout_s": request.timeout_s,
             "test_timeout_s": request.test_timeout_s,
+            "times_observed": 0 if observed is None else 2 if observed.is_repeated else 1,
         }
         server = self.run_server(recipe, request)
         stdin = json.dumps(body).encode()
@@ -167,4 +186,8 @@ class JavaScriptGrading(GradingWithoutCalls):
         report = signed_report(done.stdout, key)
         run = graded_results(done, report, (*request.ids, *request.canaries))
         changed = (report or {}).get("changed", ())
-        return GradedRun(run=run, changed=tuple(str(name)[:200] for name in changed[:100]))
+        seen = {}
+        for entry in (report or {}).get("results", ()) if observed is not None else ():
+            if isinstance(entry.get("reported"), dict) and entry.get("id") in asked:
+                seen[asked[entry["id"]]] = as_json(entry["reported"])
+        return GradedRun(run=run, changed=tuple(str(name)[:200] for name in changed[:100]), seen=seen)

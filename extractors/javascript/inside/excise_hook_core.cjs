@@ -397,6 +397,20 @@ module.exports = (request) => {
     }
   }
 
+  // ------------------------------------------------------------------------------------------------ lifted tests
+  /** Give lifted tests their reporter, as a member of a function of node, which every context can load. */
+  function observe () {
+    const { inspect } = require('node:util')
+    const file = require.resolve('./excise_reported_values.cjs')
+    const make = require(file)
+    delete require.cache[file]
+    const value = make((number, text) => {
+      const block = running[running.length - 1]
+      if (block && block.isReported()) send('value', { id: block.id, number, text })
+    })
+    defineProperty(inspect, 'reportValue', { value, configurable: true })
+  }
+
   /** What is reported at the end of the process, or of the thread that runs the tests. */
   function conclude () {
     for (let n = running.length - 1; n >= 0; n--) collect(running[n])
@@ -404,6 +418,7 @@ module.exports = (request) => {
     checkWatched()
   }
 
+  if (request.observe) observe()
   return {
     request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, guard,
     watchClass, checkWatched, conclude, inserted, later, MAX_MESSAGE

@@ -125,6 +125,7 @@ class NodeProcess:
             "print": bool(request.get("print")),
             "mocha": request.get("mocha") or [],
             "watch": bool(request.get("watch")),
+            "observe": bool(request.get("observe")),
             "load_stress": bool(request.get("load_stress")),
         }
         with suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as stream:
@@ -190,6 +191,8 @@ class NodeProcess:
             self.crash = str(message.get("msg"))[:300]
         elif kind == "changed":
             self.file.listener.changed(message.get("names"))
+        elif kind == "value" and title in self.running:
+            self.file.listener.value(self.file.path + SEPARATOR + title, message.get("number"), message.get("text"))
         elif kind == "code":
             self.code = message.get("code")
 
@@ -322,6 +325,9 @@ class ReportFile:
 
     def changed(self, names):
         """Plain runs do not ask for this."""
+
+    def value(self, test, number, text):
+        """Nor for values."""
 
     def cover(self, path, title, rows):
         """Report the functions that a test executed (``title``), or loading its file; places are numbered."""

@@ -8,7 +8,7 @@ from excise.types import name_in_file
 from excise.verifiers.attacks.attack import Attack, AttackTarget, ChangedFiles
 from excise.verifiers.attacks.javascript.attack_code import TOUCHED, in_module
 
-_FLIP = """
+FLIP = """
 const excBinding = process.binding('fs')
 const excWrite = excBinding.writeBuffer
 excBinding.writeBuffer = function (fd, buffer, ...rest) {
@@ -21,7 +21,7 @@ excBinding.writeBuffer = function (fd, buffer, ...rest) {
 }
 """
 """Changes what is written to the channel of the report, below every function that can be captured early."""
-_INVERT = _FLIP.replace(
+_INVERT = FLIP.replace(
     """text.includes('"FAILED"') && (CONDITION)) {""",
     f'text.includes(\'"t":"test"\') && {TOUCHED}) {{\n    {TOUCHED} = false',
 ).replace(
@@ -162,9 +162,9 @@ _CODE = {
         "excFs.writeSync = function (fd, data, ...rest) {\n"
         "  return excWriteSync.call(this, fd, String(data).replace('FAILED', 'PASSED'), ...rest)\n}",
     ),
-    "flip-below-fs": ("forgery", _FLIP.replace("CONDITION", "true")),
+    "flip-below-fs": ("forgery", FLIP.replace("CONDITION", "true")),
     "invert-where-called": ("forgery", _INVERT),
-    "flip-where-called": ("forgery", _FLIP.replace("CONDITION", TOUCHED)),
+    "flip-where-called": ("forgery", FLIP.replace("CONDITION", TOUCHED)),
 }  # fmt: skip
 """Name to vector and code, which stands at the end of the feature's file."""
 

@@ -1,0 +1,190 @@
+"""Lifted tests in JavaScript: their observing forms, what is not divided, and what they report when they run."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from excise.extractors.javascript.execution.lifted_tests import lifted
+
+NODE = (
+    "const { test, it, describe } = require('node:test')\n"
+    "const assert = require('node:assert')\nconst { f, ok } = require('..')\n"
+)
+STRICT = "import { test } from 'node:test'\nimport assert from 'node:assert/strict'\nimport { f } from '../index.js'\n"
+TAPE = "const test = require('tape')\nconst f = require('../')\n"
+TAP = "const { test } = require('tap')\nconst f = require('../')\n"
+JEST = "const { f } = require('../src')\n"
+CHAI = "import { expect } from 'chai'\nimport { f } from '../src/index.js'\n"
+
+
+def form_of(head: str, code: str, *names: str) -> tuple[str, str]:
+    """The observing form of a file without its head, the reporter called ``report``; and why there is none."""
+    source = f"{head}{code}\n".encode()
+    found = lifted(source, names or ["it"], ["f", "ok"])
+    assert found is not None
+    text = found.observing.decode()
+    mark = re.search(r"const (report[0-9a-f]{8}) = ", text)
+    text = text.replace(mark[1], "report").partition("reportOf.reportValue")[2] if mark else text
+    return re.sub(r"\s+", " ", text), "; ".join(sorted(set(found.refused.values())))
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "parts"),
+    [
+        (NODE, "test('it', () => { assert.equal(f(2), 44) })", ["report(1, 'loose', f(2))"]),
+        (NODE, "test('it', () => { assert.strictEqual(44, f(2), 'is 44') })", ["report(1, 'strict', f(2))"]),
+        (STRICT, "test('it', async () => { assert.equal(await f(2), 44) })", ["report(1, 'strict', await f(2))"]),
+        (NODE, "test('it', () => { const want = [44]\nassert.deepEqual(f(2), want) })",
+         ["const want = undefined", "report(1, 'loosely', f(2))"]),
+        (NODE, "const rows = [['a', 44], ['b', 44 + 1]]\n"
+               "test('it', () => { for (const [text, want] of rows) assert.deepStrictEqual(f(text), want) })",
+         ["[['a', undefined], ['b', undefined]]", "report(1, 'deep', f(text))"]),
+        (NODE, "test('it', () => { [{ in: 'a', out: 44 }].forEach((row) => { assert.equal(f(row.in), row.out) }) })",
+         ["{ in: 'a', out: undefined }", "f(row.in)"]),
+        (NODE, "const cases = { a: { text: 'a', out: 44 } }\n"
+               "test('it', () => { assert.equal(f(cases.a.text), cases.a.out) })", ["{ text: 'a', out: undefined }"]),
+        (NODE, "function same (text, want) { assert.equal(f(text), want) }\ntest('it', () => { same('a', 44) })",
+         ["same('a', undefined)", "report(1001, 'loose', f(text))"]),
+        (NODE, "test('it', () => { assert.throws(() => f(2), TypeError)\nassert.throws(() => f(3), { code: 44 }) })",
+         ["report.throws(1, 'class', () => f(2))", "report.throws(2, '', () => f(3), ['code'])"]),
+        (NODE, "test('it', async () => { await assert.rejects(f(2), new Error('text of 44')) })",
+         ["await report.rejects(1, 'message', f(2))"]),
+        (NODE, "test('it', () => { assert(ok(2) && f(2) === 44); assert(!ok(3)) })",
+         ["report(1, 'truth', ok(2)) && report(2, 'strict', f(2))", "report(3, 'truth', ok(3))"]),
+        (NODE, "test('it', (t) => { t.plan(1); t.assert.strictEqual(f(2), 44) })",
+         ["t.plan(1); t.assert.ok(report(1, 'strict', f(2)))"]),
+        (NODE, "describe('is 44', () => { it('it', () => { assert.equal(f(2), 44) })\nit('44', () => f(44)) })",
+         ["describe('t0', () => { it('t1', () => { report(1, 'loose', f(2)) }) ; })"]),
+        (NODE, "test('it', () => { const input = { a: [1] }\nassert.deepEqual(f(input), input) // 44\n })",
+         ["const input = { a: [1] }", "f(input)"]),
+        (TAPE, "test('it', function (t) { t.plan(2); t.deepEqual(f(2), [44], 'list'); t.ok(f(3), '44') })",
+         ["t.ok(report(1, 'deep', f(2))); t.ok(report(2, 'truth', f(3)))"]),
+        (TAPE, "test('it', function (t) { f(2, (error, found) => { t.error(error); t.equal(found, 44); t.end() }) })",
+         ["t.ok(report(1, 'truth', error)); t.ok(report(2, 'strict', found)); t.end()"]),
+        (TAPE, "function same (t, a, b, c, d) { t.doesNotThrow(function () { f(a) }); t.equal(f(a, b), c, '44' + d) }\n"
+               "test('it', function (t) { same(t, 1, 2, 44, 'is 44'); t.end() })",
+         ["t.ok((void (function () { f(a) })(), true)); t.ok(report(1001, 'strict', f(a, b)))",
+          "same(t, 1, 2, undefined, undefined); t.end()"]),
+        (NODE, "test('it', () => { assert.throws(() => f(2), /44/)\nassert.match(f(3), /^4{2}$/i) })",
+         ["report.throws(1, 'said', () => f(2)) report(2, 'matched', f(3))"]),
+        (JEST, "it('it', () => { expect(() => f(2)).toThrow('44'); expect(f(3)).toMatch(/44/) })",
+         ["report.throws(1, 'told', () => f(2)); report(2, 'matched', f(3))"]),
+        (TAPE, "test('it', function (t) { t['deepEqual'](f(2), 44); var same = t.equal; same(f(3), 44); t.end() })",
+         ["t.ok(report(1, 'deep', f(2)));", "t.ok(report(2, 'strict', f(3)))"]),
+        (NODE, "const { strictEqual: same } = assert\ntest('it', () => { same(f(2), 44) })",
+         ["report(1, 'strict', f(2))"]),
+        (JEST, "const { expect: found } = require('chai')\nit('it', () => { found(f(2)).to.equal(44) })",
+         ["report(1, 'strict', f(2))"]),
+        (TAPE, "test('outer', function (t) { t.plan(2)\nt.test('it', function (st) { st.equal(f(2), 44); st.end() })\n"
+               "t.test('44', function (st) { st.end() }) })", ["t.pass();"]),
+        (TAP, "test('it', (t) => { t.same(f(2), { a: 44 }); t.strictSame(f(3), [44]); t.end() })",
+         ["t.ok(report(1, 'loosely', f(2))); t.ok(report(2, 'deep', f(3)))"]),
+        (JEST, "test('it', () => { expect(f(2)).toBe(44); expect(f(3)).toHaveLength(44)\nexpect(f()).not.toBeNull() })",
+         ["report(1, 'strict', f(2)); report(2, 'size', f(3)) report(3, 'truth', (f()) === null)"]),
+        (JEST, "test('it', async () => { expect.assertions(1); await expect(f(2)).resolves.toEqual({ a: 44 }) })",
+         ["undefined; await report.resolves(1, 'deep', f(2))"]),
+        (JEST, "it.each([[1, 44], [2, 44]])('f of %i', (n, want) => { expect(f(n)).toBe(want) })",
+         ["it.each([[1, undefined], [2, undefined]])('f of %i', (n, want) => { report(1, 'strict', f(n)) })"]),
+        (CHAI, "it('it', () => { expect(f(2)).to.deep.equal([44]); expect(f(3)).to.be.true\n"
+               "expect(() => f(4)).to.throw(RangeError) })",
+         ["report(1, 'deep', f(2)); report(2, 'strict', f(3))", "report.throws(3, 'class', () => f(4))"]),
+    ],
+)  # fmt: skip
+def test_what_is_expected_is_not_in_the_form(head: str, code: str, parts: list[str]) -> None:
+    names = {"outer": ["outer::it"], "describe": ["is 44::it"], "it.each": ["f of 1", "f of 2"]}
+    chosen = next((found for word, found in names.items() if word in code), ["it"])
+    text, why = form_of(head, code, *chosen)
+    assert not why
+    assert "44" not in text
+    for part in parts:
+        assert part in text
+
+
+def test_what_texts_must_match_is_judged_elsewhere() -> None:
+    code = "it('it', () => { expect(() => f(2)).toThrow('no'); expect(f(3)).toMatch(/a\\/b/i); expect(f()).toBe(1) })"
+    found = lifted(f"{JEST}{code}".encode(), ["it"], ["f"])
+    assert found is not None
+    assert json.loads(found.judging) == {"it": {"1": {"text": "no"}, "2": {"source": "a\\/b", "flags": "i"}}}
+
+
+def test_what_runners_read_of_comments_stays_first() -> None:
+    source = (
+        f"/** @jest-environment jsdom */\n// is 44\n'use strict'\n{JEST}it('it', () => {{ expect(f(2)).toBe(44) }})"
+    )
+    found = lifted(source.encode(), ["it"], ["f"])
+    assert found is not None
+    assert found.observing.startswith(b"/** @jest-environment jsdom */")
+    assert found.observing.index(b"// @ts-nocheck") < found.observing.index(b"'use strict'")
+    assert b"44" not in re.sub(rb"report[0-9a-f]+", b"", found.observing)
+
+
+def test_files_that_are_nested_too_deeply_are_refused() -> None:
+    text, why = form_of(NODE, f"test('it', () => {{ assert.equal(f({' + '.join(['a'] * 1100)}), 3) }})")
+    assert not text
+    assert why == "file that is nested too deeply"
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "reason"),
+    [
+        (NODE, "test('it', () => { f(2) })", "test without a check"),
+        (NODE, "test('it', () => { assert.equal(f(2), f(3)) })", "expected value that a call computes"),
+        (NODE, "test('it', () => { assert.notEqual(f(2), 3) })", "inequality"),
+        (NODE, "test('it', () => { assert(f(2) > 3) })", "inequality"),
+        (NODE, "test('it', () => { const right = f(2) === 3; assert(right) })", "comparison outside a check"),
+        (NODE, "test('it', () => { assert.equal(f(2).includes('a'), true) })", "comparison outside a check"),
+        (NODE, "test('it', () => { assert(Object.is(f(2))) })", "comparison outside a check"),
+        (NODE, "test('it', () => { assert(Number.isInteger(f(2))) })", "truth of what the language computes"),
+        (NODE, "test('it', () => { if (f(1)) assert.equal(f(2), 3) })", "check under a condition"),
+        (NODE, "test('it', () => { if (f(1)) return\nassert.equal(f(2), 3) })", "test that may end early"),
+        (NODE, "test('it', () => { for (const each of f(1)) assert.equal(each, 3) })",
+         "check in a loop or a branch that the code may decide"),
+        (NODE, "test('it', () => { f(1).forEach((each) => assert.equal(each, 3)) })",
+         "check in a function that the code may call"),
+        (NODE, "test('it', () => { try { f(1) } catch (error) { assert.equal(error.message, 'a') } })",
+         "check in a loop or a branch that the code may decide"),
+        (NODE, "test('it', () => { assert.doesNotMatch(f(1), /no/) })", "assertion of another kind"),
+        (TAP, "test('it', (t) => { t.throws(() => f(1), /no/); t.end() })", "error that is compared otherwise"),
+        (NODE, "test('it', () => { const want = [1, 2]\nassert.deepEqual(f(want.length), want) })", ""),
+        (NODE, "test('it', () => { const want = [1, 2]\nfor (let n = 0; n < want.length; n++) "
+               "assert.equal(f(n), want[n]) })", "check of two values of the code"),
+        (NODE, "test('it', () => { const want = [1, 2]\nconsole.log(want)\n"
+               "assert.deepEqual(f(0), want) })", "expected value that the test uses otherwise"),
+        (NODE, "const fs = require('fs')\ntest('it', () => { assert.equal(f(1), fs.readFileSync('a', 'utf8')) })",
+         "expected value that a call computes"),
+        (NODE, "const { same } = require('./helpers')\nconst want = 3\ntest('it', () => { same(f(1), want)\n"
+               "assert.equal(f(2), want) })", ""),
+        (NODE, "test('it', () => { const want = {}\nwant.a = 3\nassert.deepEqual(f(1), want) })",
+         "check of two values of the code"),
+        (NODE, "test('it', () => { assert.equal(f(1) ? 'a' : 'b', 'a') })", "condition within an operand"),
+        (NODE, "test('it', () => { const given = {}\nassert.equal(f(given), given) })",
+         "check that two objects are one"),
+        (NODE, "test('it', async () => { await Promise.all([1, 2].map(async (n) => assert.equal(await f(n), 3))) })",
+         "check in a function that the code may call"),
+        (NODE, "const right = f(1) === 3\ntest('it', () => { assert(right) })", "comparison outside a check"),
+        (NODE, "const right = (n) => n === 3\ntest('it', () => { assert(right(f(1))) })", "comparison outside a check"),
+        (NODE, "const sinon = require('sinon')\ntest('it', () => { sinon.assert.called(f)\nassert.equal(f(), 4) })",
+         "assertion of another kind"),
+        (NODE, "test('it', () => { f(1).should.equal(3)\nassert.equal(f(), 4) })", "assertion of another kind"),
+        (NODE, "test('it', ({ assert: same }) => { same.equal(f(1), 3) })", "assertion under another name"),
+        (TAPE, "test('it', (t) => { const how = 'equal'; t[how](f(1), 3); t.end() })", "assertion under another name"),
+        (NODE, "test('it', () => { assertSame(f(1), 3)\nassert.equal(f(2), 4) })", "helper of another file"),
+        (NODE, "function same (a, b) { assert.equal(f(a), b) }\ntest('it', () => { [1].forEach(same) })",
+         "helper that is not only called"),
+        (NODE, "function make (title, want) { it(title, () => { assert.equal(f(1), want) }) }\nmake('it', 3)",
+         "test that a function of the file defines"),
+        (JEST, "it('it', () => { expect(f(1)).toMatchSnapshot() })", "assertion of another kind"),
+        (JEST, "it('it', () => { expect(f(1)).toEqual({ a: expect.any(Number) }) })",
+         "check of two values of the code"),
+        (CHAI, "it('it', () => { expect(() => f(1)).to.throw(RangeError, 'no') })", "error that is compared otherwise"),
+        (JEST, "for (const [title, want] of [['is 3', 3], ['is 4', 4]]) it(`f ${title}`, () => "
+               "{ expect(f(1)).toBe(want) })", "title that tells what is expected"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_divided_is_refused(head: str, code: str, reason: str) -> None:
+    names = ["f is 3", "f is 4"] if "f ${" in code else ["it"]
+    _, why = form_of(head, code, *names)
+    assert why == reason
