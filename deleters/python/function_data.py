@@ -145,7 +145,8 @@ def _is_table(node: ast.AST) -> bool:
             is_dense = len(set(text)) > 0.8 * len(text) and not any(map(str.isspace, text))
             is_long = len(text) > 2 * MIN_ALPHABET
             is_word = text.islower() or (text.isalpha() and len(set(text.lower())) < len(text))
-            return len(text) >= MIN_ALPHABET and is_dense and (is_long or not is_word)
+            is_name = "." in text and all(part.isidentifier() for part in text.split("."))
+            return len(text) >= MIN_ALPHABET and is_dense and (is_long or not is_word) and not is_name
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
             is_told = any(not isinstance(each, ast.Constant) or each.value not in {0, 1, 2} for each in elements)
             return len(elements) >= MIN_ELEMENTS and is_told and all(map(_is_literal, elements))

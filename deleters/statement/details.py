@@ -235,15 +235,18 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
         return bool(is_said) or re.search(rf"\b{name}\([^\n]*\)(?:  # |\n[> ]*|== ?)None\b", statement) is not None
     if " -> " in signature and signature in statement:
         return True
-    words = r"tuple|pair|returns?\b[^.\n]{0,40}\(\w+," if kind != "list" else r"list"
+    words = _SAID_OF_RESULTS.get(kind, r"tuple|pair|returns?\b[^.\n]{0,40}\(\w+,")
     shown = docstring.partition("\n")[0] in statement
-    if docstring and shown and re.search(rf"\b(?:{words})", docstring, re.IGNORECASE):
-        return True
+    is_described = bool(docstring) and shown and re.search(rf"\b(?:{words})", docstring, re.IGNORECASE) is not None
+    if is_described or kind == "self":
+        return is_described
     opening = r"\[" if kind == "list" else r"\("
     return re.search(rf"\b{name}\([^\n]*(?:\n[> ]*|# |== ?){opening}", statement) is not None
 
 
-_RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`"}
+_RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`", "self": "the object itself (`self`)"}
+_SAID_OF_RESULTS = {"list": r"list", "self": r"self\b|itself\b|chain|same (?:object|instance)"}
+"""Words of a docstring that say what is returned, besides those of tuples."""
 _ASKS = re.compile(r"_*(?:is|are|was|has|have|can|may|should|must|does|contains|supports|exists|equals?)(?:_|$|[A-Z])")
 """The beginning of a name that asks a question."""
 
@@ -385,8 +388,8 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
             messages.setdefault(need.word, [])
         elif need.kind is NeedKind.MESSAGE:
             messages[need.exception].append(need.template or need.word)
-    for exception, texts in messages.items():
-        found = list(dict.fromkeys(texts))
+    for exception, own in messages.items():
+        found = list(dict.fromkeys(own))
         parts = ", ".join(map(_quoted, found))
         contain = "messages contain" if len(found) > 1 else "the message contains"
         if not exception:
@@ -396,11 +399,18 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
         else:
             yield f"{_raises(exception)}."
     yield from dict.fromkeys(_result_line(need.word.split(" ")[1]) for need in needs if need.kind is NeedKind.RESULT)
+    texts = {text for listed in messages.values() for text in listed} | {_shown(n) for n in needs if n.kind in _TEXTS}
     for kind, title in _TITLES.items():
         words = dict.fromkeys(_shown(need) for need in needs if need.kind is kind)
+        if kind in _TEXTS:  # a text that ends with a blank may be the beginning of another one
+            words = dict.fromkeys(word for word in words if word == word.strip() or not _is_part(word, texts))
         if words:
             listed = ", ".join(_quoted(word) if kind in _TEXTS else f"`{word}`" for word in words)
             yield f"- {title}: {listed}."
+
+
+def _is_part(word: str, texts: Collection[str]) -> bool:
+    return any(word in text for text in texts if text != word)
 
 
 def _raises(exception: str) -> str:

@@ -17,6 +17,8 @@ MIN_WORDS = 4
 MIN_NAME_WORDS, MIN_LETTERS = 2, 3
 """Number of words of a test's name, beside those of the code that it tests, from which on the name says something, and
 of the letters of each."""
+MANY = 8
+"""Number of tests from which on only those are quoted or named that name the code, or have a word of its name."""
 MAX_NAMES, MAX_NAME = 30, 80
 """Number of tests that are named, and of characters of a name."""
 _PLAIN_WORDS = frozenset(
@@ -31,7 +33,7 @@ _ISSUE = re.compile(
     r"(?i)[\w/-]*#\d+|\b(?:gh|git ?hub|issues?|bugs?|fix(?:e[sd]|ing)?|tests?|regressions?|tickets?|for|see)\b|\W+"
 )
 """Addresses, numbers of issues and the words around them, which say nothing to those who cannot read the issue."""
-_TITLE = re.compile(r"(?i)tests? (?:of|for|the|case)\b|testing\b")
+_TITLE = re.compile(r"(?i)tests? (?:of|for|the|case)\b|testing\b|examples? (?:from|of|in)\b")
 """How descriptions begin that name what is tested, and say nothing of it."""
 _WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
 
@@ -46,7 +48,11 @@ def words_of_tests(
     names: dict[str, None] = {}
     gone = list(removed)
     own = {word for each in gone for word in _words_of(each.qualname)} | _PLAIN_WORDS
-    for symbol in _functions(codebase, tests if visibility in _WITH_WORDS else ()):
+    functions = list(_functions(codebase, tests if visibility in _WITH_WORDS else ()))
+    if len(functions) > MANY:
+        bare = {each.name.partition("#")[0] for each in gone}
+        functions = [each for each in functions if _is_about(codebase, each, bare, own - _PLAIN_WORDS)]
+    for symbol in functions:
         text = " ".join(symbol.docstring.strip().partition("\n\n")[0].split())
         is_title = _TITLE.match(text) is not None
         if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS and not is_title:
@@ -63,6 +69,13 @@ def words_of_tests(
             f"{'Others' if lines else 'Tests that are not in this checkout'} are called {', '.join(called)}{more}."
         )
     return "\n\n".join(["## What the tests say", *parts]) if parts else ""
+
+
+def _is_about(codebase: Codebase, test: Symbol, names: Collection[str], words: Collection[str]) -> bool:
+    """Whether a test names one of the removed definitions, or has one of the words of their names in its own."""
+    source = _source_of(codebase, test)
+    is_named = any(re.search(rf"\b{re.escape(name)}\b", source) for name in names)
+    return is_named or not {*_words_of(test.name)}.isdisjoint(words)
 
 
 def _words_of(name: str) -> list[str]:

@@ -111,10 +111,16 @@ def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str])
     name = unnumbered(symbol.qualname)
     overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
     bare = unnumbered(symbol.name)
-    if not accessor_of(symbol) and any(unnumbered(o.name) == bare and o.symbol_id not in removed for o in overloads):
+    others = (o for o in overloads if unnumbered(o.name) == bare and o.symbol_id not in removed)
+    if not accessor_of(symbol) and not all(_is_of_types(other) for other in others):
         parameters = re.search(rf"\b{re.escape(bare)}(\([^()]*\))", symbol.signature)
         return name + (parameters[1] if parameters else "")
     return name or symbol.path
+
+
+def _is_of_types(symbol: Symbol) -> bool:
+    """Whether a definition only says which types a function takes."""
+    return any(each.rpartition(".")[2] == "overload" for each in symbol.decorators)
 
 
 def _how_parts_are_gone(codebase: Codebase, deletion: Deletion) -> str:

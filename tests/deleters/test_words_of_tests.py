@@ -133,3 +133,22 @@ def test_names_of_tests_that_are_named_after_other_code_are_not_told() -> None:
     deletion = delete_symbol(codebase, "m.py::walk", ids, "stub")
     text = write_statement(codebase, deletion, REPO, ids).text
     assert "are called `test_order_of_leaves`, `test_walk_and_prune_prefix`." in text
+
+
+def test_of_many_tests_those_about_the_code_are_named() -> None:
+    """Tests of everything else say nothing of code that all of them need."""
+    names = [f"test_other_{word}_matters" for word in "one two three four five six seven eight".split()]
+    calls = "".join(f"\n\ndef {name}():\n    use(1)\n" for name in names)
+    about = "\n\ndef test_negative_values_raise():\n    gone(-1)\n\n\ndef test_width_limit_counts():\n    use(2)\n"
+    files = {
+        "m.py": "def gone_width(x):\n    return x\n\n\ndef use(x):\n    return gone_width(x)\n\n\ngone = gone_width\n",
+        "test_m.py": f"from m import gone_width as gone, use{calls}{about}",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    tests = tuple(f"test_m.py::{name}" for name in [*names, "test_negative_values_raise", "test_width_limit_counts"])
+
+    def statement(chosen: tuple[str, ...]) -> str:
+        return write_statement(codebase, delete_symbol(codebase, "m.py::gone_width", chosen, "stub"), REPO, chosen).text
+
+    assert "are called `test_width_limit_counts`." in statement(tests)
+    assert "`test_other_one_matters`" in statement(tests[-4:] + tests[:1])

@@ -76,6 +76,15 @@ def test_parameters_that_no_call_uses_get_arguments(made: str, names: set[str]) 
         assert [pair[0] for pair in each["kwargs"]][-1] == each["added"]
 
 
+def test_a_parameter_that_only_gets_its_default_is_unused() -> None:
+    """A command line may hand on all of its options."""
+    calls = [call("Box.of", "classmethod", size=["i", "3"]), call("Box.of", "classmethod", ["i", "3"])]
+    assert not added(calls)  # none is free for another value
+    (made, *_) = added([*calls, call("Box.of", "classmethod")])
+    assert made["added"] == "size"
+    assert not added([*calls, call("Box.of", "classmethod"), call("Box.of", "classmethod", ["i", "4"])])
+
+
 def test_each_parameter_comes_before_a_second_value() -> None:
     calls = [call("Box", "class", lid=["i", str(n)]) for n in range(5)]
     found = added(calls)

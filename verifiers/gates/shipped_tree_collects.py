@@ -15,16 +15,19 @@ class ShippedTreeCollects:
     claim = "The shipped tree imports, and every test file in it can be collected"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Check that every visible test of the task was collected and the test runner finished."""
+        """Check that every visible test of the task was collected, and that no other file fails to be than before."""
         run = candidate.run("shipped")
         collected = run.statuses()
         visible = [test for test in candidate.pass_to_pass if test not in candidate.hidden]
         missing = {test: Status.MISSING for test in visible if test not in collected}
-        errors = "; ".join(f"{path}: {message[:MAX_MESSAGE]}" for path, message in run.collect_errors[:2])
+        known = candidate.bench.baseline.uncollected
+        new = [error for error in run.collect_errors if error[0] not in known]
+        errors = "; ".join(f"{path}: {message[:MAX_MESSAGE]}" for path, message in (new or run.collect_errors)[:2])
         result = CheckResult(
-            passed=run.finished and not missing,
+            passed=run.finished and not missing and not new,
             reason="does_not_collect",
-            problem=f"{len(missing)} visible tests are not collected. {errors or run.detail[-200:]}",
+            problem=f"{len(missing)} visible tests are not collected, and {len(new)} files cannot be loaded. "
+            f"{errors or run.detail[-200:]}",
             run=run,
             num_tests=len(collected),
             statuses=missing,

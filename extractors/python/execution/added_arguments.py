@@ -124,10 +124,11 @@ def with_added_arguments(
         qualname = name.partition(":")[2]
         is_class = recorded[0]["kind"] == "class"
         known = parameters.get(f"{qualname}.__init__" if is_class else qualname, ())
-        unused = [each for each in known if not any(_gives(call, each) for call in given[name])]
+        unused = [each for each in known if not any(_gives_other(call, each) for call in given[name])]
         for parameter in unused[:MAX_PARAMETERS]:
             rng = random.Random(content_id("added", name, parameter.name))
-            bases = rng.sample(list(recorded), min(VALUES, len(recorded)))
+            free = [call for call in recorded if not _gives(call, parameter)]
+            bases = rng.sample(free, min(VALUES, len(free)))
             for turn, base in enumerate(bases):
                 values = (change(parameter.default, rng) for _ in range(MAX_CHANGES))
                 value = next((value for value in values if _is_usual(value, parameter.default)), None)
@@ -152,6 +153,15 @@ def _gives(call: Call, parameter: Parameter) -> bool:
     """Whether a call gives a parameter an argument."""
     left_out = call["kind"] in WITHOUT_RECEIVER
     return len(call["args"]) + left_out > parameter.place or any(key == parameter.name for key, _ in call["kwargs"])
+
+
+def _gives_other(call: Call, parameter: Parameter) -> bool:
+    """Whether a call gives a parameter an argument that is not its default."""
+    if not _gives(call, parameter):
+        return False
+    left_out = call["kind"] in WITHOUT_RECEIVER
+    named = [value for key, value in call["kwargs"] if key == parameter.name]
+    return bool((named or [call["args"][int(parameter.place) - left_out]])[0] != parameter.default)
 
 
 def without_added(call: Call) -> Call:

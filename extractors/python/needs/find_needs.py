@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -246,6 +247,8 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         yield NeedKind.RESULT, f"{name} None", _NO_TEXT, False
     if words.gives_truth and name in used.truths and not _is_dunder(name):
         yield NeedKind.RESULT, f"{name} bool", _NO_TEXT, False
+    if words.gives_self and name in used.attributes and not _is_dunder(name):
+        yield NeedKind.RESULT, f"{name} self", _NO_TEXT, False
     if any(map(_LAYOUT.search, used.texts)):
         yield from ((NeedKind.FORMAT, word, _NO_TEXT, False) for word in words.writers)
     yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)
@@ -255,16 +258,39 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS
     )
     for target in used.replaced:
-        last = target.rpartition(".")[2]
-        if last in words.identifiers and last not in defined:
+        if target.rpartition(".")[2] not in defined and _reads(words, target):
             yield NeedKind.REPLACED, target, _NO_TEXT, False
     texts = list(_needed_texts(words, used, told))
     yield from texts
+    yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in _needed_blanks(words, used))
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in sorted(_beside(words, {each[1] for each in texts})))
     known_messages = {piece.template or word for kind, word, piece, _ in texts if kind is NeedKind.MESSAGE}
     for piece in (piece for word in sorted(raised) for piece in _when_raised(words, word)):
         if (piece.template or piece.text) not in known_messages:
             yield NeedKind.MESSAGE, piece.text.strip(), piece, False
+
+
+def _reads(words: Words, target: str) -> bool:
+    """Whether the code reads what a test replaces, as far as the names before the last one tell.
+
+    Of ``shop.bank.rate``, the code reads ``bank.rate``, or is in ``bank.py`` and reads ``rate``; of a test's variable
+    ``account.rate``, a method may read ``self.rate``.
+    """
+    *before, owner, last = ["", *target.split(".")]
+    owners = words.owners.get(last, set())
+    path = PurePosixPath(words.symbol.path)
+    homes = {path.parent.name if path.stem == "__init__" else path.stem, "builtins"}
+    if "" in owners and owner in homes and last not in words.parameters:
+        return True
+    if owners & {"self", "cls"} and (len(before) <= 1 or owner in words.symbol.qualname.split(".")):
+        return True
+    return bool(owner) and owner.strip("_") in {each.strip("_") for each in owners}
+
+
+def _needed_blanks(words: Words, used: Uses) -> list[str]:
+    """Texts of blanks alone that tests have in theirs: ends of lines of other systems, tabulators."""
+    blank = {piece.text for piece in words.pieces if piece.role is Role.TEXT and not piece.text.strip()}
+    return sorted(each for each in blank if set(each) - {" ", "\n"} and any(each in text for text in used.texts))
 
 
 def _beside(words: Words, needed: set[str]) -> set[str]:

@@ -95,6 +95,7 @@ class _Reader:
                     own.parameters = _parameters(child)
                     own.gives_none = _gives_none(child)
                     own.gives_truth = _gives_truth(child)
+                    own.gives_self = _gives_self(child)
                 self._visit(child, own, child)
             else:
                 if words is not None:
@@ -211,6 +212,13 @@ def _gives_truth(function: Function) -> bool:
     return bool(values) and all(isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in values)
 
 
+def _gives_self(function: Function) -> bool:
+    """Whether a method returns its object, and nothing else."""
+    parts = [part for child in function.body for part in _own_parts(child)]
+    values = [part.value for part in parts if isinstance(part, ast.Return)]
+    return bool(values) and all(isinstance(each, ast.Name) and each.id == "self" for each in values)
+
+
 def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
     """A node and what is in it, without the insides of functions and classes."""
     yield node
@@ -232,12 +240,14 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
     match node:
         case ast.Attribute(attr=name, ctx=ast.Store()):
             words.attributes.add(name)
-        case ast.Attribute(attr=name):
+        case ast.Attribute(attr=name, value=owner):
             words.identifiers.add(name)
+            words.owners.setdefault(name, set()).add(last_name(owner.func if isinstance(owner, ast.Call) else owner))
         case ast.Name(id=name, ctx=ast.Store()) if not isinstance(scope, Function):
             (words.names if scope is None else words.attributes).add(name)
         case ast.Name(id=name):
             words.identifiers.add(name)
+            words.owners.setdefault(name, set()).add("")
         case ast.Raise(exc=ast.expr() as raised):
             _note_raised(raised, words)
         case ast.Assert():

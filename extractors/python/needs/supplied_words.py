@@ -78,6 +78,8 @@ class Words:
     """Numbers that it gives to attributes of its own object, and the names of these."""
     identifiers: set[str] = field(default_factory=set)
     """Names and attributes that it reads."""
+    owners: dict[str, set[str]] = field(default_factory=dict)
+    """Each of them, to the last names of what it is read of; empty for a plain name."""
     parameters: frozenset[str] = frozenset()
     """Names of the parameters of a function."""
     passed: set[str] = field(default_factory=set)
@@ -99,6 +101,8 @@ class Words:
     """Whether it is a function that returns values, but ``None`` in some cases."""
     gives_truth: bool = False
     """Whether it is a function that returns ``True`` or ``False``, and nothing else."""
+    gives_self: bool = False
+    """Whether it is a method that returns its object, and nothing else."""
     made: set[str] = field(default_factory=set)
     """Those of the types ``list`` and ``tuple`` of which it makes objects."""
 
