@@ -69,6 +69,8 @@ _NO_CONVENTION = frozenset(
 )
 """Special methods whose names do not say what they do, or by what they compare."""
 
+LONG, FEW_WORDS = 10, 12
+"""Number of lines of a function from which on fewer words than these are no more than its title."""
 _BY_COMMENT = "A comment on it says:"
 """What introduces a comment in the place of a docstring."""
 BY_COMMENTS_INSIDE = "Comments in its code:"
@@ -141,10 +143,17 @@ def undescribed(codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quo
 
 def barely_described(codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote]) -> list[Symbol]:
     """The functions of a statement that only callers and comments in their code describe: without docstring, comment
-    above or convention, and without ``found`` quotes of documents."""
+    above or convention, and without ``found`` quotes of documents; and long ones with a few words only."""
     quoted = {symbol_id for quote in found for symbol_id in quote.names}
     functions = (s for s in shown if s.is_callable and s.symbol_id not in quoted and s.name not in vars(object))
-    return [s for s in functions if inherited(codebase, s) is None and not _has_own_words(codebase, s)]
+    own = (s for s in functions if inherited(codebase, s) is None)
+    return [s for s in own if not _has_own_words(codebase, s) or _is_thin(codebase, s)]
+
+
+def _is_thin(codebase: Codebase, symbol: Symbol) -> bool:
+    """Whether the words that a long function has are those of a title."""
+    texts = (symbol.docstring, comment_of(codebase.modules[symbol.path], symbol))
+    return symbol.loc >= LONG and sum(len(text.split()) for text in texts) < FEW_WORDS
 
 
 def _has_own_words(codebase: Codebase, symbol: Symbol) -> bool:

@@ -152,3 +152,22 @@ def test_of_many_tests_those_about_the_code_are_named() -> None:
 
     assert "are called `test_width_limit_counts`." in statement(tests)
     assert "`test_other_one_matters`" in statement(tests[-4:] + tests[:1])
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "is_bare"),
+    [
+        (12, "Make a mini text sparkline", True),
+        (3, "Make a mini text sparkline", False),
+        (12, "Make " + "it " * 14, False),
+    ],
+)
+def test_a_long_function_with_a_title_alone_is_barely_described(lines: int, words: str, *, is_bare: bool) -> None:
+    body = "    x += 1\n" * lines
+    files = {
+        "m.py": f'def gone(x):\n    """{words}."""\n{body}    return x\n',
+        "test_m.py": "from m import gone\n\n\ndef test_gone():\n    assert gone(1) == 13\n",
+    }
+    codebase, ids = PythonCodebase.from_texts(files), ("test_m.py::test_gone",)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py::gone", ids, "stub"), REPO, ids)
+    assert (found.barely_described == ("m.py::gone",)) == is_bare
