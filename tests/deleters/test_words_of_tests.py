@@ -137,7 +137,7 @@ def test_names_of_tests_that_are_named_after_other_code_are_not_told() -> None:
 
 def test_of_many_tests_those_about_the_code_are_named() -> None:
     """Tests of everything else say nothing of code that all of them need."""
-    names = [f"test_other_{word}_matters" for word in "one two three four five six seven eight".split()]
+    names = [f"test_other_{word}_matters" for word in ["one", "two", "three", "four", "five", "six", "seven", "eight"]]
     calls = "".join(f"\n\ndef {name}():\n    use(1)\n" for name in names)
     about = "\n\ndef test_negative_values_raise():\n    gone(-1)\n\n\ndef test_width_limit_counts():\n    use(2)\n"
     files = {
