@@ -195,8 +195,8 @@ class LostInExamples:
         self.called = frozenset(gone.mentioned.called)
         self.roots = {name.partition(".")[0] for name in gone.dotted}
         self.bound: set[str] = set()
-        """Names and attributes (:func:`_attributes_bound`) that lost statements of this example, or of one above, gave to
-        something."""
+        """Names and attributes (:func:`_attributes_bound`) that lost statements gave to something, of this example or
+        of one above."""
         self.last_lines: Mapping[str, int] = {}
         """Words of the section to the numbers of the last lines that have them."""
         self.end = 0
@@ -353,8 +353,8 @@ class LostInExamples:
 
 
 def _attributes_bound(node: ast.stmt) -> Iterator[str]:
-    """The attributes that a statement gives values to: ``a.b`` of an object with a name; ``.b`` of what is found by more,
-    or is a class: others have it from there (``Query.fn.b = b``)."""
+    """The attributes that a statement gives values to: ``a.b`` of an object with a name; ``.b`` of a class, and of what
+    has more than a name: others have it from there (``Query.fn.b = b``)."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
             is_shared = not isinstance(inner.value, ast.Name) or inner.value.id[:1].isupper()
