@@ -82,7 +82,8 @@ def _is_one_of_several(plan: FilePlan, record: Import) -> bool:
 
 def _is_given_again(plan: FilePlan, record: Import) -> bool:
     """Whether an assignment or a definition in the file has the name of an import."""
-    return any(each.name == record.bound for each in (*plan.module.bindings, *plan.module.symbols))
+    names = {each.name for each in plan.module.bindings}.union(each.name for each in plan.module.symbols)
+    return record.bound in names
 
 
 def _choice_around(plan: FilePlan, record: Import) -> Node | None:
