@@ -23,12 +23,13 @@ from excise.types import (
     Symbol,
     SymbolKind,
     Task,
+    TestRun,
     Visibility,
     content_id,
     is_inside,
     name_in_file,
 )
-from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, Unchecked
+from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, Unchecked, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of, tells_something
 from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.leaks.deletion_scan import similar_share, subject_of
@@ -47,6 +48,8 @@ HIDING = Visibility.DOCSTRING
 """The visibility of tasks which show some of their tests if words do not suffice."""
 WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
+MAX_IDLE = 10
+"""Number of hidden tests that pass without the code up to which these may outnumber the FAIL_TO_PASS tests."""
 MIN_GRADED = 1 / 3
 """Share of the tests that fail without the code which must be left where those of undescribed functions go."""
 
@@ -128,6 +131,7 @@ def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:
             reason="only_uncounted_tests",
             run=deleted_run,
         )
+    require_few_lost(plan, fail_to_pass, deleted_run)
     return SplitDeletion(
         trees=plan.trees,
         trusted=plan.trusted,
@@ -136,6 +140,21 @@ def _with_failing_tests(plan: PlannedDeletion) -> SplitDeletion:
         pass_to_pass=(),
         ungradable=tuple(t for t in failing if t not in fail_to_pass),
     )
+
+
+def require_few_lost(plan: PlannedDeletion, fail_to_pass: Sequence[str], run: TestRun) -> None:
+    """Raise :class:`Rejected` if more tests that pass without the code are hidden than tests that fail, which ``run``,
+    without the code, tells: cases of the same functions, whose parameters come from fixtures. A few always may be."""
+    whole = sorted((plan.hidden - plan.shortened) & plan.trusted)
+    failing = not_passing(run, whole)
+    lost = [test for test in whole if test not in failing]
+    if len(lost) > max(MAX_IDLE, len(fail_to_pass)):
+        raise Rejected(
+            f"{len(lost)} tests that pass without this code would be hidden with the {len(fail_to_pass)} that fail, as "
+            f"cases of the same functions, first {lost[0]}.",
+            reason="hides_other_tests",
+            run=run,
+        )
 
 
 def build_candidate(split: SplitDeletion) -> Candidate:

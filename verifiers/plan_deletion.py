@@ -31,7 +31,7 @@ from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeleti
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
 from excise.verifiers.orphans import require_no_orphan
 from excise.verifiers.parts_of_tests import leaving_parts
-from excise.verifiers.shipped_runs import Check, require_ended, require_no_test_lost, run_shipped
+from excise.verifiers.shipped_runs import Check, needing_it, require_ended, require_no_test_lost, run_shipped
 from excise.verifiers.tests_in_sight import kept_hidden
 from excise.verifiers.workbench import Workbench
 
@@ -93,6 +93,9 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         if isinstance(deleter, ShorteningDeleter) and not plan.shortened.isdisjoint(failing):
             deleter = deleter.hiding_whole(plan.shortened.intersection(failing))
         require_no_test_lost(plan, [test for test in failing if test not in plan.shortened])
+        failing = needing_it(plan, failing)
+        if not failing:
+            return plan
         wider = _hidden_along(bench, [*(plan.hidden - plan.renamed), *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(plan, deleter, feature, failing, run, check)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from excise.errors import DeletionRefused
-from excise.types import TestRun, WorkerOutcome
+from excise.types import Status, TestRun, WorkerOutcome
 from excise.verifiers.candidate import PlannedDeletion, Rejected, not_passing
 from excise.verifiers.workbench import QUICK_SUITE_S
 
@@ -69,3 +69,25 @@ def require_no_test_lost(plan: PlannedDeletion, failing: Sequence[str]) -> None:
     for test in failing:
         if test not in fail_deleted:
             raise DeletionRefused(f"{test} fails without the hidden tests", reason="breaks_other_tests")
+
+
+def needing_it(plan: PlannedDeletion, failing: Sequence[str]) -> list[str]:
+    """Those of the tests that fail in the shipped tree which are to be hidden.
+
+    A test that does not execute the removed code, and fails without it, is run once more there, unless it cannot be
+    collected. If it passes then, it fails now and then, as one that measures time does, and is not trusted any more.
+    """
+    bench, coverage = plan.bench, plan.bench.prepared.coverage
+    if coverage is None or not failing:
+        return list(failing)
+    executing, whole = coverage.executing(plan.deletion.removed), [t for t in failing if t not in plan.shortened]
+    others = [test for test in whole if test not in executing]
+    statuses = not_passing(plan.run("deleted", ids=whole), others) if others else {}
+    unsure = [test for test, status in statuses.items() if status in {Status.FAILED, Status.ERROR}]
+    if not unsure or bench.expected_s(unsure) > QUICK_SUITE_S:
+        return list(failing)
+    again = plan.run("deleted", ids=unsure, number=1)
+    steady = unsure if again.worker is not WorkerOutcome.OK else not_passing(again, unsure)
+    unsteady = set(unsure).difference(steady)
+    bench.distrust(unsteady)
+    return [test for test in failing if test not in unsteady]

@@ -195,7 +195,8 @@ class LostInExamples:
         self.called = frozenset(gone.mentioned.called)
         self.roots = {name.partition(".")[0] for name in gone.dotted}
         self.bound: set[str] = set()
-        """Names that lost statements of this example, or of one above, gave to something."""
+        """Names and attributes (:func:`_attributes_bound`) that lost statements gave to something, of this example or
+        of one above."""
         self.last_lines: Mapping[str, int] = {}
         """Words of the section to the numbers of the last lines that have them."""
         self.end = 0
@@ -227,6 +228,7 @@ class LostInExamples:
         if isinstance(node, ast.Import | ast.ImportFrom):
             return self._imports(node, lines)
         binds = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        binds.update(_attributes_bound(node))
         binds.update({node.name} if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ())
         used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         if isinstance(node, ast.Expr):
@@ -345,7 +347,18 @@ class LostInExamples:
         chain = _chain(node)
         is_function = node.attr in self.functions and bool(chain) and chain.partition(".")[0] not in self.own
         is_owned = with_owner(chain) in self.qualified
+        if isinstance(node.ctx, ast.Load) and not self.bound.isdisjoint((chain, f".{node.attr}")):
+            return True
         return is_function or is_owned or node.attr in self.members or chain in self.dotted
+
+
+def _attributes_bound(node: ast.stmt) -> Iterator[str]:
+    """The attributes that a statement gives values to: ``a.b`` of an object with a name; ``.b`` of a class, and of what
+    has more than a name: others have it from there (``Query.fn.b = b``)."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+            is_shared = not isinstance(inner.value, ast.Name) or inner.value.id[:1].isupper()
+            yield f".{inner.attr}" if is_shared else _chain(inner)
 
 
 def _bound_by_heads(node: ast.stmt) -> set[str]:

@@ -316,7 +316,7 @@ def _documented(
         found = [replace(quote, text=without_parameters(quote.text, shown)) for quote in found]
         gone = {path: without_parameters(text, shown) for path, text in gone.items()}
     lost = [
-        f"From `{path}` (removed from there as well, and not to be restored):\n{quoted(text)}"
+        f"From `{path}` (removed from there as well; it need not be restored):\n{quoted(text)}"
         for path, text in gone.items()
     ]
     parts = [*([rendered(found)] if found else []), *lost]

@@ -241,7 +241,7 @@ def test_what_is_gone_from_documents_is_in_the_statement() -> None:
     deletion = delete_symbol(codebase, "pkg/m.py::gone_by", tests)
     statement = write_statement(codebase, deletion, REPO, tests, documents={"README.md": text}).text
     assert (
-        "## What the documentation says\n\nFrom `README.md` (removed from there as well, and not to be restored):\n\n"
+        "## What the documentation says\n\nFrom `README.md` (removed from there as well; it need not be restored):\n\n"
         "> Call `gone_by` with a number:\n> \n> ```python\n> print(gone_by(1))\n> ```\n"
     ) in statement
     assert "It knows more" not in statement

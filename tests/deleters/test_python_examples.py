@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .test_documents import left_of
+from .test_documents import GONE, after, delete, left_of
 
 
 def example(code: str) -> str | None:
@@ -85,3 +85,41 @@ def test_comments_of_a_session_go_with_the_statement_below(before: str, expected
 def test_what_is_said_of_the_next_example_of_a_session_stays() -> None:
     session = ">>> gone_by(1)\nTraceback (most recent call last):\nValueError: no\n# Another one.\n# And it is fast.\n"
     assert example(session + ">>> first(2)\n3\n") == "# Another one.\n# And it is fast.\n>>> first(2)\n3\n"
+
+
+FN = """class Query:
+    class Fn:
+        \"\"\"A hook for functions of one's own:
+
+        .. sourcecode:: python
+
+         >>> fn = lambda: this.map(lambda each: gone_by(each))
+         >>> Query.fn.names = fn
+         >>> S = Query(
+         ...   '<li>Tea</li>')
+         >>> S('li').names()
+         ['<li>Tea</li>']
+
+        It is used often.
+        \"\"\"
+"""
+
+
+def test_an_example_loses_what_uses_an_attribute_that_lost_lines_gave() -> None:
+    files = {"pkg/__init__.py": "", "pkg/m.py": GONE + "\n\n" + FN}
+    left = after(files, delete(files, "pkg/m.py::gone_by"))["pkg/m.py"]
+    assert ">>>" not in left
+    assert "sourcecode" not in left
+    assert "It is used often." in left
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("a.b = gone_by(1)\nuse(a.b)\nrest(c.b)\n", "rest(c.b)\n"),
+        ("Box.b = gone_by(1)\nuse(a.b)\nrest(a.c)\n", "rest(a.c)\n"),
+        ("a.b = gone_by(1)\na.b = 2\nuse(a.b)\n", "a.b = 2\nuse(a.b)\n"),
+    ],
+)
+def test_uses_of_attributes_that_lost_statements_set_go(before: str, expected: str) -> None:
+    assert example(before) == expected

@@ -96,6 +96,14 @@ def shortened(test: str, symbol: str = "parse") -> str:
             "():\n    import json\n    path = 'x'\n    name = 'n'\n    b = Box(path)\n    assert b.size == 1\n"
             "    assert load(name) == 2\n    assert load(json.loads('[1]'))\n    assert load(4)\n",
         ),
+        # nor after one of which only the value mattered, unless its name says more
+        (
+            "def test_it(box):\n    u = box.name()\n    assert parse(u)\n"
+            "    assert box.size == 1\n    assert load(1)\n    u = box.pop()\n    assert parse(u)\n"
+            "    assert box.size == 2\n    assert load(2)\n    assert load(3)\n    assert load(4)\n",
+            "(box):\n    assert box.size == 1\n    assert load(1)\n    assert load(2)\n"
+            "    assert load(3)\n    assert load(4)\n",
+        ),
         # of a file whose name a call got, of what was imported, and of what was made of a fixture
         (
             "def test_it(engine):\n    from app import registry\n    conn = engine.connect()\n    path = 'out.txt'\n"

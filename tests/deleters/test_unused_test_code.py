@@ -161,3 +161,38 @@ def test_a_method_of_an_object_that_sources_may_be_given_stays(is_used_by_source
     }
     left = after(files, delete(files, "m.py::f", hide=("test_m.py::test_f",)))["test_m.py"]
     assert ("def save" in left) is is_used_by_sources
+
+
+@pytest.mark.parametrize(
+    ("test", "is_left"),
+    [
+        ('    """An example of the docs."""\n    assert m.f(1)\n', True),
+        ('    assert m.f(1), "see the docs"\n', True),
+        ("    docs = m.f(1)\n    assert docs\n", True),
+        ("    # docs\n    assert m.f(docs=1)\n", True),
+        ("    assert m.f(docs)\n", False),
+        ('    assert m.f(globals()["docs"])\n', False),
+        ('    """See.\n\n    >>> m.f(docs)\n    1\n    """\n    assert m.f(1)\n', False),
+        ('    assert m.f(f"the {docs}")\n', False),
+    ],
+)
+def test_what_no_code_used_before_stays(test: str, *, is_left: bool) -> None:
+    tests = f"docs = 'docs'\n\n\ndef test_f():\n{test}\n\ndef test_g():\n    assert m.g(1)\n"
+    files = {
+        "m.py": "def f(x=1, docs=1):\n    return x\n\n\ndef g(x):\n    return x\n",
+        "test_m.py": f"import m\n\n{tests}",
+    }
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::test_f",)))["test_m.py"]
+    assert ("docs = 'docs'" in left) is is_left
+
+
+def test_attributes_of_a_class_are_none_of_another_with_the_same_names() -> None:
+    one = "class TestF:\n    a = 'x'\n    b = 'y'\n\n    def test_f(self):\n        assert m.f(self.a)\n\n"
+    one += "    def test_h(self):\n        assert m.g(1)\n\n\n"
+    two = "class TestG:\n    a = 'z'\n    b = 'u'\n\n    def test_g(self):\n        assert m.g(self.a + self.b)\n"
+    files = {"m.py": "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n", "test_m.py": f"import m\n\n\n{one}{two}"}
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
+    assert left.endswith(two)
+    own = left.removesuffix(two)
+    assert "a = 'x'" not in own
+    assert "b = 'y'" in own  # nothing used it before

@@ -1,11 +1,15 @@
 """The words of a codebase's code before and after a planned deletion, without comments.
 
-A word counts wherever it stands, also in a string: names may be looked up by their texts.
+A word counts wherever it stands, also in a string: names may be looked up by their texts. Of removed tests, only uses
+count: what was not used before stays, whatever a docstring that is gone says.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
@@ -13,7 +17,7 @@ from weakref import WeakKeyDictionary
 from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.analysis.grammar import comments, parse_tree
+from excise.extractors.python.analysis.grammar import comments, of_types, parse_tree
 from excise.types import Symbol
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -32,6 +36,24 @@ class WordCounts:
         """The words of the removed code."""
         gone = self._source if self._is_deleted else b"\n".join(self._source[e.start : e.end] for e in self._edits)
         return frozenset(words_in(gone))
+
+    def removed_uses(self, start: int = 0, end: int | None = None) -> frozenset[str]:
+        """The words of the removed code between two places that may be uses of names."""
+        return _used_in(self._source, self._spans(start, end), in_code=True)
+
+    def removed_uses_by_text(self) -> frozenset[str]:
+        """The words of the removed strings that may be uses of names."""
+        return _used_in(self._source, self._spans(0, None), in_code=False)
+
+    def is_removed(self, place: int) -> bool:
+        """Whether a byte of the file is removed or replaced."""
+        return any(start <= place < end for start, end in self._spans(0, None))
+
+    def _spans(self, start: int, end: int | None) -> tuple[tuple[int, int], ...]:
+        """The removed bytes between two places."""
+        end = len(self._source) if end is None else end
+        gone = ((0, len(self._source)),) if self._is_deleted else ((edit.start, edit.end) for edit in self._edits)
+        return tuple((max(a, start), min(b, end)) for a, b in gone if a < end and b > start)
 
     @cached_property
     def after(self) -> bytes:
@@ -80,14 +102,27 @@ class RemainingWords:
         self._counts = {path: words_of(plan) for path, plan in plans.items() if plan.is_changed}
         self._paths = paths_of_words(codebase)
 
-    def removed(self, *, of_tests: bool) -> frozenset[str]:
-        """The words of the removed code of the sources, or of the tests."""
-        chosen = (words for path, words in self._counts.items() if self._codebase.is_test(path) is of_tests)
+    def removed_from_sources(self) -> frozenset[str]:
+        """The words of the removed code of the sources."""
+        chosen = (words for path, words in self._counts.items() if not self._codebase.is_test(path))
         return frozenset().union(*(words.removed for words in chosen))
 
-    def removed_in(self, path: str) -> frozenset[str]:
-        """The words of the removed code of one file."""
-        return self._counts[path].removed if path in self._counts else frozenset()
+    def uses_in_removed_tests(self) -> frozenset[str]:
+        """The words of the removed code of the tests that may be uses of names."""
+        chosen = (words for path, words in self._counts.items() if self._codebase.is_test(path))
+        return frozenset().union(*(words.removed_uses() for words in chosen))
+
+    def removed_uses(self, path: str, start: int = 0, end: int | None = None) -> frozenset[str]:
+        """The words of the removed code between two places of a file that may be uses of names."""
+        return self._counts[path].removed_uses(start, end) if path in self._counts else frozenset()
+
+    def globals_of_removed(self, path: str) -> frozenset[str]:
+        """The names of a file that its removed code uses, also by their texts; not the local ones of functions."""
+        words = self._counts.get(path)
+        if words is None:
+            return frozenset()
+        references = (ref for ref in self._codebase.modules[path].references if words.is_removed(ref.start))
+        return words.removed_uses_by_text().union(ref.chain.partition(".")[0] for ref in references)
 
     def is_used(self, word: str, most: int = 1, *, without: str = "") -> bool:
         """Whether a word stands in the code that stays more often than ``most`` times, but for the file ``without``."""
@@ -147,3 +182,51 @@ def _without_comments(source: bytes) -> bytes:
         pieces.append(source[position : comment.start_byte])
         position = comment.end_byte
     return b"".join([*pieces, source[position:]])
+
+
+@lru_cache(maxsize=256)
+def _used_in(source: bytes, spans: tuple[tuple[int, int], ...], *, in_code: bool) -> frozenset[str]:
+    """The words in some parts of a file that may be uses of names: those of its strings that can be read as code, and
+    of its code, if that is wanted."""
+    code, strings = _uses_apart(source)
+    texts = [text for start, text in strings if any(first <= start < end for first, end in spans)]
+    return frozenset(words_in(b"\n".join([*texts, *(code[first:end] for first, end in spans if in_code)])))
+
+
+@lru_cache(maxsize=64)
+def _uses_apart(source: bytes) -> tuple[bytes, tuple[tuple[int, bytes], ...]]:
+    """A file with blanks in place of its comments and of what its strings say, and the strings that can be read as
+    code, with their places: of those that stand alone, as docstrings do, their examples."""
+    root, code, strings = parse_tree(source).root_node, bytearray(source), []
+    for node in (*comments(root), *of_types(root, "string_content")):
+        if node.type == "comment" and TYPE_COMMENT.match(source, node.start_byte, node.end_byte):
+            continue
+        code[node.start_byte : node.end_byte] = b" " * (node.end_byte - node.start_byte)
+        string = node.parent
+        if node.type == "comment" or string is None:
+            continue
+        for inner in (each for each in string.children if each.type == "interpolation"):
+            code[inner.start_byte : inner.end_byte] = source[inner.start_byte : inner.end_byte]
+        around = string.parent
+        while around is not None and around.type in {"concatenated_string", "parenthesized_expression"}:
+            around = around.parent
+        text = source[node.start_byte : node.end_byte]
+        if around is not None and around.type == "expression_statement":
+            strings.append((node.start_byte, b"\n".join(_EXAMPLE.findall(text))))
+        elif _is_code(text):
+            strings.append((node.start_byte, text))
+    return bytes(code), tuple(strings)
+
+
+_EXAMPLE = re.compile(rb"(?m)^[ \t]*(?:>>>|\.\.\.)(.*)$")
+
+
+def _is_code(text: bytes) -> bool:
+    """Whether a text can be read as code: a name, or what is evaluated."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(textwrap.dedent(text.decode(errors="replace")).strip())
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return True

@@ -33,6 +33,12 @@ _EMPTY = re.compile(
     r"(?:list|dict|set|deque|Counter|defaultdict|OrderedDict|StringIO|BytesIO|Mock|MagicMock|AsyncMock)$"
 )
 """What makes something that is empty, or that stands in for something and notes what is done with it."""
+_CHANGING = re.compile(
+    r"(?:_*(?:set|add|del|put)|append|extend|insert|pop|push|remove|delete|discard|clear|update|reset|write|read|next|save"
+    r"|store|load|send|recv|receive|register|create|open|close|start|stop|run|execute|commit|connect|move|seek|feed)",
+    re.IGNORECASE,
+)
+"""A method that changes its object."""
 _PREPARING = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
 """Statements that prepare what later ones check."""
 _LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)
@@ -150,16 +156,22 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
     """The statements, those that read names which these bind, those that bind what only these read, and those that are
     left without a purpose."""
     found, own = dict.fromkeys(gone), _literals(body)
+    unread: set[ast.stmt] = set()
+    """Those that go since nothing reads what they give any more."""
     while True:
         staying = [each for each in body if each not in found]
         read = frozenset[str]().union(*(_names_of(each, found).read - (_adding_to(each) & own) for each in staying))
         lost = frozenset[str]().union(*(_names_of(each, ()).read for each in found))
         binding = (each for each in staying if _is_plain(each) or _adding_to(each) & own)
+        reading = list(_reading_lost(body, found))
         more = [each for each in binding if _names_of(each, ()).bound <= lost - read]
-        more += _reading_lost(body, found)
         more += _without_effect(body, found)
+        unread |= {*more}.difference(reading)
+        more += reading
         made = [each for block in _blocks_of(body) for statement in block for each in _makings(statement)]
-        more += [each for block in _blocks_of(body) for each in _checking_nothing(block, found, local, made)]
+        for block in _blocks_of(body):
+            acting = [each for each in block if each not in unread or _changes(each)]
+            more += _checking_nothing(acting, found, local, made)
         more += [each for each in _emptied(body, found) if each not in found]
         if not more:
             break
@@ -262,6 +274,12 @@ def _changed_by(statement: ast.stmt) -> frozenset[str]:
         receiver = receiver.func if isinstance(receiver, ast.Call) else receiver.value
     is_method = isinstance(value.func, ast.Attribute) and isinstance(receiver, ast.Name)
     return frozenset({receiver.id} - {"self", "cls"} if is_method and isinstance(receiver, ast.Name) else ())
+
+
+def _changes(statement: ast.stmt) -> bool:
+    """Whether a statement calls a method whose name says that it changes its object."""
+    calls = (each.func for each in walk(statement) if isinstance(each, ast.Call))
+    return any(isinstance(each, ast.Attribute) and _CHANGING.match(each.attr) for each in calls)
 
 
 def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.stmt]:

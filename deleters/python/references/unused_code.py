@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
 from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.name_uses import UseIndex
 from excise.deleters.python.references.remaining_words import TYPE_COMMENT, words_in, words_of
 from excise.deleters.python.references.symbol_tables import names_used_in_code
-from excise.extractors.python.analysis.grammar import descendants, field, of_types, parse_tree, statements
+from excise.extractors.python.analysis.grammar import descendants, field, of_types, parse_tree, statements, text_of
 from excise.extractors.python.analysis.parsed_file import Import, Phase
 from excise.extractors.python.analysis.parser import parse_text
 
@@ -29,17 +31,15 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
     Not removed are names in ``__all__``, names that code which stays takes from here, names that tests replace here,
     star and ``__future__`` imports, lines with ``noqa``, plain imports of submodules of other packages, and names that
     the file did not use before. A ``try`` statement that only imports, and binds what tells whether that worked, is
-    removed as a whole or not at all.
+    removed as a whole or not at all; so is one, or an ``if`` with an ``else``, that defines what it does not import.
     """
     if plan.deleted or not plan.is_changed:
         return
     words = words_of(plan)
     exported = {e.name for e in plan.module.exports}
 
-    def is_unused(name: str, own: int = 0) -> bool:
-        if name in exported or (words.kept.get(name, 0) > own and is_used_in(words.after, name)):
-            return False
-        return not is_reached_from_elsewhere(plan.path, name, uses, plans)
+    def is_reached(name: str) -> bool:
+        return name in exported or is_reached_from_elsewhere(plan.path, name, uses, plans)
 
     for record in plan.module.imports:
         name = record.bound
@@ -47,14 +47,28 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
             continue
         if name not in words.removed or _is_special_import(plan, record) or not is_used_in(plan.source, name):
             continue  # a name that nothing in the file used before is there for others
-        if not is_unused(name, words_in(plan.source[record.start : record.end]).count(name)):
+        if is_reached(name):
             continue
-        if not record.in_try or _is_one_of_several(plan, record):
-            plan.remove_clause(record)
-        elif (attempt := _attempt_around(plan, record)) is not None:
-            bound = _bound_by(plan, attempt)
-            if bound is not None and name in bound and all(map(is_unused, bound)):
-                plan.remove_statement(attempt)
+        choice = _choice_around(plan, record)
+        is_alone = not record.in_try or _is_one_of_several(plan, record)
+        if choice is not None and not (record.in_try and is_alone) and _is_for_nothing(plan, choice, name, is_reached):
+            plan.remove_statement(choice)
+            drop_unused_imports(plan, uses, plans)  # and those that only it used
+            return
+        if is_alone and (choice is None or record.in_try or not _is_given_again(plan, record)):
+            own = words_in(plan.source[record.start : record.end]).count(name)
+            if words.kept.get(name, 0) <= own or not is_used_in(words.after, name):
+                plan.remove_clause(record)
+
+
+def _is_for_nothing(plan: FilePlan, choice: Node, name: str, is_reached: Callable[[str], bool]) -> bool:
+    """Whether a statement that imports ``name`` only binds names, of which no code outside of it uses one any more."""
+    bound = _bound_by(plan, choice)
+    if bound is None or name not in bound.names:
+        return False
+    own = Edit(choice.start_byte, choice.end_byte)
+    rest = apply_edits(plan.source, merged([*plan.edits(), own]))
+    return not any(is_used_in(rest, each) or is_reached(each) for each in bound.names)
 
 
 def _is_one_of_several(plan: FilePlan, record: Import) -> bool:
@@ -62,43 +76,82 @@ def _is_one_of_several(plan: FilePlan, record: Import) -> bool:
     one."""
     span, name = (record.stmt_start, record.stmt_end), record.bound
     others = [r for r in plan.module.imports if (r.stmt_start, r.stmt_end) == span and r not in plan.clauses]
-    is_bound_again = any(b.name == name for b in plan.module.bindings) or any(
-        each.bound == name and each is not record for each in plan.module.imports
-    )
-    return len(others) > 1 and not is_bound_again and all(s.name != name for s in plan.module.symbols)
+    is_bound_again = any(each.bound == name and each is not record for each in plan.module.imports)
+    return len(others) > 1 and not is_bound_again and not _is_given_again(plan, record)
 
 
-def _attempt_around(plan: FilePlan, record: Import) -> Node | None:
-    """The ``try`` statement at module level around an import; ``None`` if that is removed, or there is none."""
+def _is_given_again(plan: FilePlan, record: Import) -> bool:
+    """Whether an assignment or a definition in the file has the name of an import."""
+    names = {each.name for each in plan.module.bindings}.union(each.name for each in plan.module.symbols)
+    return record.bound in names
+
+
+def _choice_around(plan: FilePlan, record: Import) -> Node | None:
+    """The ``try`` statement, or the ``if`` with other branches, at module level around an import; ``None`` if that is
+    removed, or there is none."""
     node: Node | None = plan.root.descendant_for_byte_range(record.start, record.end)
     while node is not None and node.parent is not None and node.parent.type != "module":
         node = node.parent
-    if node is None or node.type != "try_statement":
+    is_if = node is not None and node.type == "if_statement" and node.child_by_field_name("alternative") is not None
+    if node is None or not (is_if or node.type == "try_statement"):
         return None
     return None if plan.is_removed(node.start_byte, node.end_byte) else node
 
 
-def _bound_by(plan: FilePlan, attempt: Node) -> set[str] | None:
-    """The names that what is left of a ``try`` statement binds; ``None`` if it does more than to import and to bind
-    data."""
-    names: set[str] = set()
-    clauses = (child for child in attempt.named_children if child.type.endswith("_clause"))
-    blocks = [attempt.child_by_field_name("body"), *(b for c in clauses for b in c.named_children if b.type == "block")]
-    for statement in (each for block in blocks if block is not None for each in statements(block)):
+class _Bound(NamedTuple):
+    """The names that a statement binds."""
+
+    imported: frozenset[str] = frozenset()
+    """By imports."""
+    data: frozenset[str] = frozenset()
+    """By assignments of data."""
+    defined: frozenset[str] = frozenset()
+    """By definitions."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All of them."""
+        return self.imported | self.data | self.defined
+
+    def with_those_of(self, other: _Bound) -> _Bound:
+        """These and those of another statement."""
+        return _Bound(self.imported | other.imported, self.data | other.data, self.defined | other.defined)
+
+
+def _bound_by(plan: FilePlan, choice: Node) -> _Bound | None:
+    """The names that what is left of a ``try`` or ``if`` statement binds; ``None`` if it does more than to import, to
+    bind data, and to define what it imports in another case, or what only it can see."""
+    found = _Bound()
+    clauses = (child for child in choice.named_children if child.type.endswith("_clause"))
+    blocks = [b for node in (choice, *clauses) for b in node.named_children if b.type == "block"]
+    for statement in (each for block in blocks for each in statements(block)):
         inner = statement.named_children[0] if statement.type == "expression_statement" else statement
-        if plan.is_removed(statement.start_byte, statement.end_byte):
+        if plan.is_removed(statement.start_byte, statement.end_byte) or statement.type == "pass_statement":
             continue
-        if statement.type == "try_statement":
+        if statement.type in {"try_statement", "if_statement"}:
             if (inside := _bound_by(plan, statement)) is None:
                 return None
-            names |= inside
+            found = found.with_those_of(inside)
         elif statement.type in {"import_statement", "import_from_statement"}:
-            names |= {_bound_name(clause) for clause in statement.children_by_field_name("name")}
+            found = found.with_those_of(
+                _Bound(imported=frozenset(map(_bound_name, statement.children_by_field_name("name"))))
+            )
         elif inner.type == "assignment" and is_constant(inner):
-            names.add((field(inner, "left").text or b"").decode(errors="replace"))
-        elif statement.type != "pass_statement":
+            found = found.with_those_of(_Bound(data=frozenset([text_of(field(inner, "left"))])))
+        elif statement.type == "function_definition" or _is_plain_class(statement):
+            found = found.with_those_of(_Bound(defined=frozenset([text_of(field(statement, "name"))])))
+        else:
             return None
-    return names
+    is_own = all(name in found.imported or name.startswith("_") for name in found.defined)
+    return found if is_own or choice.parent is None or choice.parent.type != "module" else None
+
+
+def _is_plain_class(statement: Node) -> bool:
+    """Whether a statement defines a class without a metaclass or other arguments."""
+    bases = statement.child_by_field_name("superclasses")
+    return statement.type == "class_definition" and not any(
+        each.type == "keyword_argument" for each in (bases.named_children if bases is not None else ())
+    )
 
 
 def _bound_name(clause: Node) -> str:

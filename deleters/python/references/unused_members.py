@@ -42,7 +42,7 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
     ``remover.removed``.
     """
     words = RemainingWords(remover.codebase, remover.plans)
-    names = words.removed(of_tests=False)
+    names = words.removed_from_sources()
     by_name: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in _definitions(remover, names):
         by_name[symbol.name].append(symbol)

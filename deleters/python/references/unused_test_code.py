@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from itertools import chain
 
 from tree_sitter import Node
 
@@ -18,8 +19,8 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
 
-_OWN_USE = re.compile(r"\b(?:(?:self|cls)\s*\.\s*|def\s+)(\w+)")
-"""A use, or the definition, of a method of the class that it stands in."""
+_OWN_USE = re.compile(r"(?m)\b(?:(?:self|cls)\s*\.\s*|def\s+)(\w+)|^[ \t]+(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
+"""A use, or the definition, of a member of the class that it stands in."""
 _TEST_FILE = re.compile(r"test_\w+\.py|\w+_tests?\.py")
 """The name of a file that holds tests, and nothing for others."""
 _SETTINGS = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
@@ -32,7 +33,7 @@ _AUTOMATIC = re.compile(r"pytest_|pytestmark$|pytest_plugins$|setup|teardown|set
 def support_files(remover: DependentRemover, done: Collection[str]) -> Iterator[str]:
     """Files of the tests beside ``done`` that define something which only removed tests use."""
     words = RemainingWords(remover.codebase, remover.plans)
-    names = words.removed(of_tests=True)
+    names = words.uses_in_removed_tests()
     for path, module in sorted(remover.codebase.modules.items()):
         if path in done or module.has_error or not remover.codebase.is_test(path) or _is_package(path):
             continue
@@ -55,7 +56,7 @@ def drop_unused_helpers(remover: DependentRemover, path: str) -> None:
     before = -1
     while not plan.deleted and before != (before := len(plan.statements)):
         words = RemainingWords(remover.codebase, remover.plans)
-        for start, end in list(_unused(remover, plan, words, words.removed(of_tests=True))):
+        for start, end in list(_unused(remover, plan, words, words.uses_in_removed_tests())):
             plan.remove_span(start, end)
 
 
@@ -67,16 +68,21 @@ def _unused(
     remover: DependentRemover, plan: FilePlan, words: RemainingWords, names: Collection[str]
 ) -> Iterator[tuple[int, int]]:
     """The spans of definitions and assignments of a file that nothing uses any more."""
-    own, namesakes = words.removed_in(plan.path), _Namesakes(remover, plan)
+    own, namesakes = words.globals_of_removed(plan.path), _Namesakes(remover, plan)
     for symbol in plan.module.symbols:
         if symbol.name not in names or not _is_helper(remover, symbol, plan):
             continue
         is_found_by_name = _is_found_by_name(remover, symbol)
-        if not _was_used(remover, plan.path, symbol.name, own, is_found_by_name):
+        used = words.removed_uses(plan.path) if is_fixture(symbol) else own  # its users have a parameter of its name
+        if not _was_used(remover, plan.path, symbol.name, used, is_found_by_name):
             continue
         is_whole = not any(symbol.start <= edit.start < symbol.end for edit in plan.edits())
         inside = count_words(plan.source[symbol.start : symbol.end]).get(symbol.name, 1) if is_whole else 1
-        inside += namesakes.num_uses(symbol)
+        owner = symbol.qualname.rpartition(".")[0]
+        others = namesakes.num_uses(owner, symbol.name)
+        if others and not namesakes.was_used(owner, symbol.name, words):
+            continue
+        inside += others
         if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname, inside):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
@@ -91,13 +97,16 @@ def _unused(
             continue
         if not _was_used(remover, plan.path, binding.name, own, bool(binding.klass)):
             continue
-        inside = count_words(statement).get(binding.name, 1)
+        others = namesakes.num_uses(binding.klass, binding.name)
+        if others and not namesakes.was_used(binding.klass, binding.name, words):
+            continue
+        inside = count_words(statement).get(binding.name, 1) + others
         if _is_unused(remover, plan, words, binding.name, bool(binding.klass), binding.klass, inside):
             yield binding.start, binding.end
 
 
 class _Namesakes:
-    """How often methods of classes of a file are used in other classes that have one of the same name of their own."""
+    """How often members of classes of a file are used in other classes that have one of the same name of their own."""
 
     def __init__(self, remover: DependentRemover, plan: FilePlan) -> None:
         self._remover = remover
@@ -106,17 +115,19 @@ class _Namesakes:
 
     @cached_property
     def _own_uses(self) -> dict[str, dict[str, int]]:
-        """Name of a method to each class that defines it and stays, and how often it stands there for its own."""
+        """Name of a member to each class that defines it and stays, and how often it stands there for its own."""
         holders: dict[str, set[str]] = defaultdict(set)
         for symbol in self._plan.module.symbols:
             if symbol.kind is SymbolKind.METHOD:
                 holders[symbol.qualname.rpartition(".")[0]].add(symbol.name)
+        for binding in self._plan.module.bindings:
+            holders[binding.klass].add(binding.name)
         found: dict[str, dict[str, int]] = defaultdict(dict)
         for symbol in self._plan.module.symbols:
             names = holders.get(symbol.qualname, set())
             if symbol.kind is SymbolKind.CLASS and names and not self._plan.is_removed(symbol.start, symbol.end):
                 left = text_left(self._remover.codebase, self._remover.plans, symbol).decode(errors="replace")
-                for name, count in Counter(_OWN_USE.findall(left)).items():
+                for name, count in Counter(filter(None, chain.from_iterable(_OWN_USE.findall(left)))).items():
                     if name in names:
                         found[name][symbol.qualname] = count
         return found
@@ -127,15 +138,21 @@ class _Namesakes:
             self._bases[klass] = {each.qualname for each in entities}
         return self._bases[klass]
 
-    def num_uses(self, method: Symbol) -> int:
-        """How often the name of a method stands for that of an unrelated class."""
-        owner = method.qualname.rpartition(".")[0]
-        if method.kind is not SymbolKind.METHOD:
-            return 0
-        return sum(
-            count
-            for klass, count in self._own_uses.get(method.name, {}).items()
-            if klass not in self._bases_of(owner) and owner not in self._bases_of(klass)
+    def _is_related(self, one: str, other: str) -> bool:
+        return one in self._bases_of(other) or other in self._bases_of(one)
+
+    def num_uses(self, owner: str, name: str) -> int:
+        """How often the name of a member of a class stands for that of an unrelated class."""
+        uses = self._own_uses.get(name, {}) if owner else {}
+        return sum(count for klass, count in uses.items() if not self._is_related(owner, klass))
+
+    def was_used(self, owner: str, name: str, words: RemainingWords) -> bool:
+        """Whether removed code of a class, or of those that it shares its members with, may have used one of them."""
+        classes = (each for each in self._plan.module.symbols if each.kind is SymbolKind.CLASS)
+        return any(
+            name in words.removed_uses(self._plan.path, each.start, each.end)
+            for each in classes
+            if self._is_related(owner, each.qualname)
         )
 
 

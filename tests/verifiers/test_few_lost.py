@@ -1,0 +1,40 @@
+"""A task hides few tests that pass without its code."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from excise.types import Status, TestRun
+from excise.verifiers.build_candidate import MAX_IDLE, require_few_lost
+from excise.verifiers.candidate import PlannedDeletion, Rejected
+
+
+@pytest.mark.parametrize(
+    ("num_failing", "num_passing", "is_refused"),
+    [
+        (1, MAX_IDLE, False),  # a few always may be
+        (1, MAX_IDLE + 1, True),
+        (MAX_IDLE + 1, MAX_IDLE + 1, False),
+        (MAX_IDLE + 1, MAX_IDLE + 2, True),
+    ],
+)
+def test_cases_that_pass_are_not_hidden_in_numbers(num_failing: int, num_passing: int, *, is_refused: bool) -> None:
+    failing = [f"t.py::test_a[{n}]" for n in range(num_failing)]
+    passing = [f"t.py::test_a[x{n}]" for n in range(num_passing)]
+    shortened = frozenset(f"t.py::test_b[{n}]" for n in range(100))
+    statuses = {
+        **dict.fromkeys(failing, Status.FAILED),
+        **dict.fromkeys([*passing, *shortened, "t.py::test_c"], Status.PASSED),
+    }
+    hidden = shortened.union(failing, passing, ["t.py::test_c"])  # test_c is not trusted
+    plan = SimpleNamespace(hidden=hidden, shortened=shortened, trusted=hidden - {"t.py::test_c"})
+    run = cast("TestRun", SimpleNamespace(statuses=lambda: statuses))
+    if not is_refused:
+        require_few_lost(cast("PlannedDeletion", plan), failing, run)
+        return
+    with pytest.raises(Rejected, match=f"{num_passing} tests that pass .* the {num_failing} that fail") as refused:
+        require_few_lost(cast("PlannedDeletion", plan), failing, run)
+    assert refused.value.reason == "hides_other_tests"
