@@ -127,8 +127,8 @@ def with_added_arguments(
         unused = [each for each in known if not any(_gives_other(call, each) for call in given[name])]
         for parameter in unused[:MAX_PARAMETERS]:
             rng = random.Random(content_id("added", name, parameter.name))
-            free = [call for call in recorded if not _gives(call, parameter)]
-            bases = rng.sample(free, min(VALUES, len(free)))
+            free = sorted((call for call in recorded if not _gives(call, parameter)), key=lambda c: len(json.dumps(c)))
+            bases = rng.sample(free[: 2 * VALUES], min(VALUES, len(free)))  # long ones cannot be shown
             for turn, base in enumerate(bases):
                 values = (change(parameter.default, rng) for _ in range(MAX_CHANGES))
                 value = next((value for value in values if _is_usual(value, parameter.default)), None)
