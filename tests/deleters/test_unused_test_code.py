@@ -196,3 +196,11 @@ def test_attributes_of_a_class_are_none_of_another_with_the_same_names() -> None
     own = left.removesuffix(two)
     assert "a = 'x'" not in own
     assert "b = 'y'" in own  # nothing used it before
+
+
+def test_what_another_class_used_of_its_own_is_no_use() -> None:
+    one = "class TestF:\n    a = 'x'\n\n    def test_f(self):\n        assert m.f(self.a)\n\n\n"
+    two = "class TestG:\n    a = 'z'\n\n    def test_g(self):\n        assert m.g(1)\n"
+    files = {"m.py": "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n", "test_m.py": f"import m\n\n\n{one}{two}"}
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
+    assert left == f"import m\n\n\n{two}"

@@ -107,9 +107,10 @@ class RemainingWords:
         chosen = (words for path, words in self._counts.items() if not self._codebase.is_test(path))
         return frozenset().union(*(words.removed for words in chosen))
 
-    def uses_in_removed_tests(self) -> frozenset[str]:
-        """The words of the removed code of the tests that may be uses of names."""
-        chosen = (words for path, words in self._counts.items() if self._codebase.is_test(path))
+    def uses_in_removed_tests(self, without: str = "") -> frozenset[str]:
+        """The words of the removed code of the tests, but for the file ``without``, that may be uses of names."""
+        tests = (path for path in self._counts if self._codebase.is_test(path) and path != without)
+        chosen = (self._counts[path] for path in tests)
         return frozenset().union(*(words.removed_uses() for words in chosen))
 
     def removed_uses(self, path: str, start: int = 0, end: int | None = None) -> frozenset[str]:

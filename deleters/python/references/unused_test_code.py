@@ -79,10 +79,9 @@ def _unused(
         is_whole = not any(symbol.start <= edit.start < symbol.end for edit in plan.edits())
         inside = count_words(plan.source[symbol.start : symbol.end]).get(symbol.name, 1) if is_whole else 1
         owner = symbol.qualname.rpartition(".")[0]
-        others = namesakes.num_uses(owner, symbol.name)
-        if others and not namesakes.was_used(owner, symbol.name, words):
+        if owner and not namesakes.was_used(owner, symbol.name, words):
             continue
-        inside += others
+        inside += namesakes.num_uses(owner, symbol.name)
         if _is_unused(remover, plan, words, symbol.name, is_found_by_name, symbol.qualname, inside):
             yield symbol.start, symbol.end
     bound = [(b.klass, b.name) for b in plan.module.bindings]
@@ -97,10 +96,9 @@ def _unused(
             continue
         if not _was_used(remover, plan.path, binding.name, own, bool(binding.klass)):
             continue
-        others = namesakes.num_uses(binding.klass, binding.name)
-        if others and not namesakes.was_used(binding.klass, binding.name, words):
+        if binding.klass and not namesakes.was_used(binding.klass, binding.name, words):
             continue
-        inside = count_words(statement).get(binding.name, 1) + others
+        inside = count_words(statement).get(binding.name, 1) + namesakes.num_uses(binding.klass, binding.name)
         if _is_unused(remover, plan, words, binding.name, bool(binding.klass), binding.klass, inside):
             yield binding.start, binding.end
 
@@ -114,14 +112,20 @@ class _Namesakes:
         self._bases: dict[str, set[str]] = {}
 
     @cached_property
-    def _own_uses(self) -> dict[str, dict[str, int]]:
-        """Name of a member to each class that defines it and stays, and how often it stands there for its own."""
+    def _holders(self) -> dict[str, set[str]]:
+        """Qualified name of a class to the names of the members that it defines."""
         holders: dict[str, set[str]] = defaultdict(set)
         for symbol in self._plan.module.symbols:
             if symbol.kind is SymbolKind.METHOD:
                 holders[symbol.qualname.rpartition(".")[0]].add(symbol.name)
         for binding in self._plan.module.bindings:
             holders[binding.klass].add(binding.name)
+        return holders
+
+    @cached_property
+    def _own_uses(self) -> dict[str, dict[str, int]]:
+        """Name of a member to each class that defines it and stays, and how often it stands there for its own."""
+        holders = self._holders
         found: dict[str, dict[str, int]] = defaultdict(dict)
         for symbol in self._plan.module.symbols:
             names = holders.get(symbol.qualname, set())
@@ -147,13 +151,15 @@ class _Namesakes:
         return sum(count for klass, count in uses.items() if not self._is_related(owner, klass))
 
     def was_used(self, owner: str, name: str, words: RemainingWords) -> bool:
-        """Whether removed code of a class, or of those that it shares its members with, may have used one of them."""
-        classes = (each for each in self._plan.module.symbols if each.kind is SymbolKind.CLASS)
-        return any(
-            name in words.removed_uses(self._plan.path, each.start, each.end)
-            for each in classes
-            if self._is_related(owner, each.qualname)
-        )
+        """Whether removed code may have used a member of a class: not that of another class which has its own."""
+        path, place = self._plan.path, 0
+        for each in self._plan.module.symbols:
+            has_own = each.kind is SymbolKind.CLASS and name in self._holders.get(each.qualname, ())
+            if has_own and each.start >= place and not self._is_related(owner, each.qualname):
+                if name in words.removed_uses(path, place, each.start):
+                    return True
+                place = each.end
+        return name in words.removed_uses(path, place) or name in words.uses_in_removed_tests(path)
 
 
 def _was_used(remover: DependentRemover, path: str, name: str, own: Collection[str], is_found_by_name: bool) -> bool:
