@@ -202,10 +202,15 @@ def build(project, tests=None):
     failed, output = compile_steps(project, steps)
     if failed >= 0:
         return ("sources", "tests")[failed], output
+    add_resources(project)
+    return "", ""
+
+
+def add_resources(project):
+    """Put what is no source beside the classes."""
     project.copy_resources([*project.roots, *project.resources], WORK + "/main")
     project.copy_resources([*project.test_roots, *project.test_resources], WORK + "/tests")
     project.link_outputs()
-    return "", ""
 
 
 def main_step(files):
@@ -213,9 +218,10 @@ def main_step(files):
     return files, WORK + "/main", libraries(), ()
 
 
-def tests_step(files, more):
-    """How tests are compiled: against the classes of the sources, and with what is needed of the folders ``more``."""
-    return files, WORK + "/tests", [*libraries(), WORK + "/main"], more
+def tests_step(files, more, path=()):
+    """How tests are compiled: against the classes of the sources and those of ``path``, and with what is needed of the
+    folders ``more``."""
+    return files, WORK + "/tests", [*libraries(), WORK + "/main", *path], more
 
 
 def paths_of_types(project, files):
