@@ -3,8 +3,8 @@
 A test's values are a JSON text, which :func:`as_json` makes. No program judges them: a value is right if it is the
 original's, since only checks of one certain value, or truth, are lifted. Two kinds are no certain values, and are left
 out of the digest; a judging form says which ones are right: ``~near 1.5`` is a number, ``~thrown A B`` the class of an
-error with those above it. Such a form is JSON: name of a test to the places of its checks to ``{"near": [1.5, 0.1]}`` or
-``{"thrown": ["B"]}``, the simple names of classes.
+error with those above it. Such a form is JSON: name of a test to the places of its checks to ``{"near": [1.5, 0.1]}``
+or ``{"thrown": ["B"]}``, the simple names of classes.
 """
 
 from __future__ import annotations

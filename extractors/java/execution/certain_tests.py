@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from tree_sitter import Node
 
-from excise.extractors.java.analysis.grammar import descendants, name_of, text
+from excise.extractors.java.analysis.grammar import name_of, text
 from excise.extractors.java.execution.checks import arguments
 
 LOOPS = frozenset({"for_statement", "enhanced_for_statement", "while_statement", "do_statement"})
@@ -21,9 +21,13 @@ _COMPARING = re.compile(
     r"|(?:has|same)\w*(?:Equal|Same)\w*"
 )
 _FREE = frozenset({
-    "block", "expression_statement", "finally_clause", "synchronized_statement", "resource_specification",
+    "block", "expression_statement", "finally_clause", "synchronized_statement", "local_variable_declaration",
+    "variable_declarator", "argument_list", "method_invocation",
 })  # fmt: skip
-_DECLARED = frozenset({"local_variable_declaration", "variable_declarator"})
+_TRIES = frozenset({"try_statement", "try_with_resources_statement"})
+_JUMPS = frozenset({"break_statement", "continue_statement"})
+_ENDS = _JUMPS | {"return_statement", "throw_statement"}
+_CHOICES = frozenset({"switch_expression", "yield_statement", "assert_statement", "labeled_statement"})
 
 
 def may_compare(name: str, depending: Collection[str]) -> bool:
@@ -52,29 +56,24 @@ def why_repeated(
     ``is_written`` tells whether a value is written out, ``is_all`` whether a call makes checks in functions one after
     the other, ``is_failing`` whether a clause that catches an error only fails the test, or is where the check belongs.
     """
-    child, around = node, node.parent
-    while around is not None and child != body:
-        if around.type in LOOPS and not _is_fixed(around, is_written):
-            return "check in a loop over what the code may decide"
-        if around.type == "lambda_expression":
+    child, around, why = node, node.parent, ""
+    while around is not None and child != body and not why:
+        if around.type in LOOPS:
+            why = "" if _is_fixed(around, is_written) else "check in a loop over what the code may decide"
+        elif around.type in {"lambda_expression", "class_body"}:
             call = around.parent.parent if around.parent is not None else None
-            if call is None or not is_all(call):
-                return "check in a function that the code may call"
-        elif around.type in {"try_statement", "try_with_resources_statement"}:
+            is_called = around.type == "lambda_expression" and call is not None and is_all(call)
+            why = "" if is_called else "check in a function that the code may call"
+        elif around.type in _TRIES:
             clauses = [each for each in around.named_children if each.type == "catch_clause"]
-            if child.type == "block" and not all(map(is_failing, clauses)):
-                return "check whose failure is caught"
+            is_caught = child.type == "block" and not all(map(is_failing, clauses))
+            why = "check whose failure is caught" if is_caught else ""
         elif around.type == "catch_clause":
-            if not is_failing(around):
-                return "check under a condition"
-        elif around.type in {"class_body", "method_declaration"}:
-            return "check in a function that the code may call" if around.type == "class_body" else ""
-        elif around.type in _DECLARED | {"argument_list", "method_invocation"}:
-            pass
-        elif around.type not in _FREE | LOOPS:
-            return "check under a condition"
+            why = "" if is_failing(around) else "check under a condition"
+        elif around.type not in _FREE:
+            why = "check under a condition"
         child, around = around, around.parent
-    return ""
+    return why
 
 
 def _is_fixed(loop: Node, is_written: Callable[[Node], bool]) -> bool:
@@ -97,24 +96,24 @@ def why_changed(
     node: Node, source: bytes, depending: Collection[str], has_check: Callable[[Node], bool], body: Node
 ) -> str:
     """Why a node outside of checks may end the test early, or compares; empty if it does neither."""
-    if node.type in {"return_statement", "throw_statement", "break_statement", "continue_statement"}:
-        is_jump = node.type in {"break_statement", "continue_statement"}
-        around = node.parent
-        while around is not None and around != body:
-            if around.type in {"lambda_expression", "class_body"}:
-                return ""  # it ends a function that the code calls
-            if is_jump and around.type in LOOPS and not has_check(around):
-                return ""
-            around = around.parent
-        return "test that may end early"
-    if node.type in {"switch_expression", "yield_statement", "assert_statement", "labeled_statement"}:
-        return "" if is_given(node, source, depending, body) else "comparison outside a check"
+    if node.type in _ENDS:
+        return "test that may end early" if _ends_test(node, has_check, body) else ""
     is_call = node.type == "method_invocation" and may_compare(name_of(node, source), depending)
-    if not is_call and not (is_comparison(node) and not _is_of_loop(node)):
-        return ""
-    if is_given(node, source, depending, body):
+    is_other = node.type in _CHOICES or (is_comparison(node) and not _is_of_loop(node))
+    if not (is_call or is_other) or is_given(node, source, depending, body):
         return ""
     return "comparing function" if is_call else "comparison outside a check"
+
+
+def _ends_test(node: Node, has_check: Callable[[Node], bool], body: Node) -> bool:
+    """Whether a statement ends the test, or a loop with checks, and not a function that the code calls."""
+    around = node.parent
+    while around is not None and around != body:
+        is_loop = node.type in _JUMPS and around.type in LOOPS and not has_check(around)
+        if is_loop or around.type in {"lambda_expression", "class_body"}:
+            return False
+        around = around.parent
+    return True
 
 
 def is_given(node: Node, source: bytes, depending: Collection[str], body: Node) -> bool:

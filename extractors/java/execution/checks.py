@@ -68,6 +68,7 @@ _COMPARED = {
     "assertEquals": Kind.EQUAL, "assertArrayEquals": Kind.EQUAL, "assertIterableEquals": Kind.ITEMS,
     "assertSame": Kind.SAME,
 }  # fmt: skip
+_SPECIAL = {"fail": Kind.FAIL, "assertAll": Kind.ALL, "assertDoesNotThrow": Kind.HARMLESS}
 _NUMBER = frozenset({
     "decimal_floating_point_literal", "hex_floating_point_literal", "decimal_integer_literal",
 })  # fmt: skip
@@ -121,52 +122,45 @@ class CheckReader:
         """The type whose static method is called; ``None`` for other calls."""
         target = call.child_by_field_name("object")
         if target is not None:
-            if target.type not in {"identifier", "field_access"}:
-                return None
-            found = text(target, self.source)
+            found = text(target, self.source) if target.type in {"identifier", "field_access"} else ""
             return self.imports.classes.get(found, found) if found.rpartition(".")[2][:1].isupper() else None
         if name in self.own:
             return None
-        if name in self.imports.functions:
-            return self.imports.functions[name]
-        if self.is_junit3 and (is_assertion_name(name)):
-            return "junit.framework.TestCase"
-        if not is_assertion_name(name):
-            return None
-        return next((each for each in sorted(self.imports.open_types) if _JUNIT.search(each)), None)
+        if name in self.imports.functions or not is_assertion_name(name):
+            return self.imports.functions.get(name)
+        types = ("junit.framework.TestCase",) if self.is_junit3 else sorted(self.imports.open_types)
+        return next((each for each in types if _JUNIT.search(each)), None)
 
-    def _of_junit(self, call: Node, name: str, *, is_jupiter: bool) -> Check:
+    def _of_junit(self, call: Node, name: str, *, is_jupiter: bool) -> Check | None:
         given = arguments(call)
-        if name == "fail":
-            return Check(call, Kind.FAIL)
-        if name == "assertAll":
-            return Check(call, Kind.ALL)
-        if name == "assertDoesNotThrow":
-            return Check(call, Kind.HARMLESS)
         if name == "assertThat":
             return self._of_matcher(call, name)
+        if name in _SPECIAL:
+            return Check(call, _SPECIAL[name])
         if name in {"assertThrows", "assertThrowsExactly"}:
             return self._throws(call, given, is_jupiter=is_jupiter)
         size = 1 if name in _TRUTHS or name in _NULLS else 2
-        delta = None
-        if is_jupiter and len(given) > size:
-            if size == 2 and self._is_number(given[2]):
-                delta = given[2]
-            elif not self._is_message(given[-1]):
-                return Check(call, Kind.OTHER)
-            given = given[:size]
-        elif len(given) > size:
-            if self._is_message(given[0]):
-                given = given[1:]
-            if len(given) == size + 1 and self._is_number(given[-1]):
-                delta = given.pop()
-        if len(given) != size:
+        values, delta = self._without_message(given, size, is_jupiter=is_jupiter)
+        if len(values) != size:
             return Check(call, Kind.OTHER)
+        return self._asking(call, name, values[0]) or Check(
+            call, _COMPARED.get(name, Kind.OTHER), values[-1], values[0], delta
+        )
+
+    def _asking(self, call: Node, name: str, value: Node) -> Check | None:
+        """A check for a truth or ``null``."""
         if name in _TRUTHS:
-            return Check(call, Kind.TRUE, given[0], is_negated=_TRUTHS[name])
-        if name in _NULLS:
-            return Check(call, Kind.NULL, given[0])
-        return Check(call, _COMPARED.get(name, Kind.OTHER), given[1], given[0], delta)
+            return Check(call, Kind.TRUE, value, is_negated=_TRUTHS[name])
+        return Check(call, Kind.NULL, value) if name in _NULLS else None
+
+    def _without_message(self, given: list[Node], size: int, *, is_jupiter: bool) -> tuple[list[Node], Node | None]:
+        """The values of a check, of which there should be ``size``, and how much numbers may differ."""
+        values, delta = list(given), None
+        if len(values) > size and self._is_message(values[-1 if is_jupiter else 0]):
+            values.pop(-1 if is_jupiter else 0)
+        if len(values) == 3 and size == 2 and self._is_number(values[2]):
+            delta = values.pop()
+        return values, delta
 
     def _throws(self, call: Node, given: list[Node], *, is_jupiter: bool) -> Check:
         if not is_jupiter and given and given[0].type != "class_literal":
@@ -209,11 +203,7 @@ class CheckReader:
             return Check(call, Kind.OTHER)
         if name == "isEqualTo" and len(given) == 1:
             return Check(call, Kind.EQUAL, values[0], given[0])
-        if name in _TRUTHS and not given:
-            return Check(call, Kind.TRUE, values[0], is_negated=_TRUTHS[name])
-        if name in _NULLS and not given:
-            return Check(call, Kind.NULL, values[0])
-        return Check(call, Kind.OTHER)
+        return (self._asking(call, name, values[0]) if not given else None) or Check(call, Kind.OTHER)
 
     def _is_message(self, node: Node) -> bool:
         """Whether an argument is a text, or a function that makes one."""

@@ -18,10 +18,10 @@ LITERALS = frozenset({
 })  # fmt: skip
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "<<", ">>", ">>>", "&", "|", "^"})
 _LIBRARY = frozenset({
-    "List", "Set", "Map", "Arrays", "Collections", "Optional", "OptionalInt", "OptionalLong", "OptionalDouble", "Boolean",
-    "Byte", "Short", "Integer", "Long", "Float", "Double", "Character", "String", "BigInteger", "BigDecimal", "Duration",
-    "Period", "Instant", "LocalDate", "LocalTime", "LocalDateTime", "OffsetDateTime", "ZonedDateTime", "OffsetTime",
-    "Year", "YearMonth", "MonthDay", "ZoneId", "ZoneOffset", "UUID", "URI", "Locale", "Currency", "Charset",
+    "List", "Set", "Map", "Arrays", "Collections", "Optional", "OptionalInt", "OptionalLong", "OptionalDouble",
+    "Boolean", "Byte", "Short", "Integer", "Long", "Float", "Double", "Character", "String", "BigInteger", "BigDecimal",
+    "Duration", "Period", "Instant", "LocalDate", "LocalTime", "LocalDateTime", "OffsetDateTime", "ZonedDateTime",
+    "OffsetTime", "Year", "YearMonth", "MonthDay", "ZoneId", "ZoneOffset", "UUID", "URI", "Locale", "Currency", "Charset",
     "StandardCharsets", "Path", "Paths", "EnumSet", "Month", "DayOfWeek", "Math", "TimeUnit", "ChronoUnit", "Date",
     "File", "URL", "ArrayList", "LinkedList", "HashSet", "LinkedHashSet", "TreeSet", "HashMap", "LinkedHashMap",
     "TreeMap", "Object", "RoundingMode", "ImmutableList", "ImmutableSet", "ImmutableMap", "Lists", "Sets",
@@ -72,30 +72,32 @@ def is_written_out(
 
     if node.type in LITERALS:
         return True
-    if node.type == "identifier":
-        return is_known(node)
-    if node.type == "array_access":
-        return is_plain(node.named_children[0])
+    if node.type in {"identifier", "field_access"}:
+        return is_known(node) if node.type == "identifier" else _is_constant(node, source, depending, is_plain)
+    if node.type in {"array_access", "unary_expression"}:
+        return is_plain(node.named_children[0 if node.type == "array_access" else -1])
+    makes = {"object_creation_expression": _is_made, "method_invocation": _is_library_call}
+    if node.type in makes:
+        is_made = makes[node.type](node, source, _LIBRARY.difference(depending), is_plain)
+        return is_made and all(map(is_plain, arguments(node)))
+    parts = _parts_of_value(node)
+    return parts is not None and all(map(is_plain, parts))
+
+
+def _parts_of_value(node: Node) -> list[Node] | None:
+    """The values of which another one is made without calls; ``None`` if it is not."""
+    parts = _parts(node)
     if node.type in {"parenthesized_expression", "array_initializer"}:
-        return all(map(is_plain, _parts(node)))
-    if node.type == "unary_expression":
-        return is_plain(node.named_children[-1])
+        return parts
     if node.type == "binary_expression":
-        return node.children[1].type in _ARITHMETIC and all(map(is_plain, _parts(node)))
+        return parts if node.children[1].type in _ARITHMETIC else None
+    value = node.child_by_field_name("value")
     if node.type == "cast_expression":
-        value = node.child_by_field_name("value")
-        return value is not None and is_plain(value)
-    if node.type == "array_creation_expression":
-        value = node.child_by_field_name("value")
-        sizes = [child.named_children[0] for child in node.named_children if child.type == "dimensions_expr"]
-        return is_plain(value) if value is not None else all(map(is_plain, sizes))
-    if node.type == "field_access":
-        return _is_constant(node, source, depending, is_plain)
-    if node.type == "object_creation_expression":
-        return _is_made(node, source) and all(map(is_plain, arguments(node)))
-    if node.type == "method_invocation":
-        return _is_library_call(node, source, is_plain) and all(map(is_plain, arguments(node)))
-    return False
+        return [value] if value is not None else None
+    if node.type != "array_creation_expression":
+        return None
+    sizes = [_parts(child)[0] for child in parts if child.type == "dimensions_expr"]
+    return [value] if value is not None else sizes
 
 
 def _parts(node: Node) -> list[Node]:
@@ -113,21 +115,26 @@ def _is_constant(node: Node, source: bytes, depending: Collection[str], is_plain
     return bool(_CONSTANT.match(found)) and words[-2][:1].isupper() and not set(words).intersection(depending)
 
 
-def _is_made(node: Node, source: bytes) -> bool:
+def _is_made(
+    node: Node,
+    source: bytes,
+    library: Collection[str],
+    is_plain: Callable[[Node], bool],  # noqa: ARG001
+) -> bool:
     kind = node.child_by_field_name("type")
     has_body = any(child.type == "class_body" for child in node.named_children)
     if kind is None or has_body:
         return False
     name = re.sub(r"<.*>$", "", text(kind, source), flags=re.S)
-    return name.rpartition(".")[2] in _LIBRARY and (name != "Date" or bool(arguments(node)))
+    return name.rpartition(".")[2] in library and (name != "Date" or bool(arguments(node)))
 
 
-def _is_library_call(node: Node, source: bytes, is_plain: Callable[[Node], bool]) -> bool:
+def _is_library_call(node: Node, source: bytes, library: Collection[str], is_plain: Callable[[Node], bool]) -> bool:
     name, target = name_of(node, source), node.child_by_field_name("object")
     if target is None:
         return name in {"asList", "emptyList", "emptySet", "emptyMap", "singletonList", "singleton"}
     holder = text(target, source).rpartition(".")[2]
-    if target.type in {"identifier", "field_access"} and holder in _LIBRARY:
+    if target.type in {"identifier", "field_access"} and holder in library:
         return _MAKING.fullmatch(name) is not None or name in _CHANGING
     return name in _CHANGING and is_plain(target)
 

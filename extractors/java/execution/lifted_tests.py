@@ -17,17 +17,18 @@ from tree_sitter import Node
 
 from excise.extractors.java.analysis.grammar import annotations_of, modifiers_of, name_of, parse_tree, text
 from excise.extractors.java.execution.checks import imports_of
-from excise.extractors.java.execution.divided_test import DividedTest, Undividable
+from excise.extractors.java.execution.divided_test import DividedTest
 from excise.extractors.java.execution.expected_values import Edit, edited
+from excise.extractors.java.execution.observing_checks import Undividable
 from excise.extractors.java.execution.parameter_sources import Unseparable, column_edits
 from excise.extractors.java.execution.test_class import (
     TestClass,
     TestFile,
+    classes_of,
     declared_types,
     is_test,
     parameters_of,
     simple_annotations,
-    test_classes,
 )
 from excise.extractors.java.execution.unused_members import without_unused_members
 from excise.protocols import LiftedTests
@@ -35,7 +36,7 @@ from excise.protocols import LiftedTests
 _RUNNERS = re.compile(
     r"RunWith\(\s*(?:value\s*=\s*)?(?:JUnit4|BlockJUnit4ClassRunner|MockitoJUnitRunner[\w.]*)\.class\s*\)"
 )
-_SHOWN = frozenset({"DisplayName", "DisplayNameGeneration", "Tag", "Disabled", "Ignore"})
+_SHOWN = frozenset({"DisplayName", "DisplayNameGeneration"})
 """Annotations that may say in words what is expected, and change nothing of a test that runs."""
 _KINDS = frozenset({"Test", "ParameterizedTest", "RepeatedTest"})
 
@@ -43,8 +44,8 @@ _KINDS = frozenset({"Test", "ParameterizedTest", "RepeatedTest"})
 def lifted(
     source: bytes, functions: Collection[str], depending: Collection[str], beside: Iterable[bytes]
 ) -> LiftedTests | None:
-    """Divide the tests ``functions`` (``Class::method``) of a file; ``None`` if it cannot be parsed. All its other tests
-    are taken out.
+    """Divide the tests ``functions`` (``Class::method``) of a file; ``None`` if it cannot be parsed. All its other
+    tests are taken out.
 
     ``depending``: names of the code under test and of what calls it. ``beside``: the other test files of the folder.
     """
@@ -56,9 +57,7 @@ def lifted(
     mark = f"_{hashlib.sha256(source).hexdigest()[:10]}"
     foreign -= set(declared_types(root, source))
     file = TestFile(source, root, frozenset(depending), mark, imports_of(source), frozenset(foreign))
-    found = {
-        "::".join((*holder.names, name)): each for holder in test_classes(file, root) for name, each in _tests(holder)
-    }
+    found = {name: each for holder in classes_of(file) for name, each in _methods(holder)}
     refused, divided = dict[str, str](), dict[str, tuple[DividedTest, list[Edit]]]()
     for name in sorted(functions):
         try:
@@ -81,10 +80,10 @@ def lifted(
     return LiftedTests(observing=made, judging=form, functions=tuple(divided), refused=refused)
 
 
-def _tests(holder: TestClass) -> Iterator[tuple[str, tuple[TestClass, list[Node]]]]:
-    """The methods of a class by name."""
+def _methods(holder: TestClass) -> Iterator[tuple[str, tuple[TestClass, list[Node]]]]:
+    """The methods of a class by name (``Class::method``)."""
     for name, methods in holder.own_methods.items():
-        yield name, (holder, methods)
+        yield "::".join((*holder.names, name)), (holder, methods)
 
 
 def _divided(holder: TestClass | None, methods: Collection[Node]) -> tuple[DividedTest, list[Edit]]:
@@ -139,7 +138,7 @@ def _observing(
     others: Iterable[bytes],
 ) -> bytes:
     """The file in which tests report values."""
-    edits, helpers = list[Edit](), dict[str, DividedTest]()
+    edits, helpers = list[Edit](), dict[int, DividedTest]()
     for test, more in divided.values():
         edits += [*test.edits, *more]
         helpers |= test.helpers

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from excise.extractors.java.analysis.grammar import (
-    FUNCTIONS,
     TYPES,
     annotations_of,
     descendants,
-    has_modifier,
     members_of,
     name_of,
     text,
@@ -62,11 +60,22 @@ class TestClass:
         self.reader = CheckReader(source, file.imports, self.methods, is_junit3=self.is_junit3)
 
     def checks_in(self, node: Node) -> bool:
-        """Whether anything below a node checks something by itself."""
-        calls = (each for each in descendants(node) if each.type == "method_invocation")
-        return any(each.type == "assert_statement" for each in descendants(node)) or any(
-            self.reader.read(call) is not None for call in calls
-        )
+        """Whether anything below a node, or a method of the class that it calls, checks something."""
+        seen: set[str] = set()
+        left = [node]
+        while left:
+            for each in descendants(left.pop()):
+                if each.type == "assert_statement":
+                    return True
+                if each.type != "method_invocation":
+                    continue
+                if self.reader.read(each) is not None:
+                    return True
+                name, target = name_of(each, self.file.source), each.child_by_field_name("object")
+                if name not in seen and (target is None or target.type == "this"):
+                    seen.add(name)
+                    left += self.methods.get(name, [])
+        return False
 
     def set_up(self) -> Iterator[Node]:
         """What runs before or after each test: methods, constructors, initialisers and fields."""
@@ -75,9 +84,8 @@ class TestClass:
         for member in members_of(self.node):
             is_method = member.type == "method_declaration"
             name = name_of(member, self.file.source)
-            if not is_method and member.type not in TYPES:
-                yield member
-            elif is_method and (is_lifecycle(member, self.file.source) or name in {"setUp", "tearDown"}):
+            is_called = is_lifecycle(member, self.file.source) or name in {"setUp", "tearDown"}
+            if is_called if is_method else member.type not in TYPES:
                 yield member
 
 
@@ -106,14 +114,21 @@ def is_test(member: Node, source: bytes, *, is_junit3: bool) -> bool:
     return is_junit3 and name_of(member, source).startswith("test")
 
 
-def test_classes(file: TestFile, node: Node, outer: TestClass | None = None) -> Iterator[TestClass]:
+def classes_of(file: TestFile) -> Iterator[TestClass]:
     """The classes of a file, and those nested in them."""
-    children = members_of(node) if outer is not None else iter(node.named_children)
-    for child in children:
-        if child.type == "class_declaration":
-            found = TestClass(file, child, outer)
+    for node in file.root.named_children:
+        if node.type == "class_declaration":
+            found = TestClass(file, node)
             yield found
-            yield from test_classes(file, child, found)
+            yield from _nested(found)
+
+
+def _nested(outer: TestClass) -> Iterator[TestClass]:
+    for member in members_of(outer.node):
+        if member.type == "class_declaration":
+            found = TestClass(outer.file, member, outer)
+            yield found
+            yield from _nested(found)
 
 
 def declared_types(root: Node, source: bytes) -> Iterator[str]:
@@ -133,18 +148,3 @@ def parameters_of(method: Node, source: bytes) -> list[tuple[str, Node]] | None:
         if child.type == "formal_parameter":
             found.append((name_of(child, source), child))
     return found
-
-
-def is_private(member: Node, source: bytes) -> bool:
-    """Whether a member is private."""
-    return has_modifier(member, "private")
-
-
-def is_function(member: Node) -> bool:
-    """Whether a member has parameters and a body."""
-    return member.type in FUNCTIONS
-
-
-def words_of(names: Collection[str]) -> frozenset[str]:
-    """The last parts of qualified names."""
-    return frozenset(name.rpartition(".")[2] for name in names)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from excise.extractors.java.analysis.grammar import TYPES, annotations_of, members_of, name_of, parse_tree
+from excise.extractors.java.analysis.grammar import TYPES, annotations_of, has_modifier, members_of, name_of, parse_tree
 from excise.extractors.java.execution.expected_values import Edit, edited, is_written_out
-from excise.extractors.java.execution.test_class import is_lifecycle, is_private
+from excise.extractors.java.execution.test_class import is_lifecycle
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 ROUNDS = 8
@@ -47,17 +47,15 @@ def _is_unused(member: Node, source: bytes, counted: Counter[bytes], outside: se
     if member.type == "field_declaration":
         declarators = member.children_by_field_name("declarator")
         values = [each.child_by_field_name("value") for each in declarators]
-        if not all(value is None or is_written_out(value, source, ()) or _is_of_names(value) for value in values):
+        if not all(
+            value is None or is_written_out(value, source, ()) or value.type == "identifier" for value in values
+        ):
             return False
         names = [name_of(each, source).encode() for each in declarators]
     else:
         names = [name_of(member, source).encode()]
-    is_own = is_private(member, source)
+    is_own = has_modifier(member, "private")
     return all(counted[name] == 1 and (is_own or name not in outside) for name in names)
-
-
-def _is_of_names(value: Node) -> bool:
-    return value.type == "identifier"
 
 
 def _is_plain(method: Node, source: bytes) -> bool:

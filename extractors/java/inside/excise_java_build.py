@@ -218,10 +218,9 @@ def main_step(files):
     return files, WORK + "/main", libraries(), ()
 
 
-def tests_step(files, more, path=()):
-    """How tests are compiled: against the classes of the sources and those of ``path``, and with what is needed of the
-    folders ``more``."""
-    return files, WORK + "/tests", [*libraries(), WORK + "/main", *path], more
+def tests_step(files, more):
+    """How tests are compiled: against the classes of the sources, and with what is needed of the folders ``more``."""
+    return files, WORK + "/tests", [*libraries(), WORK + "/main"], more
 
 
 def paths_of_types(project, files):

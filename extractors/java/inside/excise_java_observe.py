@@ -25,7 +25,8 @@ def compile_tests(project, files, ids):
     for _ in range(ROUNDS):
         if not wanted:
             break
-        tests = building.tests_step(wanted, project.test_roots, [building.OUTPUTS + "/launcher"])
+        paths, into, libraries, more = building.tests_step(wanted, project.test_roots)
+        tests = (paths, into, [*libraries, building.OUTPUTS + "/launcher"], more)
         failed, output = building.compile_steps(project, [*steps, tests])
         if failed < 0:
             building.add_resources(project)

@@ -40,8 +40,8 @@ class LiftedTests:
     observing: bytes
     """The file that runs with a solution and reports values; it contains nothing that its tests expect."""
     judging: bytes
-    """The file that runs with the original code and compares reported values with what is expected. Where values must be
-    equal to the original's, what else to know of them, or nothing; it never runs."""
+    """The file that runs with the original code and compares reported values with what is expected. Where values must
+    be equal to the original's, what else to know of them, or nothing; it never runs."""
     functions: tuple[str, ...]
     """The functions (``name`` or ``Class::name``) that are divided."""
     refused: Mapping[str, str]
