@@ -22,7 +22,7 @@ _COMPARING = re.compile(
 )
 _FREE = frozenset({
     "block", "expression_statement", "finally_clause", "synchronized_statement", "local_variable_declaration",
-    "variable_declarator", "argument_list", "method_invocation",
+    "variable_declarator", "argument_list", "method_invocation", "method_declaration",
 })  # fmt: skip
 _TRIES = frozenset({"try_statement", "try_with_resources_statement"})
 _JUMPS = frozenset({"break_statement", "continue_statement"})

@@ -51,7 +51,8 @@ class DividedTest:
         """Fields that hold what is expected."""
         self.expected_parameters: set[str] = set()
         """Parameters that hold nothing but what is expected."""
-        self._dropped: list[tuple[int, int]] = []
+        self._dropped: list[tuple[Node, list[Node]]] = []
+        """What has no place in the form, but for some of it."""
         self._variables: set[str] = set()
         """Variables and parameters that are compared with what the code gives."""
         self._checks: list[Check] = []
@@ -62,10 +63,8 @@ class DividedTest:
     def divide(self) -> None:
         """Make the edits. Raises :class:`Undividable`."""
         self._collect(self.body, inside=None)
-        expects_error = self._divide_failures()
+        self._divide_failures()
         checks = [check for check in self._checks if check.kind in _CHECKED]
-        if not checks and not self._helper_calls and not expects_error:
-            raise Undividable("test without a check")
         for node in (*(check.node for check in checks), *self._helper_calls):
             self._require_made_once(node)
         for check in checks:
@@ -157,7 +156,7 @@ class DividedTest:
         return len(found) == 1 and found[0] in failures
 
     # ------------------------------------------------------------------------------------ expected errors
-    def _divide_failures(self) -> bool:
+    def _divide_failures(self) -> None:
         """Divide what expects an error: the annotation, and statements that fail the test if there is none."""
         for check in self._checks:
             given = arguments(check.node)
@@ -167,7 +166,7 @@ class DividedTest:
                 self._divide_failure(check)
         found = expected_class(self.method, self.source)
         if found is None:
-            return bool(self._caught)
+            return
         if self._caught or any(check.kind in _CHECKED for check in self._checks) or self._helper_calls:
             raise Undividable("checks before an expected error")
         name, start, end = found
@@ -178,12 +177,9 @@ class DividedTest:
             f" catch ({_THROWABLE} other{mark}) {{ error{mark} = other{mark}; }}"
             f" finally {{ {report('thrown', site, f'error{mark}')}; }} }}"
         )
-        places = (self.body.start_byte, self.body.end_byte)
-        self.edits += [
-            Edit(start, end, b""),
-            *(Edit(p, p, t.encode()) for p, t in zip(places, (head, tail), strict=True)),
-        ]
-        return True
+        self.edits.append(Edit(start, end, b""))
+        for place, code in ((self.body.start_byte, head), (self.body.end_byte, tail)):
+            self.edits.append(Edit(place, place, code.encode()))
 
     def _divide_failure(self, check: Check) -> None:
         """Divide a call of ``fail``: where an error is caught, or where none was thrown."""
@@ -210,7 +206,7 @@ class DividedTest:
 
     def _edit(self, node: Node, code: str) -> None:
         self.edits.append(Edit(node.start_byte, node.end_byte, code.encode()))
-        self._dropped.append((node.start_byte, node.end_byte))
+        self._dropped.append((node, []))
 
     # --------------------------------------------------------------------------------------------- checks
     def _divide_check(self, check: Check) -> None:
@@ -218,11 +214,7 @@ class DividedTest:
         made = ObservingCheck(check, self.names, self._is_expected)
         self.sites |= made.sites
         self.edits.append(Edit(node.start_byte, node.end_byte, made.code.encode()))
-        place = node.start_byte
-        for each in sorted(made.observed, key=lambda kept: kept.start_byte):
-            self._dropped.append((place, each.start_byte))
-            place = each.end_byte
-        self._dropped.append((place, node.end_byte))
+        self._dropped.append((node, made.observed))
         declaration = self._declared_by(node)
         if check.kind is Kind.THROWS and declaration is not None:
             kind, name = declaration.child_by_field_name("type"), declaration.child_by_field_name("declarator")
@@ -310,7 +302,10 @@ class DividedTest:
         return found
 
     def _is_dropped(self, node: Node) -> bool:
-        return any(start <= node.start_byte < end for start, end in self._dropped)
+        return any(
+            _is_within(node, dropped) and not any(_is_within(node, each) for each in kept)
+            for dropped, kept in self._dropped
+        )
 
     def _require_certain(self) -> None:
         """Raise :class:`Undividable` if the code may decide what is checked, or something else is compared."""
@@ -357,7 +352,7 @@ class DividedTest:
             if parameter in made.expected_parameters:
                 if not self._is_expected(argument):
                     raise Undividable("expected value that is computed")
-                self._dropped.append((argument.start_byte, argument.end_byte))
+                self._dropped.append((argument, []))
                 continue
             if parameter in made._variables and not self.names.is_fixed(argument):
                 raise Undividable("expected value that is computed")

@@ -14,6 +14,7 @@ from excise.extractors.java.execution.test_class import is_lifecycle
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 ROUNDS = 8
+_OF_OBJECTS = frozenset({"toString", "equals", "hashCode", "clone", "finalize"})
 
 
 def without_unused_members(source: bytes, others: Iterable[bytes]) -> bytes:
@@ -44,6 +45,8 @@ def _members(node: Node) -> Iterator[Node]:
 def _is_unused(member: Node, source: bytes, counted: Counter[bytes], outside: set[bytes]) -> bool:
     if annotations_of(member, source) and (member.type == "field_declaration" or not _is_plain(member, source)):
         return False
+    if member.type == "method_declaration" and _may_override(member, source):
+        return False
     if member.type == "field_declaration":
         declarators = member.children_by_field_name("declarator")
         values = [each.child_by_field_name("value") for each in declarators]
@@ -62,3 +65,12 @@ def _is_plain(method: Node, source: bytes) -> bool:
     """Whether the annotations of a method mean nothing to JUnit."""
     found = {each.partition("(")[0] for each in annotations_of(method, source)}
     return found <= {"SuppressWarnings", "SafeVarargs", "Deprecated"} and not is_lifecycle(method, source)
+
+
+def _may_override(method: Node, source: bytes) -> bool:
+    """Whether a method may be called by a name that a type above gives it."""
+    holder = method.parent.parent if method.parent is not None else None
+    if holder is None or has_modifier(method, "private", "static"):
+        return False
+    has_type_above = any(child.type in {"superclass", "super_interfaces"} for child in holder.named_children)
+    return has_type_above or name_of(method, source) in _OF_OBJECTS
