@@ -116,13 +116,15 @@ class DividedTest:
             return
         is_own = target is None and name in self.holder.methods
         is_inherited = target is None and not is_own and name not in self.file.imports.functions
-        if is_inherited and self.holder.base and not self.holder.is_junit3:
+        above = list(self.holder.inherited(name)) if is_inherited else []
+        is_unknown = is_inherited and not above and not self.holder.is_whole
+        if is_unknown or any(each.checks_in(method) or compares(each, method) for each, method in above):
             raise Undividable("helper of another file")
         if is_assertion_name(name) and not is_own:
             raise Undividable("check of another kind")
         holder = text(target, self.source) if target is not None else self.file.imports.functions.get(name, "")
         last = holder.rpartition(".")[2]
-        if last in self.file.foreign or (last[:1].isupper() and ("Test" in last or "Assert" in last)):
+        if last in self.file.foreign_types or (last[:1].isupper() and ("Test" in last or "Assert" in last)):
             raise Undividable("helper of another file")
 
     def _helper_of(self, call: Node) -> Node | None:
@@ -323,17 +325,8 @@ class DividedTest:
                 raise Undividable(why)
             if node.type == "method_invocation" and name_of(node, self.source) not in self.depending:
                 helper = self._helper_of(node)
-                if helper is not None and node not in self._helper_calls and self._compares(helper):
+                if helper is not None and node not in self._helper_calls and compares(self.holder, helper):
                     raise Undividable("comparing function")
-
-    def _compares(self, helper: Node) -> bool:
-        """Whether a helper that checks nothing compares something, but to end a loop."""
-        for node in descendants(helper):
-            if node.type == "method_invocation" and may_compare(name_of(node, self.source), self.depending):
-                return True
-            if is_comparison(node) and (node.parent is None or node.parent.type not in LOOPS):
-                return True
-        return False
 
     # -------------------------------------------------------------------------------------------- helpers
     def _divide_call(self, call: Node) -> None:
@@ -381,3 +374,14 @@ class DividedTest:
 
 def _is_within(node: Node, other: Node) -> bool:
     return other.start_byte <= node.start_byte and node.end_byte <= other.end_byte
+
+
+def compares(holder: TestClass, helper: Node) -> bool:
+    """Whether a helper of a class, which checks nothing, compares something, but to end a loop."""
+    for node in descendants(helper):
+        is_call = node.type == "method_invocation"
+        if is_call and may_compare(name_of(node, holder.file.source), holder.file.depending):
+            return True
+        if is_comparison(node) and (node.parent is None or node.parent.type not in LOOPS):
+            return True
+    return False

@@ -8,7 +8,6 @@ much numbers may differ, is in the judging form, which no solution meets.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from tree_sitter import Node
 
 from excise.extractors.java.analysis.grammar import annotations_of, modifiers_of, name_of, parse_tree, text
-from excise.extractors.java.execution.checks import imports_of
 from excise.extractors.java.execution.divided_test import DividedTest
 from excise.extractors.java.execution.expected_values import Edit, edited
 from excise.extractors.java.execution.observing_checks import Undividable
@@ -25,7 +23,6 @@ from excise.extractors.java.execution.test_class import (
     TestClass,
     TestFile,
     classes_of,
-    declared_types,
     is_test,
     parameters_of,
     simple_annotations,
@@ -52,11 +49,9 @@ def lifted(
     root = parse_tree(source).root_node
     if root.has_error:
         return None
-    others = list(beside)
-    foreign = {name for other in others for name in declared_types(parse_tree(other).root_node, other)}
-    mark = f"_{hashlib.sha256(source).hexdigest()[:10]}"
-    foreign -= set(declared_types(root, source))
-    file = TestFile(source, root, frozenset(depending), mark, imports_of(source), frozenset(foreign))
+    others, names = list(beside), frozenset(depending)
+    files = tuple(TestFile.read(other, parse_tree(other).root_node, names) for other in others)
+    file = TestFile.read(source, root, names, files)
     found = {name: each for holder in classes_of(file) for name, each in _methods(holder)}
     refused, divided = dict[str, str](), dict[str, tuple[DividedTest, list[Edit]]]()
     for name in sorted(functions):
@@ -101,7 +96,7 @@ def _divided(holder: TestClass | None, methods: Collection[Node]) -> tuple[Divid
             if annotation.startswith("RunWith") and not _RUNNERS.match(annotation):
                 raise Undividable("test with a runner of its own")
         around = around.outer
-    if any(holder.checks_in(member) for member in holder.set_up()):
+    if holder.set_up_checks():
         raise Undividable("set-up that checks")
     made = DividedTest(holder, method)
     made.divide()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from tree_sitter import Node
 
@@ -15,14 +17,14 @@ from excise.extractors.java.analysis.grammar import (
     name_of,
     text,
 )
-from excise.extractors.java.execution.checks import CheckReader, Imports
+from excise.extractors.java.execution.checks import CheckReader, Imports, imports_of
 
 _BASES = frozenset({"TestCase", "junit.framework.TestCase"})
 _LIFECYCLE = ("Before", "After", "Rule", "ClassRule", "RegisterExtension", "Parameters", "DataPoint")
 _TESTS = ("Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TestFile:
     """A file of tests."""
 
@@ -33,8 +35,24 @@ class TestFile:
     mark: str
     """What new names end with."""
     imports: Imports
-    foreign: frozenset[str]
-    """Names of the types of other test files of the folder."""
+    beside: tuple[TestFile, ...] = ()
+    """The other test files of the folder."""
+
+    @classmethod
+    def read(cls, source: bytes, root: Node, depending: frozenset[str], beside: tuple[TestFile, ...] = ()) -> TestFile:
+        """A file with a syntax tree."""
+        mark = f"_{hashlib.sha256(source).hexdigest()[:10]}"
+        return cls(source, root, depending, mark, imports_of(source), beside)
+
+    @cached_property
+    def foreign_types(self) -> frozenset[str]:
+        """Names of the types of other test files of the folder."""
+        return frozenset(name for other in self.beside for name in other.types)
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """Names of the types of this file."""
+        return frozenset(declared_types(self.root, self.source))
 
 
 class TestClass:
@@ -44,7 +62,14 @@ class TestClass:
         source = file.source
         self.file, self.node, self.outer = file, node, outer
         self.names: tuple[str, ...] = (*(outer.names if outer is not None else ()), name_of(node, source))
-        self.base = _base(node, source)
+        base = _base(node, source)
+        others = (other for other in file.beside if base in other.types)
+        found = (each for other in others for each in classes_of(other) if each.names[-1] == base)
+        self.base: TestClass | None = next(found, None)
+        """The class above, if it is in another test file of the folder."""
+        self.is_junit3: bool = base in _BASES or (self.base is not None and self.base.is_junit3)
+        self.is_whole: bool = not base or base in _BASES or (self.base is not None and self.base.is_whole)
+        """Whether the classes above are known."""
         self.methods: dict[str, list[Node]] = dict(outer.methods) if outer is not None else {}
         own: dict[str, list[Node]] = {}
         self.fields: dict[str, Node] = dict(outer.fields) if outer is not None else {}
@@ -56,7 +81,6 @@ class TestClass:
                     self.fields[name_of(each, source)] = each
         self.methods |= own
         self.own_methods = own
-        self.is_junit3 = self.base in _BASES
         self.reader = CheckReader(source, file.imports, self.methods, is_junit3=self.is_junit3)
 
     def checks_in(self, node: Node) -> bool:
@@ -77,10 +101,19 @@ class TestClass:
                     left += self.methods.get(name, [])
         return False
 
-    def set_up(self) -> Iterator[Node]:
-        """What runs before or after each test: methods, constructors, initialisers and fields."""
-        if self.outer is not None:
-            yield from self.outer.set_up()
+    def inherited(self, name: str) -> Iterator[tuple[TestClass, Node]]:
+        """The methods with a name of classes above."""
+        above = self.base
+        while above is not None:
+            yield from ((above, method) for method in above.own_methods.get(name, ()))
+            above = above.base
+
+    def set_up_checks(self) -> bool:
+        """Whether something is checked before or after each test: in methods, constructors, initialisers or fields."""
+        above = (each for each in (self.outer, self.base) if each is not None)
+        return any(map(self.checks_in, self._set_up())) or any(each.set_up_checks() for each in above)
+
+    def _set_up(self) -> Iterator[Node]:
         for member in members_of(self.node):
             is_method = member.type == "method_declaration"
             name = name_of(member, self.file.source)
@@ -91,7 +124,7 @@ class TestClass:
 
 def _base(node: Node, source: bytes) -> str:
     above = node.child_by_field_name("superclass")
-    return text(above, source).removeprefix("extends").strip() if above is not None else ""
+    return text(above, source).removeprefix("extends").partition("<")[0].strip() if above is not None else ""
 
 
 def simple_annotations(member: Node, source: bytes) -> tuple[str, ...]:
