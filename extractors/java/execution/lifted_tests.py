@@ -46,12 +46,10 @@ def lifted(
 
     ``depending``: names of the code under test and of what calls it. ``beside``: the other test files of the folder.
     """
-    root = parse_tree(source).root_node
-    if root.has_error:
-        return None
     others, names = list(beside), frozenset(depending)
-    files = tuple(TestFile.read(other, parse_tree(other).root_node, names) for other in others)
-    file = TestFile.read(source, root, names, files)
+    file = TestFile(source, names, tuple(TestFile(other, names) for other in others))
+    if file.root.has_error:
+        return None
     found = {name: each for holder in classes_of(file) for name, each in _methods(holder)}
     refused, divided = dict[str, str](), dict[str, tuple[DividedTest, list[Edit]]]()
     for name in sorted(functions):

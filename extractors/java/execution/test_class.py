@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +16,12 @@ from excise.extractors.java.analysis.grammar import (
     descendants,
     members_of,
     name_of,
+    parse_tree,
     text,
 )
 from excise.extractors.java.execution.checks import CheckReader, Imports, imports_of
 
+_TYPE = re.compile(rb"\b(?:class|interface|enum|record)\s+(\w+)")
 _BASES = frozenset({"TestCase", "junit.framework.TestCase"})
 _LIFECYCLE = ("Before", "After", "Rule", "ClassRule", "RegisterExtension", "Parameters", "DataPoint")
 _TESTS = ("Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory")
@@ -29,20 +32,25 @@ class TestFile:
     """A file of tests."""
 
     source: bytes
-    root: Node
     depending: frozenset[str]
     """Names of the code under test and of what calls it."""
-    mark: str
-    """What new names end with."""
-    imports: Imports
     beside: tuple[TestFile, ...] = ()
     """The other test files of the folder."""
 
-    @classmethod
-    def read(cls, source: bytes, root: Node, depending: frozenset[str], beside: tuple[TestFile, ...] = ()) -> TestFile:
-        """A file with a syntax tree."""
-        mark = f"_{hashlib.sha256(source).hexdigest()[:10]}"
-        return cls(source, root, depending, mark, imports_of(source), beside)
+    @cached_property
+    def root(self) -> Node:
+        """The root of the syntax tree."""
+        return parse_tree(self.source).root_node
+
+    @cached_property
+    def imports(self) -> Imports:
+        """What the file imports."""
+        return imports_of(self.source)
+
+    @cached_property
+    def mark(self) -> str:
+        """What new names end with."""
+        return f"_{hashlib.sha256(self.source).hexdigest()[:10]}"
 
     @cached_property
     def foreign_types(self) -> frozenset[str]:
@@ -51,8 +59,8 @@ class TestFile:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """Names of the types of this file."""
-        return frozenset(declared_types(self.root, self.source))
+        """Names that the file gives to types, and words behind ``class`` in its texts."""
+        return frozenset(name.decode() for name in _TYPE.findall(self.source))
 
 
 class TestClass:
@@ -162,13 +170,6 @@ def _nested(outer: TestClass) -> Iterator[TestClass]:
             found = TestClass(outer.file, member, outer)
             yield found
             yield from _nested(found)
-
-
-def declared_types(root: Node, source: bytes) -> Iterator[str]:
-    """Names of the types that a file declares."""
-    for node in descendants(root):
-        if node.type in TYPES:
-            yield name_of(node, source)
 
 
 def parameters_of(method: Node, source: bytes) -> list[tuple[str, Node]] | None:
