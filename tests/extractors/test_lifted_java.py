@@ -51,6 +51,7 @@ def divided(body: str, more: str = "", head: str = JUPITER, beside: tuple[bytes,
         ("assertEquals(4.4, f(2), 0.1);", "{ near(f(2)); }"),
         ("assertEquals(4.4, f(2), 0.0);", "{ report(f(2)); }"),
         ("assertTrue(f(2));", "{ report(f(2)); }"),
+        ("f(this); assertFalse(isSet);", "{ f(this); report(isSet); }"),
         ("assertTrue(f(2) && !f(3));", "{ report(f(2)); report(f(3)); }"),
         ("assertTrue(f(2) == 44);", "{ report(f(2)); }"),
         ("assertTrue(\"44\".equals(f(2)));", "{ report(f(2)); }"),
@@ -82,7 +83,7 @@ def divided(body: str, more: str = "", head: str = JUPITER, beside: tuple[bytes,
     ],
 )  # fmt: skip
 def test_a_check_becomes_a_report_of_what_it_looks_at(body: str, part: str) -> None:
-    text, why = divided(body)
+    text, why = divided(body, "boolean isSet;")
     assert not why
     assert part in text
     assert "44" not in text.replace("f(44 - 42)", "")
@@ -99,6 +100,16 @@ def test_helpers_that_check_get_a_form_without_what_they_expect() -> None:
     assert "void is_(int b) { report(b); }" in text
     assert "44" not in text
     assert "check(" not in text, "nothing calls it any more"
+
+
+def test_helpers_give_to_the_code_what_they_expect_of_it() -> None:
+    more = "void both(Object in, String out) { both(in, out, in); } void both(Object in, String out, Object back) "
+    more += "{ assertEquals(out, f(in)); assertEquals(back, parse(out)); }"
+    text, why = divided('both(Locale.class, "x");', more)
+    assert not why
+    assert "void both_(Object in, String out) { both_(in, out); }" in text
+    assert "void both_(Object in, String out) { report(f(in)); report(parse(out)); }" in text
+    assert divided('int[] a = {4}; both(a, "x");', more)[1] == "expected value that is computed"
 
 
 def test_errors_that_an_annotation_expects() -> None:

@@ -21,7 +21,7 @@ from excise.extractors.java.execution.expected_errors import expected_class, is_
 from excise.extractors.java.execution.expected_values import Edit, edited, is_written_out
 from excise.extractors.java.execution.observing_checks import REPORTER, ObservingCheck, Undividable, report
 from excise.extractors.java.execution.test_class import TestClass, parameters_of
-from excise.extractors.java.execution.written_names import WrittenNames
+from excise.extractors.java.execution.written_names import UNCHANGING, WrittenNames
 
 MAX_DEPTH = 2
 """Helpers that call helpers are divided to this depth."""
@@ -51,6 +51,9 @@ class DividedTest:
         """Fields that hold what is expected."""
         self.expected_parameters: set[str] = set()
         """Parameters that hold nothing but what is expected."""
+        self.given_parameters: set[str] = set()
+        """Parameters that hold what is expected and are given to the code, too."""
+        self._given_to_helpers: list[Node] = []
         self._dropped: list[tuple[Node, list[Node]]] = []
         """What has no place in the form, but for some of it."""
         self._variables: set[str] = set()
@@ -250,11 +253,28 @@ class DividedTest:
     def _keep_given_fields(self) -> None:
         """Let fields be that the test itself gives to the code."""
         for name in sorted(self.fields):
-            if self.names.is_immutable(name) and self._is_given(self._uses(name)):
+            if self.names.is_immutable(name) and self.gives(name):
                 self.fields.discard(name)
 
+    def gives(self, name: str) -> bool:
+        """Whether the code under test gets what a name stands for."""
+        return self._is_given(self._uses(name))
+
     def _is_given(self, uses: list[Node]) -> bool:
-        return any(is_input(use, self.source, self.depending, self.body) for use in uses)
+        given = (use in self._given_to_helpers or is_input(use, self.source, self.depending, self.body) for use in uses)
+        return any(given)
+
+    def _is_unchanging(self, node: Node) -> bool:
+        """Whether a value is written out, and no code that gets it can change it. Of a helper's parameters, its callers
+        must know."""
+        name = text(node, self.source)
+        if node.type == "identifier" and name in self.names.parameters:
+            self._variables.add(name)
+            return True
+        if node.type == "identifier":
+            return self.names.is_immutable(name)
+        is_boxed = node.type == "method_invocation" and name_of(node, self.source) == "valueOf"
+        return (is_boxed or node.type in UNCHANGING) and self.names.is_fixed(node)
 
     def _expected_edits(self) -> Iterator[Edit]:
         """The edits that take out the variables of what is expected."""
@@ -264,11 +284,12 @@ class DividedTest:
             done.add(name)
             changes = list(self._changes(name))
             uses = [use for use in self._uses(name) if not any(_is_within(use, change) for change in changes)]
-            if not changes and self.names.is_immutable(name) and self._is_given(uses):
+            is_parameter = name in self.names.parameters
+            if not changes and self._is_given(uses) and (is_parameter or self.names.is_immutable(name)):
+                self.given_parameters |= {name} & set(self.names.parameters)
                 continue
             declared = [each.parent for each in self.names.declarators(name) if each.parent is not None]
             is_single = all(len(each.children_by_field_name("declarator")) == 1 for each in declared)
-            is_parameter = name in dict(self.parameters)
             if uses or not is_single or not (declared or is_parameter):
                 raise Undividable("expected value that the test uses otherwise")
             if is_parameter:
@@ -347,8 +368,10 @@ class DividedTest:
                     raise Undividable("expected value that is computed")
                 self._dropped.append((argument, []))
                 continue
-            if parameter in made._variables and not self.names.is_fixed(argument):
+            if parameter in made.given_parameters and not self._is_unchanging(argument):
                 raise Undividable("expected value that is computed")
+            if made.gives(parameter):
+                self._given_to_helpers.append(argument)
             kept.append(text(argument, self.source))
         whole, called = call.child_by_field_name("arguments"), call.child_by_field_name("name")
         assert whole is not None

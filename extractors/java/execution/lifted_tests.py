@@ -99,6 +99,8 @@ def _divided(holder: TestClass | None, methods: Collection[Node]) -> tuple[Divid
     made = DividedTest(holder, method)
     made.divide()
     parameters = parameters_of(method, source) or []
+    if made.given_parameters and any(not made.names.is_immutable(name) for name in made.given_parameters):
+        raise Undividable("expected value that the test uses otherwise")
     columns = [number for number, (name, _) in enumerate(parameters) if name in made.expected_parameters]
     edits = list(_annotation_edits(method, source))
     if columns:

@@ -12,6 +12,8 @@ _IMMUTABLE = frozenset({
     "String", "boolean", "byte", "short", "char", "int", "long", "float", "double", "Boolean", "Byte", "Short",
     "Character", "Integer", "Long", "Float", "Double",
 })  # fmt: skip
+UNCHANGING = LITERALS | {"unary_expression", "binary_expression"}
+"""Nodes of values that no code can change."""
 _BINDING = frozenset({
     "enhanced_for_statement", "lambda_expression", "catch_formal_parameter", "resource", "formal_parameter",
 })  # fmt: skip
@@ -94,7 +96,7 @@ class WrittenNames:
         if kind is not None:
             return text(kind, self.source) in _IMMUTABLE
         value = self.initial_value(name)
-        return value is not None and value.type in LITERALS | {"unary_expression", "binary_expression"}
+        return value is not None and value.type in UNCHANGING
 
     def initial_value(self, name: str) -> Node | None:
         """The written value of a variable or field that never gets another one."""
@@ -125,7 +127,10 @@ class WrittenNames:
         return number_of(value, self.source) if value is not None else None
 
     def is_of_call(self, name: str) -> bool:
-        """Whether a variable gets nothing but what calls return."""
+        """Whether a variable gets nothing but what calls return, or a field what code elsewhere gives it."""
+        if not self.is_variable(name):
+            field = self.holder.fields.get(name)
+            return field is not None and not self.assignments(name, self.file.root)
         values = [each.child_by_field_name("value") for each in self.declarators(name)]
         values += [each.child_by_field_name("right") for each in self.assignments(name)]
         kinds = {"method_invocation", "array_access", "field_access"}
