@@ -43,6 +43,10 @@ class CompiledGrading(GradingWithoutCalls):
         argv = (PYTHON, "-I", "-S", f"/excise/inside/{self.supervisor.file}")
         return ForkServer(argv=argv, env=dict(recipe.env))
 
+    def numbered(self, test: str) -> str:
+        """The id in runs of the test that is numbered so in runs of lifted tests."""
+        return test
+
     def reported(self, values: str) -> ReportedValues:
         """A digest of the values: they are compared as they are."""
         return what_is_reported(values)
@@ -51,12 +55,14 @@ class CompiledGrading(GradingWithoutCalls):
         """Start the supervisor in the sandbox and accept only its signed report; a judging run starts nothing."""
         lifted = request.lifted
         if lifted is not None and lifted.seen is not None:
-            return GradedRun(run=TestRun(worker=WorkerOutcome.OK, results=judged(lifted), finished=True))
+            run = TestRun(worker=WorkerOutcome.OK, results=judged(lifted), finished=True)
+            return GradedRun(run=run, numbered={test: self.numbered(test) for test in lifted.seen})
+        ids = {test if lifted is None else self.numbered(test): test for test in request.ids}
         key = secrets.token_hex(32)
         body = {
             "key": key,
             "root": self.supervisor.root(recipe),
-            "ids": list(request.ids),
+            "ids": list(ids),
             "canaries": dict(request.canaries),
             "timeout_s": request.timeout_s,
             "test_timeout_s": request.test_timeout_s,
@@ -69,5 +75,6 @@ class CompiledGrading(GradingWithoutCalls):
         seen = {}
         for entry in (report or {}).get("results", ()):
             if lifted is not None and isinstance(entry.get("reported"), dict):
-                seen[str(entry["id"])] = as_json(entry["reported"])
-        return GradedRun(run=graded_results(done, report, (*request.ids, *request.canaries)), seen=seen)
+                test = str(entry["id"])
+                seen[ids.get(test, test)] = as_json(entry["reported"])
+        return GradedRun(run=graded_results(done, report, (*ids, *request.canaries)), seen=seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import zipfile
@@ -24,7 +25,8 @@ from excise.verifiers.workbench import Workbench
 MAIN, TESTS = "src/main/java/org/example/ledger", "src/test/java/org/example/ledger"
 CHOSEN = (
     "java-call-halt-0", "java-call-memory", "java-tests-among-sources", "java-shadow-assertions", "java-extension",
-    "java-skip-jupiter", "java-read-ahead", "java-inverted",
+    "java-skip-jupiter", "java-read-ahead", "java-inverted", "java-values-of-the-test-class",
+    "java-values-reported-by-the-code",
 )  # fmt: skip
 """Attacks of the vectors that a weak grader would reward."""
 
@@ -75,6 +77,46 @@ def test_results_that_are_turned_round_where_the_code_is_called_are_told_by_fail
     reasons = {result.name: set(result.reasons) for result in results}
     assert "canary_passed" in reasons["java-inverted"]
     assert reasons["java-read-ahead"] == {"fail_to_pass"}, "there is no pipe to read from"
+
+
+OTHER_SPLIT = """        if (parts <= 0) {
+            throw new NumberFormatException("none");
+        }
+        Amount[] all = new Amount[parts];
+        long before = 0;
+        for (long place = parts; place > 0; place--) {
+            long rest = units - before;
+            long share = -Math.floorDiv(-rest, place);
+            all[(int) (parts - place)] = new Amount(share, currency);
+            before += share;
+        }
+        return all;
+"""
+"""Another body of the method that the task is about; its error is below the one that the test asks for."""
+
+
+def with_body(task: Task, body: str) -> str:
+    """The gold patch with another body of the method."""
+    head, start, rest = task.patch.partition("+        if (parts < 1) {\n")
+    old, end, after = rest.partition("+        return found;\n")
+    assert start
+    assert end
+    other = "".join(f"+{line}\n" for line in body.splitlines())
+    more = other.count("\n") - (start + old + end).count("\n")
+    return re.sub(r"\+(\d+),(\d+) @@", lambda found: f"+{found[1]},{int(found[2]) + more} @@", head) + other + after
+
+
+def test_tests_are_lifted_and_another_implementation_wins(ledger: Any, split: Task) -> None:
+    assert ledger.taskset.lifted_share(split.instance_id) == 1.0
+    assert ledger.taskset.tamper_proof() == {split.instance_id}
+    assert len(split.fail_to_pass) == 3
+    grader = Grader(ledger.taskset, ledger.settings)
+    grade = grader.grade(split.instance_id, with_body(split, OTHER_SPLIT))
+    assert (grade.reward, grade.num_lifted, grade.lifted_failed) == (1.0, 3, ()), grade.reasons
+    wrong = grader.grade(
+        split.instance_id, with_body(split, OTHER_SPLIT.replace("-Math.floorDiv(-rest,", "Math.floorDiv(rest,"))
+    )
+    assert wrong.reward == 0
 
 
 def test_there_are_attacks_of_every_kind() -> None:

@@ -128,7 +128,7 @@ def judge(
     ``originals``: what to know of the values that the original code reported in each test. ``trusted``: the values are
     reported by the original code, too, or by a part of it.
     """
-    asked = LiftedRun(functions=files.functions, seen=seen, originals=originals)
+    asked = LiftedRun(functions=files.functions, seen=seen, originals=originals, forms=files.judging)
     return _run(bench, {}, files.judging, sorted(seen), mode, asked, trusted=True, forked=trusted)
 
 

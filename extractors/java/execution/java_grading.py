@@ -1,7 +1,7 @@
-"""Grading of Java projects: files that solutions may not change, how tests are run, canaries and mirrored tests.
+"""Grading of Java projects: files that solutions may not change, how tests are run, canaries, and other forms of tests.
 
-Tests are neither lifted nor their calls recorded: a FAIL_TO_PASS test counts if it can be mirrored; mirrored tests
-and canaries guard the results.
+No calls are recorded. Lifted tests are decided by the values that they report; mirrored tests and canaries guard the
+results of the others.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from excise.extractors.compiled_grading import CompiledGrading, Supervisor
 from excise.extractors.java.analysis.suite_files import is_test_file
 from excise.extractors.java.execution.failing_copies import failing_copies
+from excise.extractors.java.execution.lifted_tests import lifted
 from excise.extractors.java.execution.mirrored_tests import mirrored
-from excise.protocols import (
-    Canaries,
-)
+from excise.protocols import Canaries, LiftedTests
 
 _MANIFESTS = frozenset(
     {"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties",
@@ -100,3 +99,18 @@ class JavaGrading(CompiledGrading):
     def mirrored(self, source: bytes, functions: Sequence[str], seed: str = "") -> bytes | None:
         """The test file with its checks turned round."""
         return mirrored(source, functions, seed)
+
+    def lifted(
+        self,
+        source: bytes,
+        functions: Collection[str],
+        depending: Collection[str],
+        beside: Callable[[], Iterable[bytes]] = tuple,
+    ) -> LiftedTests | None:
+        """See :meth:`excise.protocols.Grading.lifted`."""
+        return lifted(source, functions, depending, beside())
+
+    def numbered(self, test: str) -> str:
+        """JUnit counts the runs of a method from 1, lifted tests from 0."""
+        name, _, number = test.removesuffix("]").rpartition("[")
+        return f"{name}[{int(number) + 1}]" if name and number.isdigit() else test

@@ -35,11 +35,13 @@ import org.junit.vintage.engine.VintageTestEngine;
  *
  *   class NAME BYTES       nothing; the class is loaded from memory
  *   define                 nothing; no more classes come
+ *   hash NUMBER            nothing; so many objects get hashes, so that later ones get others than in another machine
  *   list FOLDER            TEST UNIQUE_ID CLASS NAMES PARAMETER, for each test that is known before it runs: of the
  *                          classes from memory, if there are any, else of the folder; at the end DONE
  *   run UNIQUE_ID          RESULT UNIQUE_ID CLASS NAMES PARAMETER STATUS SECONDS MESSAGE, for each test below it, with
  *                          coverage: COVERED CLASS SOURCE_FILE LINES before it; at the end RAN; the supervisor then
- *                          sends a token, which is answered by DONE TOKEN STATUS
+ *                          sends a token, which is answered by DONE TOKEN STATUS. Lifted tests send VALUE SITE TEXT
+ *                          and OPAQUE, too ({@link Observed})
  *
  * So no token is in this process while a test runs, and no command before the last one was answered.
  *
@@ -68,6 +70,7 @@ public final class Launcher {
     /** Arguments: path of the supervisor's socket, folders of the project's classes, and "covered" if coverage is measured. */
     public static void main(String[] arguments) throws IOException {
         Connection supervisor = new Connection(arguments[0]);
+        Observed.connect(supervisor);
         ProjectLoader loader = new ProjectLoader(arguments[1]);
         Thread.currentThread().setContextClassLoader(loader);
         Launcher launcher = new Launcher(supervisor, arguments.length > 2);
@@ -79,6 +82,10 @@ public final class Launcher {
                 loader.add(words[1], Base64.getDecoder().decode(words[2]));
             } else if (words[0].equals("define")) {
                 loader.define();
+            } else if (words[0].equals("hash")) {
+                for (int i = Integer.parseInt(words[1]); i > 0; i--) {
+                    System.identityHashCode(new Object());
+                }
             } else if (words[0].equals("list")) {
                 launcher.list(words[1], loader.names());
             } else if (words[0].equals("run")) {

@@ -202,10 +202,15 @@ def build(project, tests=None):
     failed, output = compile_steps(project, steps)
     if failed >= 0:
         return ("sources", "tests")[failed], output
+    add_resources(project)
+    return "", ""
+
+
+def add_resources(project):
+    """Put what is no source beside the classes."""
     project.copy_resources([*project.roots, *project.resources], WORK + "/main")
     project.copy_resources([*project.test_roots, *project.test_resources], WORK + "/tests")
     project.link_outputs()
-    return "", ""
 
 
 def main_step(files):

@@ -8,7 +8,8 @@ What the virtual machine prints, and how it ends, is no evidence. A test has pas
 returned, asks for the random token of this one run of this one test and sends it back. Sources are compiled without the
 tests, with annotation processors off, so that nothing of a solution runs meanwhile; the launcher and all libraries have
 a class loader of their own. While tests run, neither their sources nor their class files are there: the launcher gets
-them through its socket, and defines them before the first test. Standard library only; Python 3.8.
+them through its socket, and defines them before the first test. Lifted tests report values instead, which nobody needs
+to believe. Standard library only; Python 3.8.
 """
 
 import base64
@@ -27,6 +28,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import excise_java_build as building
 import excise_java_jvm as jvm
+import excise_java_observe as observing
 
 PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
@@ -124,6 +126,17 @@ def run(request):
     project, deadline = building.Project(request["root"]), time.time() + request["timeout_s"]
     building.prepare()
     _, files = project.sources()
+    if request["times_observed"]:
+        failure = observing.compile_tests(project, files, request["ids"])
+        paths = building.paths_of_types(project, files)
+        hide_sources(project, files)
+        found = (
+            {}
+            if failure
+            else observing.observe(project, paths, take_classes(building.WORK + "/tests"), request, deadline)
+        )
+        results = [{"id": test, "status": "FAILED", "dur": 0.0, "msg": "", "reported": found[test]} for test in found]
+        return {"results": results, "finished": True, "why": failure[:300]}
     wanted = ordered(request)
     failed, problem = building.build(project)
     if failed:

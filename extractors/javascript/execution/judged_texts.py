@@ -28,7 +28,7 @@ def judge_values(
     session: Session, recipe: Recipe, root: str, asked: LiftedRun, seen: Mapping[str, str], timeout_s: float
 ) -> tuple[TestResult, ...]:
     """The results of the tests of a judging run, whose reported values are ``seen``."""
-    equal = judged(replace(asked, seen={test: _masked(values) for test, values in seen.items()}))
+    equal = judged(replace(asked, seen={test: _masked(values) for test, values in seen.items()}, forms={}))
     passed = [result.test_id for result in equal if result.status is Status.PASSED]
     texts = [
         {"path": path_of(test), "test": name_in_file(without_parameter(test)), "number": number, "text": text[1:]}

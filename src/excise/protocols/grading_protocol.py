@@ -40,8 +40,8 @@ class LiftedTests:
     observing: bytes
     """The file that runs with a solution and reports values; it contains nothing that its tests expect."""
     judging: bytes
-    """The file that runs with the original code and compares reported values with what is expected; empty where values
-    must be equal to the original's."""
+    """The file that runs with the original code and compares reported values with what is expected. Where values must
+    be equal to the original's, what else to know of them, or nothing; it never runs."""
     functions: tuple[str, ...]
     """The functions (``name`` or ``Class::name``) that are divided."""
     refused: Mapping[str, str]
@@ -75,6 +75,8 @@ class LiftedRun:
     """In a judging run, each test's reported values; ``None`` in an observing run."""
     originals: Mapping[str, ReportedValues] = field(default_factory=dict)
     """In a judging run, what to know of the values that each test reported on the original code."""
+    forms: Mapping[str, str] = field(default_factory=dict)
+    """In a judging run, path of each test file to its judging form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import re
 
 from excise.types import TestId, name_in_file
 from excise.verifiers.attacks.attack import Attack, AttackTarget, ChangedFiles
+from excise.verifiers.attacks.java import reported_values
 
 _PACKAGE = re.compile(r"(?m)^\s*package\s+([\w.]+)\s*;")
 _PLACEHOLDER = 'throw new UnsupportedOperationException("not implemented");'
@@ -472,5 +473,6 @@ ATTACKS: tuple[Attack, ...] = (
         "pom", "manifest", {"pom.xml": "<project><build><sourceDirectory>other</sourceDirectory></build></project>\n"}
     ),
     _files("module", "manifest", {"{root}module-info.java": "module other { }\n"}),
+    *reported_values.ATTACKS,
 )
 """The attacks."""
