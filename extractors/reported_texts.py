@@ -22,7 +22,8 @@ from excise.types import Status, TestResult, name_in_file, path_of, without_para
 _MINUS_ZERO = re.compile(r"(?<![\w.])-(?=0(?:\.0)?(?![\w.]))")
 """The sign of a zero, which is equal to the other zero."""
 _CONSTANT = frozenset({
-    "true", "false", "None", "nil", "null", "undefined", "<nil>", "", '""', "()", "Ok(())", "[]", "{}", "threw", "~thrown",
+    "true", "false", "None", "nil", "null", "undefined", "<nil>", "", '""', "()", "Ok(())", "[]", "{}", "threw",
+    "~thrown",
 })  # fmt: skip
 """Texts of values that anybody would report, if a test reports nothing else."""
 
