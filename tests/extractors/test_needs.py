@@ -304,61 +304,6 @@ def test_none_for_an_item_is_a_need() -> None:
     assert "result __getitem__ None" in found
 
 
-def test_a_replaced_name_is_a_need_if_the_code_uses_it() -> None:
-    source = "import time\n\ndef wait():\n    time.sleep(3)\n"
-    test = "from unittest import mock\n\ndef test_a():\n    with mock.patch('bank.time.{}'):\n        bank.wait()\n"
-    assert set(labels(test.format("sleep"), source, ("bank.py::wait",))) == {"replaced bank.time.sleep"}
-    named = test.replace("with mock.patch('bank.time.{}')", "name = 'bank.time.{}'\n    with mock.patch(name, print)")
-    assert set(labels(named.format("sleep"), source, ("bank.py::wait",))) == {"replaced bank.time.sleep"}
-    assert not labels(test.format("monotonic"), source, ("bank.py::wait",))
-
-
-@pytest.mark.parametrize(
-    ("replaced", "code", "is_told"),
-    [
-        ("'bank.limit'", "def wait():\n    return limit\n", True),
-        ("'bank.limit'", "def wait(limit):\n    return limit\n", False),
-        ("'shop.limit'", "def wait():\n    return limit\n", False),
-        ("'shop.plugin.limit'", "def wait():\n    return settings.limit\n", False),
-        ("'shop.settings.limit'", "def wait():\n    return _settings.limit\n", True),
-        ("'builtins.open'", "def wait():\n    return open('x')\n", True),
-        ("bank.settings, 'limit'", "def wait():\n    return settings.limit\n", True),
-    ],
-)
-def test_what_is_replaced_must_be_what_the_code_reads(replaced: str, code: str, *, is_told: bool) -> None:
-    call = f"patch({replaced})" if replaced.startswith("'") else f"patch.object({replaced})"
-    found = labels(
-        f"from unittest import mock\n\ndef test_a():\n    with mock.{call}:\n        bank.wait()\n",
-        code,
-        ("bank.py::wait",),
-    )
-    assert any(label.startswith("replaced") for label in found) == is_told
-
-
-def test_a_variable_of_a_test_may_be_the_object_itself() -> None:
-    code = "class Account:\n    def wait(self):\n        return self.limit()\n"
-    replaced = "monkeypatch.setattr(account, 'limit', None)"
-    test = f"def test_a(monkeypatch):\n    account = bank.Account()\n    {replaced}\n    account.wait()\n"
-    assert "replaced account.limit" in labels(test, code, ("bank.py::Account.wait",))
-
-
-def test_blanks_that_tests_expect_are_needs() -> None:
-    code = "def lines(text):\n    return text.replace('\\n', '\\r\\n').replace(' ', '').replace('|', '\\t')\n"
-    found = labels("def test_a():\n    assert bank.lines('a b') == 'a\\r\\nb'\n", code, ("bank.py::lines",))
-    assert "text \r\n" in found
-    assert "text \t" not in found
-    assert not any(label in {"text  ", "text \n"} for label in found)
-
-
-@pytest.mark.parametrize(
-    ("last", "is_told"), [("return self", True), ("return None", False), ("return (self, 1)", False)]
-)
-def test_a_method_that_returns_its_object_says_so(last: str, *, is_told: bool) -> None:
-    code = f"class Account:\n    def each(self, function):\n        function(self)\n        {last}\n"
-    found = labels("def test_a():\n    bank.Account().each(print)\n", code, ("bank.py::Account.each",))
-    assert ("result each self" in found) == is_told
-
-
 def test_a_long_text_is_an_answer() -> None:
     text = "word and " * 30
     found = labels(
