@@ -29,6 +29,10 @@ class ReturnGrammar(NamedTuple):
     """What stands in the place of a ``returns`` node: it raises, since some tests would pass with any true value."""
     has_tail: bool = False
     """Whether the last expression of a function is its result."""
+    closed: frozenset[str] = frozenset()
+    """Statements in which nothing is taken: a compiler asks for what is in them."""
+    uses: Callable[[list[Node], Node, bytes], list[str]] = lambda _body, _node, _source: []
+    """Statements that have to stand before the placeholder, where a compiler asks for a use of each variable."""
 
 
 class Returned(NamedTuple):
@@ -55,7 +59,8 @@ def returned(source: bytes, function: Symbol, grammar: ReturnGrammar) -> Returne
     body = _statements(source, function, grammar)
     found: list[tuple[Node, Node]] = []
     for node in _below(body, grammar):
-        value = node.named_children[0] if node.type in grammar.returns and node.named_children else None
+        values = [child for child in node.named_children if "comment" not in child.type]
+        value = values[0] if node.type in grammar.returns and values else None
         if value is not None and not _is_trivial(value, grammar):
             found.append((node, value))
     last = body[-1] if body else None
@@ -67,7 +72,10 @@ def returned(source: bytes, function: Symbol, grammar: ReturnGrammar) -> Returne
     if body[0].start_byte == node.start_byte:
         raise DeletionRefused(f"{function.symbol_id}: returns, and does no more", reason="one_statement")
     end = b";" if source[: node.end_byte].endswith(b";") and not grammar.placeholder.endswith(b";") else b""
-    edit = Edit(node.start_byte, node.end_byte, grammar.placeholder + end)
+    line = source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte]
+    break_ = b"\n" + line[: len(line) - len(line.lstrip())]
+    before = b"".join(statement.encode() + break_ for statement in grammar.uses(body, node, source))
+    edit = Edit(node.start_byte, node.end_byte, before + grammar.placeholder + end)
     return Returned(edit, source[value.start_byte : value.end_byte].decode("utf-8", "replace"))
 
 
@@ -99,7 +107,7 @@ def _statements(source: bytes, function: Symbol, grammar: ReturnGrammar) -> list
         if inside and node.type in grammar.definitions and (body := node.child_by_field_name("body")) is not None:
             block = body
         pending += reversed(node.named_children)
-    if block is None:
+    if block is None or block.type not in {"block", "statement_block", "constructor_body"}:
         return []
     found = [child for child in block.named_children if "comment" not in child.type]
     if len(found) == 1 and found[0].type == "statement_list":
@@ -112,6 +120,6 @@ def _below(nodes: list[Node], grammar: ReturnGrammar) -> Iterator[Node]:
     pending = list(reversed(nodes))
     while pending:
         node = pending.pop()
-        if node.type not in grammar.definitions:
+        if node.type not in grammar.definitions | grammar.closed:
             yield node
             pending += reversed(node.named_children)

@@ -59,6 +59,10 @@ class PartGrammar(NamedTuple):
     """Whether a condition only asks for an error that is handed on, which tests seldom cause."""
     keeps: Callable[[Node, bytes], bool] = lambda _node, _source: False
     """Whether a statement has to stay for the compiler."""
+    binds: Callable[[Node], bool] = lambda _condition: False
+    """Whether a condition gives names to values."""
+    typed: tuple[str, ...] = ()
+    """Suffixes of files whose types are checked, where not all files are compiled."""
 
 
 def syntax_parts(
@@ -72,12 +76,13 @@ def syntax_parts(
             continue
         root = grammar.parse_tree(module.source).root_node
         functions = [symbol for symbol in module.symbols if symbol.is_callable]
+        is_compiled = not grammar.any_value or path.endswith(grammar.typed)
         if root.has_error:
             continue
         for what, start, end, text in _parts_of(root, module.source, lines, grammar):
             owner = _innermost(functions, start, end)
             if owner is not None:
-                part = LackingPart(owner.symbol_id, path, what, start, end, text, is_compiled=not grammar.any_value)
+                part = LackingPart(owner.symbol_id, path, what, start, end, text, is_compiled=is_compiled)
                 found.append((content_id("part", owner.symbol_id, what), part))
     for _, part in sorted(found, key=itemgetter(0))[:MAX_PARTS]:
         source = codebase.modules[part.path].source
@@ -126,19 +131,17 @@ def _is_endless(node: Node, grammar: PartGrammar) -> bool:
 
 
 def _has_clause(loop: Node) -> bool:
-    """Whether a ``for`` counts or goes through items: ``for x < 3 {`` of Go does not."""
-    kinds = {child.type for child in loop.named_children}
-    return (
-        bool(kinds & {"for_clause", "range_clause"})
-        or loop.child_by_field_name("update") is not None
-        or (loop.child_by_field_name("increment") is not None)
-    )
+    """Whether a ``for`` goes through items, or counts and says when it ends: ``for x < 3 {`` of Go does not."""
+    inner = {child.type: child for child in loop.named_children}
+    head = inner.get("for_clause", loop)
+    counts = head is not loop or any(loop.child_by_field_name(name) is not None for name in ("update", "increment"))
+    return "range_clause" in inner or (counts and head.child_by_field_name("condition") is not None)
 
 
 def _branches(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
     """The branches of a condition: the first one, and the other, if there is one."""
     condition = node.child_by_field_name("condition")
-    if condition is None or _is_binding(condition):
+    if condition is None or _is_binding(condition) or grammar.binds(condition):
         return
     text = _text(condition, source)
     line = node.start_point[0] + 1
@@ -173,7 +176,7 @@ def _operands(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part
         return
     neutral = b"|| true" if operator == "&&" else b"&& false"
     for side in (left, right):
-        if _operator(side) == operator or _is_binding(side):
+        if _operator(side) == operator or _is_binding(side) or grammar.binds(side):
             continue
         what = f"line {side.start_point[0] + 1}: {' '.join(_text(side, source).split())[:MAX_SHOWN]}"
         if not grammar.any_value:
@@ -198,7 +201,7 @@ def _rounds(loop: Node, source: bytes) -> Iterator[_Part]:
     last = body.named_children[-1]
     while last.type in {"statement_list", "expression_statement", "labeled_statement"} and last.named_children:
         last = last.named_children[-1]
-    if last.type in _ENDING or "comment" in last.type:
+    if _ends(last) or "comment" in last.type:
         return
     place = body.end_byte - 1
     text = b"\nbreak;\n" if source[place : place + 1] == b"}" else b""
@@ -206,6 +209,16 @@ def _rounds(loop: Node, source: bytes) -> Iterator[_Part]:
         text = b";" + text if not source[last.end_byte : place].strip() else text
     if text:
         yield f"line {loop.start_point[0] + 1}: all rounds but one", place, place, text
+
+
+def _ends(node: Node) -> bool:
+    """Whether nothing behind a statement is done; of a choice, if all of its branches end."""
+    if node.type in {"statement_list", "expression_statement", "labeled_statement", "else_clause", *_BLOCKS}:
+        return bool(node.named_children) and _ends(node.named_children[-1])
+    then, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+    if then is not None and other is not None:
+        return _ends(then) and _ends(other)
+    return node.type in _ENDING
 
 
 def _may_go(node: Node, source: bytes, grammar: PartGrammar) -> bool:

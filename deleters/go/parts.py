@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from tree_sitter import Node
+
 from excise.deleters.go.bodies import PLACEHOLDER
 from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.syntax_parts import PartGrammar
-from excise.extractors.go.analysis.grammar import FUNCTIONS, parse_tree
+from excise.extractors.go.analysis.grammar import FUNCTIONS, descendants, parse_tree, text
 
 PARTS = PartGrammar(
     parse_tree=parse_tree,
@@ -26,6 +28,22 @@ PARTS = PartGrammar(
 )
 """Parts of Go code."""
 
+
+def _unused(body: list[Node], returned: Node, source: bytes) -> list[str]:
+    """``_ = n`` for each variable that only the result uses: Go asks for a use."""
+    counts: dict[str, int] = {}
+    declared: set[str] = set()
+    for node in (each for statement in body for each in descendants(statement)):
+        if node.type == "identifier" and not returned.start_byte <= node.start_byte < returned.end_byte:
+            counts[text(node, source)] = counts.get(text(node, source), 0) + 1
+        if node.type in {"short_var_declaration", "var_spec", "range_clause"} and node.named_children:
+            declared |= {
+                text(each, source) for each in descendants(node.named_children[0]) if each.type == "identifier"
+            }
+    used = {text(each, source) for each in descendants(returned) if each.type == "identifier"}
+    return [f"_ = {name}" for name in sorted(used & declared) if counts.get(name) == 1]
+
+
 RETURNS = ReturnGrammar(
     parse_tree=parse_tree,
     definitions=FUNCTIONS | {"func_literal"},
@@ -37,5 +55,6 @@ RETURNS = ReturnGrammar(
         {"return_statement", "expression_statement", "assignment_statement", "inc_statement", "dec_statement"}
     ),
     placeholder=PLACEHOLDER.encode(),
+    uses=_unused,
 )
 """Results of functions in Go."""

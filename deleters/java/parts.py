@@ -7,17 +7,44 @@ from tree_sitter import Node
 from excise.deleters.java.bodies import PLACEHOLDER
 from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.syntax_parts import PartGrammar
-from excise.extractors.java.analysis.grammar import CONSTRUCTORS, FUNCTIONS, TYPES, parse_tree
+from excise.extractors.java.analysis.grammar import (
+    CONSTRUCTORS,
+    FUNCTIONS,
+    TYPES,
+    descendants,
+    name_of,
+    parse_tree,
+    text,
+)
 
 
-def _is_first_value(node: Node, _source: bytes) -> bool:
-    """Whether a statement gives a field its value in a constructor: a final one needs it."""
-    if node.named_children[0].type != "assignment_expression":
+def _is_first_value(node: Node, source: bytes) -> bool:
+    """Whether a statement gives a field its value in a constructor, since a final one needs it, or a variable its first
+    one."""
+    assigned = node.named_children[0]
+    if assigned.type != "assignment_expression":
         return False
-    around = node.parent
-    while around is not None and around.type not in CONSTRUCTORS:
+    left, around = assigned.child_by_field_name("left"), node.parent
+    while around is not None and around.type not in FUNCTIONS:
         around = around.parent
-    return around is not None
+    if around is None or around.type in CONSTRUCTORS:
+        return True
+    return left is not None and left.type == "identifier" and text(left, source) in _without_value(around, source)
+
+
+def _without_value(function: Node, source: bytes) -> set[str]:
+    """Names of the variables that are declared without a value."""
+    declared = (node for node in descendants(function) if node.type == "variable_declarator")
+    return {name_of(node, source) for node in declared if node.child_by_field_name("value") is None}
+
+
+def _binds(condition: Node) -> bool:
+    """Whether a condition gives a name to what it asks for: ``o instanceof String s``."""
+    return any(
+        node.type == "instanceof_expression"
+        and (node.child_by_field_name("name") is not None or node.child_by_field_name("pattern") is not None)
+        for node in descendants(condition)
+    )
 
 
 PARTS = PartGrammar(
@@ -30,6 +57,7 @@ PARTS = PartGrammar(
     },
     parentheses=True,
     keeps=_is_first_value,
+    binds=_binds,
 )
 """Parts of Java code."""
 
@@ -43,5 +71,6 @@ RETURNS = ReturnGrammar(
     ),
     single=frozenset({"return_statement", "expression_statement"}),
     placeholder=PLACEHOLDER.encode(),
+    closed=frozenset({"try_statement", "try_with_resources_statement"}),
 )  # fmt: skip
 """Results of methods in Java."""

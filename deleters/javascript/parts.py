@@ -7,7 +7,7 @@ import re
 from excise.deleters.javascript.stand_ins import BODIES
 from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.syntax_parts import PartGrammar
-from excise.extractors.javascript.analysis.grammar import CLASSES, FUNCTIONS, parse_tree
+from excise.extractors.javascript.analysis.grammar import CLASSES, FUNCTIONS, TYPED, parse_tree
 
 PARTS = PartGrammar(
     parse_tree=parse_tree,
@@ -22,6 +22,7 @@ PARTS = PartGrammar(
     },
     parentheses=True,
     any_value=True,
+    typed=TYPED,
     passes_on=re.compile(r"\(\s*(?:err|error)\s*\)").fullmatch,
 )  # fmt: skip
 """Parts of JavaScript and TypeScript code."""

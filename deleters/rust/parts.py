@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from tree_sitter import Node
+
 from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.rust.bodies import PLACEHOLDER
 from excise.deleters.syntax_parts import PartGrammar
-from excise.extractors.rust.analysis.grammar import LITERALS, TYPES, parse_tree
+from excise.extractors.rust.analysis.grammar import LITERALS, TYPES, descendants, field_text, parse_tree, text
+
+
+def _is_first_value(node: Node, source: bytes) -> bool:
+    """Whether a statement gives a variable its first value: ``let size;`` stands before it."""
+    assigned, around = node.named_children[0], node.parent
+    left = assigned.child_by_field_name("left") if assigned.type == "assignment_expression" else None
+    while around is not None and around.type != "function_item":
+        around = around.parent
+    if left is None or left.type != "identifier" or around is None:
+        return False
+    return any(
+        each.type == "let_declaration"
+        and each.child_by_field_name("value") is None
+        and field_text(each, "pattern", source) == text(left, source)
+        for each in descendants(around)
+    )
+
 
 PARTS = PartGrammar(
     parse_tree=parse_tree,
@@ -18,6 +37,7 @@ PARTS = PartGrammar(
         ),
     },
     parentheses=False,
+    keeps=_is_first_value,
 )
 """Parts of Rust code."""
 

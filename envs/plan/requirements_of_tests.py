@@ -44,8 +44,13 @@ _NOT_FOR_TESTS = re.compile(
     r"doc|lint|typ|mypy|bench|pre-?commit|release|publish|format|style|random|update|changelog|upload"
 )
 
-_VARIANT = re.compile(r"-(?:binary|headless|lts-cpu|u64-idx|rt64|rtcompat|cpu|gpu)(?=-|$)")
-"""What tells distributions with the same modules from each other: both cannot be installed."""
+_SAME_MODULES = (
+    frozenset({"polars", "polars-lts-cpu", "polars-u64-idx", "polars-rtcompat"}),
+    frozenset({"psycopg2", "psycopg2-binary"}),
+    frozenset({"tensorflow", "tensorflow-cpu"}),
+    frozenset({"mysqlclient", "mysql-python"}),
+)
+"""Distributions with the same files: of two, neither may work."""
 
 
 class RequirementSet:
@@ -87,11 +92,9 @@ class RequirementSet:
 
     def _is_there(self, name: str) -> bool:
         """Whether a distribution, or another one with the same modules, is among the requirements already."""
-        plain = _VARIANT.sub("", name)
-        own = (name for text in self.manifest.dependencies if (name := _name(text)))
-        return any(_VARIANT.sub("", other) == plain for other in self.by_name) or (
-            plain != name and any(_VARIANT.sub("", other) == plain for other in own)
-        )
+        own = {_name(text) for text in self.manifest.dependencies}
+        others = next((group for group in _SAME_MODULES if name in group), frozenset({name})) - {name}
+        return name in self.by_name or not others.isdisjoint({*self.by_name, *own})
 
     def take_extra(self, name: str) -> list[str]:
         """Add the requirements of an extra of the project; if they are unknown, the extra itself is installed."""

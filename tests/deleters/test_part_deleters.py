@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from excise.deleters.all_deleters import get
@@ -123,7 +125,7 @@ def after(language: str, name: str, deleter: str) -> str:
 def test_expression_takes_the_longest_result(language: str) -> None:
     codebase, path, placeholder = CODEBASES[language]
     lines = codebase.modules[path].source.decode().splitlines()
-    found = after(language, "width", "expression").splitlines()
+    found = after(language, "width", "expression").replace("\t_ = n\n", "").splitlines()
     results = ("return n * 2", "return s.length", "s.len() * 2")
     (changed,) = [number for number, line in enumerate(lines) if line.strip().startswith(results) and "* 2" in line]
     assert found[changed].removesuffix(" // twice") == placeholder
@@ -133,6 +135,25 @@ def test_expression_takes_the_longest_result(language: str) -> None:
     assert text[1] in {"n * 2", "s.length() * 2", "s.len() * 2", "s.length * 2"}
     symbol = text[0].removesuffix("#expression")
     assert editor_of(language).deleted_texts(codebase, "expression", [symbol], {}) == [text]
+
+
+def test_go_keeps_a_use_of_what_only_the_result_used() -> None:
+    assert '\tn := len(s)\n\t_ = n\n\tpanic("not implemented") // twice\n' in after("go", "width", "expression")
+
+
+def test_results_behind_comments_and_in_inner_functions() -> None:
+    code = (
+        "const f = a => b => { const c = 1;\n return c * 1000 };\n"
+        "function g(b) { f(b);\n return /* a long remark */ b * 2 }\n"
+    )
+    codebase = JavaScriptCodebase.from_texts({"m.js": f"{code}module.exports = {{ f, g }};\n"})
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=("m.js::g",), symbols=("m.js::g",), tests=()
+    )
+    assert get("expression", "javascript").delete(codebase, feature).text == (("m.js::g#expression", "b * 2"),)
+    outer = replace(feature, entry=("m.js::f",), symbols=("m.js::f",))
+    with pytest.raises(DeletionRefused):
+        get("expression", "javascript").delete(codebase, outer)
 
 
 @LANGUAGES

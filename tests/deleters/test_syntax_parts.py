@@ -175,3 +175,45 @@ def test_files_that_cannot_be_parsed_and_test_files_have_none() -> None:
     codebase = GoCodebase.from_texts({"a.go": "package a\nfunc {", "a_test.go": GO_CODE})
     removed = {"a.go": frozenset([1, 2]), "a_test.go": frozenset(range(30)), "gone.go": frozenset([1])}
     assert not list(syntax_parts(codebase, removed, GO))
+
+
+def all_parts(codebase: Codebase, path: str, grammar: PartGrammar) -> set[str]:
+    return {part.what for part in syntax_parts(codebase, {path: frozenset(range(1, 99))}, grammar)}
+
+
+def test_java_keeps_what_the_compiler_asks_for() -> None:
+    code = """class A {
+    int size(Object o, int[] items) {
+        int found;
+        found = 1;
+        int other = 2;
+        other = 3;
+        if (!(o instanceof String s)) return 0;
+        if (o instanceof String && found > 1) other++;
+        for (int item : items) {
+            if (item > 1) { return 1; } else { return 2; }
+        }
+        for (;; found++) { other++; }
+    }
+}
+"""
+    assert all_parts(JavaCodebase.from_texts({"m.java": code}), "m.java", JAVA) == {
+        "line 6",
+        "line 8: if (o instanceof String && found > 1)",
+        "line 8: o instanceof String",
+        "line 8: found > 1",
+        "line 10: if (item > 1)",
+        "line 10: else",
+    }
+
+
+def test_rust_keeps_first_values() -> None:
+    code = "pub fn a(b: bool) -> u8 {\n    let size;\n    size = 1;\n    let mut n = 2;\n    n = 3;\n    size + n\n}\n"
+    assert all_parts(RustCodebase.from_texts({"m.rs": code}), "m.rs", RUST) == {"line 5"}
+
+
+def test_files_with_types_are_compiled() -> None:
+    codebase = JavaScriptCodebase.from_texts(
+        {"m.ts": "export function put(x: number) {\n  if (x) { x = 1; x = 2; }\n}\n"}
+    )
+    assert {part.is_compiled for part in syntax_parts(codebase, {"m.ts": frozenset(range(9))}, JAVASCRIPT)} == {True}

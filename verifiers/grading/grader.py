@@ -96,12 +96,20 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
 
 
 def failing_untouched(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> tuple[str, ...]:
-    """Those of the tests that do not pass untouched when they are run in a mode, and no others.
+    """Those of the tests that do not pass untouched when they are run in a mode, and no others: in two runs.
 
     Some need tests that are not among them, such as a block of a document that ends the skipping of others. Raises
-    :class:`SandboxError` if they cannot be run.
+    :class:`SandboxError` if the tests do not come to their end, or most of them fail.
     """
-    return tuple(_not_passed(_untouched_run(bench, ids, mode), ids))
+    failing = set(ids)
+    for _ in range(2):
+        done = _untouched_run(bench, ids, mode)
+        failing &= set(_not_passed(done, ids))
+        if done.run.worker is not WorkerOutcome.OK or not done.run.finished or 2 * len(failing) > len(set(ids)):
+            raise SandboxError(f"The untouched tests cannot be graded: {done.run.worker} {done.run.detail}".strip())
+        if not failing:
+            break
+    return tuple(test for test in ids if test in failing)
 
 
 def _untouched_run(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> GradedRun:
@@ -227,8 +235,8 @@ class _GradingRun:
         statuses = tests.run.statuses()
         failed = _not_passed(tests, fail_to_pass)
         broken = [] if fail_fast else self._broken(tests, canaries, pass_to_pass)
-        if broken and self.untouched is not None:
-            unfit_alone = set(self.untouched(every)).intersection(pass_to_pass)
+        if broken:
+            unfit_alone = self._unfit_alone(every).intersection(pass_to_pass)
             broken = [test for test in broken if test not in unfit_alone]
             unfit |= unfit_alone
             ids = [test for test in ids if test not in unfit_alone]
@@ -315,6 +323,13 @@ class _GradingRun:
         done = graded_run(self.bench, edits, every, mode, canaries=places, sealed=sealed, timed=ids)
         self.cpu_s += done.run.cpu_s
         return done, places | dict.fromkeys(copied, 1.0)
+
+    def _unfit_alone(self, ids: Sequence[str]) -> set[str]:
+        """Those of the tests that do not pass untouched beside the others; none if that cannot be told."""
+        try:
+            return set(self.untouched(ids)) if self.untouched is not None else set()
+        except SandboxError:
+            return set()
 
     def _broken(self, tests: GradedRun, canaries: Collection[str], pass_to_pass: Sequence[str]) -> list[str]:
         """PASS_TO_PASS tests that fail. Up to :data:`MAX_RERUN` are run once more, alone, because tests with time
