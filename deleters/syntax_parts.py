@@ -82,7 +82,9 @@ def syntax_parts(
         for what, start, end, text in _parts_of(root, module.source, lines, grammar):
             owner = _innermost(functions, start, end)
             if owner is not None:
-                part = LackingPart(owner.symbol_id, path, what, start, end, text, is_compiled=is_compiled)
+                part = LackingPart(
+                    owner.symbol_id, path, what, start, end, text, may_be_idle=True, is_compiled=is_compiled
+                )
                 found.append((content_id("part", owner.symbol_id, what), part))
     for _, part in sorted(found, key=itemgetter(0))[:MAX_PARTS]:
         source = codebase.modules[part.path].source

@@ -16,8 +16,8 @@ MAX_PARTS, MIN_PARTS = 12, 3
 """Number of parts that are tried; with fewer, nothing is said."""
 MAX_COMPILED = 6
 """Number of parts that are tried where each needs a compiler."""
-MOST_UNNOTICED = 3
-"""One of so many parts may go unnoticed."""
+MOST_UNNOTICED, MOST_IDLE = 3, 2
+"""One of so many parts may go unnoticed; and where code often does the same without a part."""
 WHOLE = REMOVALS | {"stub"}
 """Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
 SUITE_SHARE, LEAST_S = 0.5, 2.0
@@ -31,11 +31,13 @@ class TriedParts(NamedTuple):
     """Number of parts."""
     unnoticed: tuple[str, ...]
     """Those without which every test passes."""
+    most: int = MOST_UNNOTICED
+    """One of so many parts may go unnoticed."""
 
     @property
     def is_thin(self) -> bool:
         """Whether too many parts were not noticed."""
-        return MOST_UNNOTICED * len(self.unnoticed) > self.num_tried
+        return self.most * len(self.unnoticed) > self.num_tried
 
 
 def try_parts(candidate: Candidate) -> TriedParts:
@@ -63,6 +65,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
     if len(chosen) < MIN_PARTS:
         return TriedParts(0, ())
     num_tried, num_lost, unnoticed = 0, 0, list[str]()
+    most = MOST_IDLE if chosen[0].may_be_idle else MOST_UNNOTICED
     for part in chosen:
         is_noticed = _is_noticed(candidate, part, tests[part.symbol])
         if is_noticed is None:
@@ -71,9 +74,9 @@ def try_parts(candidate: Candidate) -> TriedParts:
         num_tried += 1
         unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
         at_most = len(unnoticed) + len(chosen) - num_tried
-        if MOST_UNNOTICED * len(unnoticed) > len(chosen) or MOST_UNNOTICED * at_most <= len(chosen):
+        if most * len(unnoticed) > len(chosen) or most * at_most <= len(chosen):
             break  # more cannot change the answer
-    return TriedParts(num_tried, tuple(unnoticed)) if 2 * num_lost <= len(chosen) else TriedParts(0, ())
+    return TriedParts(num_tried, tuple(unnoticed), most) if 2 * num_lost <= len(chosen) else TriedParts(0, ())
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:
