@@ -188,3 +188,48 @@ def test_what_cannot_be_divided_is_refused(head: str, code: str, reason: str) ->
     names = ["f is 3", "f is 4"] if "f ${" in code else ["it"]
     _, why = form_of(head, code, *names)
     assert why == reason
+
+
+def test_what_has_effects_stays() -> None:
+    code = (
+        "const set = require('./setup')\nconst clock = fake(250)\nconst unused = { a: 44 }\n"
+        "test('it', () => { assert.equal(f(1), 44) })"
+    )
+    text, why = form_of(NODE, code)
+    assert not why
+    assert "require('./setup')" in text
+    assert "const clock = fake(250)" in text
+    assert "44" not in text
+
+
+def test_whole_files_report_what_is_expected_beside_what_is_found() -> None:
+    code = (
+        "let state\ntest('first', () => { state = f(2)\nassert.notEqual(state, 3) })\n"
+        "test('it', () => { assert.deepEqual(f(state), [44])\nassert.throws(() => f(0), { code: 'E' }) })"
+    )
+    found = lifted(f"{NODE}{code}".encode(), ["first", "it"], ["f"])
+    assert found is not None
+    assert "it" in found.functions
+    text = re.sub(r"report[0-9a-f]{8}", "report", found.whole.decode())
+    assert "assert.notEqual(state, 3)" in text
+    assert "test('t0', () => { report(1, 'loosely', f(state), undefined, () => ([44]))" in text
+    assert "report.throws(2, '', () => f(0), ['code'], () => ({ code: 'E' }))" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("describe('d', () => { beforeEach(() => { f(43)\nassert.ok(f) })\n"
+         "it('it', () => { assert.deepEqual(f(), [43]) }) })", "check beside the test that cannot be divided"),
+        ("describe('d', () => { const same = assert.equal.bind(assert)\n"
+         "it('it', () => { same(f(1), 44)\nassert.equal(f(2), 45) }) })",
+         "check beside the test that cannot be divided"),
+        ("function same (a) { assert.ok(a) }\nbeforeEach(() => { same(f(1)) })\n"
+         "describe('d', () => { it('it', () => { same(f(2)) }) })", "check outside of tests"),
+        ("const rows = made([[1, 44]])\ntest('other', () => { assert.notEqual(f(1), rows[0]) })\n"
+         "describe('d', () => { it('it', () => { assert.equal(f(1), 3) }) })",
+         "declaration with effects that other tests use"),
+    ],
+)  # fmt: skip
+def test_tests_whose_setup_cannot_stay_are_refused(code: str, reason: str) -> None:
+    assert form_of(NODE, code, "d::it") == ("", reason)

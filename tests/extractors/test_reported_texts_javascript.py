@@ -74,6 +74,11 @@ def test_values_without_a_text_have_none() -> None:
     assert texts("deep", "() => 1", "Promise.resolve(1)", "[Symbol.iterator, () => 1]", loop) == [None] * 4
 
 
+def test_a_check_whose_two_values_have_two_texts_has_none() -> None:
+    assert texts("deep", "[1], undefined, () => [1]", "[1], undefined, () => [2]") == ["[1]", None]
+    assert texts("size", "'abc', undefined, () => 3", "'abc', undefined, () => 4") == ["3", None]
+
+
 TESTS = """
 const { test } = require('node:test')
 const assert = require('node:assert')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ class DividedFunction:
 
     edits: list[Edit] = field(default_factory=list)
     """What takes the place of assertions: the gaps between their found operands."""
+    whole: list[Edit] = field(default_factory=list)
+    """The same, but so that expected operands are reported beside what is found."""
     expected: list[Node] = field(default_factory=list)
     """The operands that go."""
     messages: list[Node] = field(default_factory=list)
@@ -52,7 +54,7 @@ class FunctionDivider:
         self.bindings, self.source = values.bindings, values.source
         self._checking: dict[int, bool] = {}
 
-    def checks(self, function: Node, without: Sequence[tuple[int, int]] = ()) -> bool:
+    def checks(self, function: Node, without: Collection[tuple[int, int]] = ()) -> bool:
         """Whether a function has assertions in it, but for those in some spans."""
         if without:
             return any(map(self.is_check, _outside(function, without)))
@@ -67,7 +69,7 @@ class FunctionDivider:
         except Undividable:
             return True
 
-    def divide(self, function: Node, first: int, without: Sequence[tuple[int, int]] = ()) -> DividedFunction:
+    def divide(self, function: Node, first: int, without: Collection[tuple[int, int]] = ()) -> DividedFunction:
         """The divided form; its values have numbers after ``first``. Raises :class:`Undividable`.
 
         ``without``: spans of blocks of tests in it, which are divided by themselves.
@@ -90,7 +92,7 @@ class FunctionDivider:
         return made
 
     # ------------------------------------------------------------------------------------------- checks
-    def _checks(self, node: Node, without: Sequence[tuple[int, int]]) -> Iterator[Check]:
+    def _checks(self, node: Node, without: Collection[tuple[int, int]]) -> Iterator[Check]:
         """The assertions in a node, none of them in another."""
         if _is_one(node, without):
             return
@@ -105,7 +107,7 @@ class FunctionDivider:
             yield from self._checks(child, without)
 
     def _helper_calls(
-        self, body: Node, checks: Sequence[Check], without: Sequence[tuple[int, int]]
+        self, body: Node, checks: Sequence[Check], without: Collection[tuple[int, int]]
     ) -> Iterator[tuple[Node, Node]]:
         """The calls of functions of the file that check, and these."""
         for node in _outside(body, without):
@@ -140,7 +142,7 @@ class FunctionDivider:
         value = unwrapped(binding.source.node) if binding.kind == "variable" and binding.source is not None else None
         return value if value is not None and value.type in FUNCTIONS else None
 
-    def _outside(self, body: Node, checks: Sequence[Check], without: Sequence[tuple[int, int]]) -> Iterator[Node]:
+    def _outside(self, body: Node, checks: Sequence[Check], without: Collection[tuple[int, int]]) -> Iterator[Node]:
         """The nodes that stay: those outside of assertions, and those in found operands."""
         whole = {check.node.id for check in checks}
         queue = [body, *(part.found for check in checks for part in check.parts)]
@@ -152,27 +154,35 @@ class FunctionDivider:
 
     def _divide_check(self, check: Check, made: DividedFunction, number: int) -> int:
         """Add the edits of an assertion; return the number of its last value."""
-        place, texts = check.node.start_byte, []
+        texts = []
         if not check.parts:
-            made.edits.append(Edit(place, check.node.end_byte, b"undefined"))
+            made.edits.append(Edit(check.node.start_byte, check.node.end_byte, b"undefined"))
+            made.whole += made.edits[-1:]
             return number
         made.messages += check.dropped
         for part in map(self._sided, check.parts):
             number += bool(part.mode or part.keys)
-            before, after = self._around(part, number)
-            texts.append((part.found, before, after))
+            texts.append((part, *self._around(part, number)))
             if part.expected is not None:
                 made.expected.append(part.expected)
             if part.pattern is not None:
                 made.patterns[number] = self._pattern(part.pattern)
+        made.edits += self._edits(check, texts, is_whole=False)
+        made.whole += self._edits(check, texts, is_whole=True)
+        return number
+
+    def _edits(self, check: Check, texts: Sequence[tuple[Part, str, str]], *, is_whole: bool) -> Iterator[Edit]:
+        """What takes the place of an assertion around its found operands; ``texts``: what is before and after each."""
+        place = check.node.start_byte
         text_before = f"{check.counted_by}(" if check.counted_by else ""
-        for n, (found, before, after) in enumerate(texts):
-            made.edits.append(Edit(place, found.start_byte, (text_before + before).encode()))
-            place = found.end_byte
+        for n, (part, before, after) in enumerate(texts):
+            yield Edit(place, part.found.start_byte, (text_before + before).encode())
+            place = part.found.end_byte
+            if is_whole and part.expected is not None:
+                after = f"{after[:-1]}{'' if part.keys else ', undefined'}, () => ({text(part.expected, self.source)}))"
             text_before = after + (" && " if n + 1 < len(texts) else "")
         closing = text_before + (")" if check.counted_by else "")
-        made.edits.append(Edit(place, check.node.end_byte, closing.encode()))
-        return number
+        yield Edit(place, check.node.end_byte, closing.encode())
 
     def _pattern(self, node: Node) -> dict[str, str]:
         if node.type != "regex":
@@ -237,11 +247,11 @@ def _is_within(node: Node, outer: Node) -> bool:
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
-def _is_one(node: Node, spans: Sequence[tuple[int, int]]) -> bool:
+def _is_one(node: Node, spans: Collection[tuple[int, int]]) -> bool:
     return (node.start_byte, node.end_byte) in spans
 
 
-def _outside(node: Node, without: Sequence[tuple[int, int]]) -> Iterator[Node]:
+def _outside(node: Node, without: Collection[tuple[int, int]]) -> Iterator[Node]:
     """The nodes in a node, but for those in some spans, which are those of statements."""
     if not _is_one(node, without):
         yield node

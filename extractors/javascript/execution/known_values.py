@@ -31,7 +31,7 @@ GLOBALS = frozenset({
     "Set", "String", "Symbol", "SyntaxError", "TypeError", "URL", "URLSearchParams", "Uint16Array", "Uint32Array",
     "Uint8Array", "decodeURIComponent", "encodeURIComponent", "isNaN", "parseFloat", "parseInt", "undefined",
 })  # fmt: skip
-_MODULES = frozenset({"path", "util", "url", "buffer", "querystring", "os", "string_decoder"})
+MODULES = frozenset({"path", "util", "url", "buffer", "querystring", "os", "string_decoder"})
 """Modules of node that compute and read nothing."""
 _CHANGING = frozenset({"push", "pop", "shift", "unshift", "splice", "set", "add", "delete", "defineProperty", "write"})
 _ARRANGING = frozenset({"sort", "reverse", "fill", "copyWithin"})
@@ -50,6 +50,7 @@ class KnownValues:
         self.bindings, self.source = bindings, bindings.source
         self._known: dict[int, bool] = {}
         self._open: set[int] = set()
+        self._bound: dict[int, Binding] = {}
 
     # --------------------------------------------------------------------------------------- expressions
     def is_known(self, node: Node, inside: tuple[Node, ...] = ()) -> bool:
@@ -130,7 +131,7 @@ class KnownValues:
 
     def _is_known_binding(self, binding: Binding) -> bool:
         if binding.module:
-            return binding.module.removeprefix("node:") in _MODULES
+            return binding.module.removeprefix("node:") in MODULES
         if binding.kind == "function":
             return binding.writes == 0 and self.is_known(binding.owner) if binding.owner.type in FUNCTIONS else False
         if binding.writes or any(map(self._is_changed, binding.uses)):
@@ -269,10 +270,10 @@ class KnownValues:
         is_value = around is not None and around.type == "variable_declarator"
         if around is not None and is_value:
             name = around.child_by_field_name("name")
-        for binding in self.bindings.every() if name is not None else ():
-            if binding.node == name and not binding.writes:
-                return binding
-        return None
+        if not self._bound:
+            self._bound = {binding.node.id: binding for binding in self.bindings.every()}
+        binding = self._bound.get(name.id) if name is not None else None
+        return binding if binding is not None and not binding.writes else None
 
     def _counts_rows(self, binding: Binding) -> bool:
         """Whether a parameter is the number of a row of a known table."""
