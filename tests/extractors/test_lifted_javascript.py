@@ -66,7 +66,7 @@ def form_of(head: str, code: str, *names: str) -> tuple[str, str]:
          ["t.ok(report(1, 'truth', error)); t.ok(report(2, 'strict', found)); t.end()"]),
         (TAPE, "function same (t, a, b, c, d) { t.doesNotThrow(function () { f(a) }); t.equal(f(a, b), c, '44' + d) }\n"
                "test('it', function (t) { same(t, 1, 2, 44, 'is 44'); t.end() })",
-         ["t.ok((void (function () { f(a) })(), true)); t.ok(report(1001, 'strict', f(a, b)))",
+         ["t.ok(report.calls(function () { f(a) })); t.ok(report(1001, 'strict', f(a, b)))",
           "same(t, 1, 2, undefined, undefined); t.end()"]),
         (NODE, "test('it', () => { assert.throws(() => f(2), /44/)\nassert.match(f(3), /^4{2}$/i) })",
          ["report.throws(1, 'said', () => f(2)) report(2, 'matched', f(3))"]),
@@ -233,3 +233,71 @@ def test_whole_files_report_what_is_expected_beside_what_is_found() -> None:
 )  # fmt: skip
 def test_tests_whose_setup_cannot_stay_are_refused(code: str, reason: str) -> None:
     assert form_of(NODE, code, "d::it") == ("", reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("for (const [a, want] of [[1, 44]]) test(`f(${a}) is ${want}`, () => { assert.equal(f(a), want) })",
+         ["f(1) is 44"]),
+        ("[{ a: 1, want: 44 }].forEach(({ a, want }) => { it('f(' + a + ') is ' + want, () => { "
+         "assert.equal(f(a), want) }) })", ["f(1) is 44"]),
+        ("for (const [a, want] of [[1, 44]]) describe(`f ${want}`, () => { "
+         "it('x', () => { assert.equal(f(a), want) }) })",
+         ["f 44::x"]),
+        ("for (const row of [{ a: 1, want: 44 }]) test(`f ${JSON.stringify(row)}`, () => { "
+         "assert.equal(f(row.a), row.want) })", ['f {"a":1,"want":44}']),
+        ("it.each([[1], [2]])('f of %i is 44', (n) => { assert.equal(f(n), 44) })", ["f of 1 is 44"]),
+        ("it.each([['44', 1]])('f %s', (name, n) => { assert.equal(f(n), 44) })", ["f 44"]),
+        ("for (const n of [1, 2]) test(`forty-four for ${n}`, () => { assert.equal(f(n), 44) })", ["forty-four for 1"]),
+        ("for (const [name, n] of [['gives 44', 1]]) test(name, () => { assert.equal(f(n), 44) })", ["gives 44"]),
+    ],
+)  # fmt: skip
+def test_titles_that_are_computed_may_not_tell_what_is_expected(code: str, names: list[str]) -> None:
+    text, why = form_of(NODE, code, *names)
+    assert not text
+    assert why in {"title that tells what is expected", "expected value that the test uses otherwise"}
+
+
+def test_titles_may_show_what_the_code_gets() -> None:
+    code = "for (const [a, want] of [['x', 44]]) test(`f of ${a}`, () => { assert.equal(f(a), want) })"
+    text, why = form_of(NODE, code, "f of x")
+    assert not why
+    assert "[['x', undefined]]) test(`f of ${a}`, () => { report(1, 'loose', f(a)) })" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("async function same (a, want) { assert.equal(await f(a), want) }\n"
+         "test('it', async () => { await Promise.all([same(1, 44), same(2, 45)]) })", "check that nobody waits for"),
+        ("test('it', () => Promise.all([[1, 44], [2, 45]].map(([a, want]) => "
+         "f(a).then((r) => assert.equal(r, want)))))",
+         "checks in no certain order"),
+        ("const same = (a, want, next) => { f(a, (r) => { assert.equal(r, want); next() }) }\n"
+         "test('it', (t, done) => { same(1, 44, () => {})\nsame(2, 45, done) })", "checks in no certain order"),
+        ("test('it', (t, done) => { for (const n of [1, 2]) f(n, (r) => { assert.equal(r, 4); done() }) })",
+         "checks in no certain order"),
+        ("test('it', () => { assert.rejects(f(1)) })", "check that nobody waits for"),
+        ("test('it', (t) => t.assert.rejects(f(1)))", "check that nobody waits for"),
+    ],
+)  # fmt: skip
+def test_checks_that_end_in_any_order_are_refused(code: str, reason: str) -> None:
+    assert form_of(NODE, code) == ("", reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "part"),
+    [
+        ("test('it', async (t) => { await t.assert.rejects(f(2), TypeError) })",
+         "await t.assert.ok(await report.rejects(1, 'class', f(2)))"),
+        ("test('it', async () => { await assert.rejects(f(2)) })", "{ await report.rejects(1, 'thrown', f(2)) }"),
+        ("test('it', () => assert.equal(f(2), 44))", "() => void (report(1, 'loose', f(2))))"),
+        ("test('it', () => { const o = f(1)\nassert.doesNotThrow(o.go)\nassert.equal(o, 4) })", "report.calls(o.go)"),
+        ("test('it', () => { return assert.equal(f(2), 44) })", "return void (report(1, 'loose', f(2)))"),
+    ],
+)  # fmt: skip
+def test_what_stands_for_a_check_runs_as_it_did(code: str, part: str) -> None:
+    text, why = form_of(NODE, code)
+    assert not why
+    assert part in text

@@ -154,3 +154,11 @@ def test_texts_are_matched_without_the_solution(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert json.loads(done.stdout) == [True, False, True, False, False]
+
+
+def test_checks_at_two_places_may_run_in_any_order() -> None:
+    first, second = (
+        json.dumps({"returned": True, "values": values})
+        for values in ([["1", "", "3"], ["2", "", "4"]], [["2", "", "4"], ["1", "", "3"]])
+    )
+    assert originals_values(first).nested == originals_values(second).nested

@@ -23,6 +23,7 @@ _COMPARING = frozenset(
 _ENDING = frozenset({"done", "end", "cb", "callback", "next"})
 """Functions that say that a test has ended: one that is called twice fails."""
 _LOOPS = frozenset({"while_statement", "do_statement", "try_statement", "switch_statement", "labeled_statement"})
+_REPEATING = frozenset({"for_statement", "for_in_statement"})
 _DEFINING = frozenset({"test", "it", "describe", "suite", "context", "specify"})
 _FIXTURES = frozenset({"fixtures", "fixture", "__fixtures__", "testdata", "data"})
 _NOTHINGS = frozenset({"null", "undefined"})
@@ -34,14 +35,40 @@ class CertainChecks:
     def __init__(self, values: KnownValues, depending: Collection[str]) -> None:
         self.values, self.source, self.depending = values, values.source, depending
 
-    def require_certain(self, check: Node, function: Node) -> None:
-        """Raise :class:`Undividable` if the code may decide whether, or how often, a check in a function is made."""
-        inner, around = check, check.parent
+    def require_certain(self, check: Node, function: Node, *, is_helper: bool = False) -> None:
+        """Raise :class:`Undividable` if the code may decide whether, how often, or in which order checks are made."""
+        inner, around, is_late = check, check.parent, False
         while around is not None and inner != function:
             why = self._why_uncertain(inner, around)
+            is_repeated = around.type in _REPEATING or self.values.rows_given_to(around) is not None
+            if is_late and is_repeated and around != function:
+                why = "checks in no certain order"
             if why and around != function:
                 raise Undividable(why)
+            if around.type in FUNCTIONS and around != function:
+                is_late = is_late or self._is_called_late(around)
             inner, around = around, around.parent
+        if is_late and is_helper:
+            raise Undividable("checks in no certain order")
+
+    def _is_called_late(self, function: Node) -> bool:
+        """Whether a function within a test may be called when others that began after it have ended."""
+        call = function.parent.parent if function.parent is not None else None
+        callee = call.child_by_field_name("function") if call is not None else None
+        if call is None or callee is None or self.values.rows_given_to(function) is not None:
+            return False
+        return call.parent is None or call.parent.type != "await_expression"
+
+    def require_waited(self, node: Node, function: Node, *, is_counted: bool = False) -> None:
+        """Raise :class:`Undividable` if a function does not wait for a promise that a node in it gives."""
+        around = node.parent
+        kind = around.type if around is not None else ""
+        outer = around
+        while outer is not None and outer.type not in FUNCTIONS:
+            outer = outer.parent
+        is_returned = kind == "return_statement" or (kind == "arrow_function" and around == outer)
+        if kind != "await_expression" and (is_counted or not is_returned or outer != function):
+            raise Undividable("check that nobody waits for")
 
     def _why_uncertain(self, inner: Node, around: Node) -> str:
         """Why the node around another may leave that out, or repeat it; empty if it does not."""

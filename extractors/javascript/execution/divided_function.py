@@ -16,6 +16,8 @@ from excise.extractors.javascript.execution.known_values import KnownValues
 
 _CHECKING = re.compile(r"(?:assert|check|expect|verify|should|ensure)(?![a-z])\w*", re.ASCII)
 """Names of functions that may check, wherever they are declared."""
+_LATE = frozenset({"rejects", "resolves"})
+"""Calls of the reporter that give promises."""
 MARK = "exciseReport"
 """Stands for the name of the reporter in edits."""
 
@@ -84,7 +86,13 @@ class FunctionDivider:
             raise Undividable("test without a check")
         self.certain.require_no_early_end(body)
         for node in (*(check.node for check in checks), *(call for call, _ in calls)):
-            self.certain.require_certain(node, function)
+            self.certain.require_certain(node, function, is_helper=first > 0)
+        for check in checks:
+            if any(part.call in _LATE for part in check.parts):
+                self.certain.require_waited(check.node, function, is_counted=bool(check.counted_by))
+        for call, helper in calls:
+            if helper.children[0].type == "async":
+                self.certain.require_waited(call, function)
         self.certain.require_no_comparison(list(self._outside(body, checks, without)))
         for check in checks:
             number = self._divide_check(check, made, number)
@@ -173,15 +181,21 @@ class FunctionDivider:
 
     def _edits(self, check: Check, texts: Sequence[tuple[Part, str, str]], *, is_whole: bool) -> Iterator[Edit]:
         """What takes the place of an assertion around its found operands; ``texts``: what is before and after each."""
-        place = check.node.start_byte
-        text_before = f"{check.counted_by}(" if check.counted_by else ""
+        place, around = check.node.start_byte, check.node.parent
+        is_late = any(part.call in _LATE for part, _, _ in texts)
+        is_result = around is not None and around.type in {"arrow_function", "return_statement"}
+        opening = f"{check.counted_by}(" if check.counted_by else "void (" if is_result and not is_late else ""
+        text_before = opening + ("await " if check.counted_by and is_late else "")
         for n, (part, before, after) in enumerate(texts):
             yield Edit(place, part.found.start_byte, (text_before + before).encode())
             place = part.found.end_byte
             if is_whole and part.expected is not None:
-                after = f"{after[:-1]}{'' if part.keys else ', undefined'}, () => ({text(part.expected, self.source)}))"
-            text_before = after + (" && " if n + 1 < len(texts) else "")
-        closing = text_before + (")" if check.counted_by else "")
+                keys = "" if part.keys else ", undefined"
+                text_before = f"{after[:-1]}{keys}, () => ({text(part.expected, self.source)}))"
+            else:
+                text_before = after
+            text_before += " && " if n + 1 < len(texts) else ""
+        closing = text_before + (")" if opening else "")
         yield Edit(place, check.node.end_byte, closing.encode())
 
     def _pattern(self, node: Node) -> dict[str, str]:
@@ -194,7 +208,7 @@ class FunctionDivider:
         """What stands before and after the found operand."""
         form_before, _, form_after = part.form.partition("%s")
         if not part.mode and not part.keys:
-            return (f"{MARK}.done(", ")") if part.call == "rejects" else ("(void (", ")(), true)")
+            return f"{MARK}.{'done' if part.call == 'rejects' else 'calls'}(", ")"
         keys = f", [{', '.join(map(repr, part.keys))}]" if part.keys else ""
         name = f"{MARK}.{part.call}" if part.call else MARK
         return f"{name}({number}, '{part.mode}', {form_before}", f"{form_after}{keys})"

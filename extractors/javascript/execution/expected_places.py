@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.bindings import Binding
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, text
+from excise.extractors.javascript.analysis.test_blocks import CALLED
 from excise.extractors.javascript.execution.known_values import KnownValues, Path, calls_around
 
 _HOLDING = frozenset({"variable", "loop", "parameter"})
@@ -63,7 +65,7 @@ class ExpectedPlaces:
                 break
             for span, uses in more.items():
                 given.add(span)
-                if not all(map(self._is_given, uses)):
+                if not all(map(self.is_given, uses)):
                     found.conflicts += [use for use, cell in wanted if _span(cell) == span]
         found.cells = [cell for span, cell in cells.items() if span not in given]
         if found.conflicts:
@@ -122,17 +124,22 @@ class ExpectedPlaces:
         arguments = call.child_by_field_name("arguments")
         return [each for each in arguments.named_children if each.type in FUNCTIONS] if arguments is not None else []
 
-    def _is_given(self, use: Node) -> bool:
+    def is_given(self, use: Node) -> bool:
         """Whether a use gives a value to the code under test, as an argument."""
         for call in calls_around(use):
             callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-            if callee is None or self._is_helper_call(call):
+            if callee is None or self._is_helper_call(call) or self._defines(callee):
                 return False
             if text(callee, self.source).partition(".")[0] in _SHOWING:
                 return False
             if not self.values.is_known(callee):
                 return True
         return False
+
+    def _defines(self, callee: Node) -> bool:
+        """Whether a called function defines tests: what it gets is shown in their titles."""
+        words = re.findall(r"[\w$]+", text(callee, self.source))
+        return not CALLED.isdisjoint(words[-2:])
 
     def _reached_by(self, conflicts: Sequence[Node], expected: Sequence[Node]) -> list[Node]:
         """The expected operands by way of which cells with conflicts are found: their tests are to blame."""

@@ -21,6 +21,7 @@ from excise.extractors.javascript.analysis.suite_files import runner_kind
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
 from excise.extractors.javascript.execution.assertions import Assertions, Undividable
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
+from excise.extractors.javascript.execution.computed_titles import ComputedTitles
 from excise.extractors.javascript.execution.divided_function import DividedFunction, Edit, FunctionDivider
 from excise.extractors.javascript.execution.expected_places import ExpectedPlaces, Spans
 from excise.extractors.javascript.execution.kept_statements import KeptStatements
@@ -88,6 +89,7 @@ class _LiftedFile:
         self.units = [self._unit(block, way) for block, way in _every_way(file.blocks) if block.tests]
         self.kept = KeptStatements(self.values, self.root, {block.start: block for block, _ in _every_way(file.blocks)})
         functions_in_file = (node for node in descendants(self.root) if node.type in FUNCTIONS)
+        self.titles = ComputedTitles(self.places, depending)
         self._places = {node.id: place for place, node in enumerate(functions_in_file)}
         self.helpers: dict[int, DividedFunction | str] = {}
         self._contexts: dict[int, bool] = {}
@@ -210,6 +212,8 @@ class _LiftedFile:
             for _, binding in self.bindings.uses_in(title) if title is not None else ():
                 if binding.kind == "parameter" and self.values.rows_given_to(binding.owner) is None:
                     raise Undividable("test that a function of the file defines")
+            if title is not None:
+                self.titles.require_silent(title, self._unit(block, ()).function)
 
     def _title(self, block: TestBlock) -> Node | None:
         call = self.root.descendant_for_byte_range(block.start, block.end)
