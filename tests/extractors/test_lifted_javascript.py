@@ -152,11 +152,11 @@ def test_files_that_are_nested_too_deeply_are_refused() -> None:
         (NODE, "test('it', () => { const want = [1, 2]\nfor (let n = 0; n < want.length; n++) "
                "assert.equal(f(n), want[n]) })", "check of two values of the code"),
         (NODE, "test('it', () => { const want = [1, 2]\nconsole.log(want)\n"
-               "assert.deepEqual(f(0), want) })", "expected value that the test uses otherwise"),
+               "assert.deepEqual(f(0), want) })", "output that may tell what is expected"),
         (NODE, "const fs = require('fs')\ntest('it', () => { assert.equal(f(1), fs.readFileSync('a', 'utf8')) })",
          "expected value that a call computes"),
         (NODE, "const { same } = require('./helpers')\nconst want = 3\ntest('it', () => { same(f(1), want)\n"
-               "assert.equal(f(2), want) })", ""),
+               "assert.equal(f(2), want) })", "value of the code beside a literal"),
         (NODE, "test('it', () => { const want = {}\nwant.a = 3\nassert.deepEqual(f(1), want) })",
          "check of two values of the code"),
         (NODE, "test('it', () => { assert.equal(f(1) ? 'a' : 'b', 'a') })", "condition within an operand"),
@@ -301,3 +301,95 @@ def test_what_stands_for_a_check_runs_as_it_did(code: str, part: str) -> None:
     text, why = form_of(NODE, code)
     assert not why
     assert part in text
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "reason"),
+    [
+        (NODE, "const isEqual = require('lodash.isequal')\ntest('it', () => { assert(isEqual(f(1), [44])) })",
+         "value of the code beside a literal"),
+        (NODE, "test('it', () => { assert.equal(Buffer.compare(f(1), Buffer.from('44')), 0) })",
+         "value of the code beside a literal"),
+        (NODE, "test('it', () => { assert.equal(f(1) - 44, 0) })", "value of the code beside a literal"),
+        (NODE, "test('it', () => { assert.equal(f(1).replace('44', ''), '') })", "value of the code beside a literal"),
+        (NODE, "test('it', () => { assert({ 44: true }[f(1)]) })", "value of the code beside a literal"),
+        (NODE, "test('it', () => { assert(new Set([44]).delete(f(1))) })", "value of the code beside a literal"),
+        (NODE, "test('it', () => { assert.equal(new Set([44, f(1)]).size, 1) })", "value of the code beside a literal"),
+        (NODE, "test('it', () => { assert.equal(Object.keys({ [f(1)]: 2, 44: 1 }).length, 1) })",
+         "value of the code beside a literal"),
+        (NODE, "const sinon = require('sinon')\ntest('it', () => { const spy = sinon.spy()\nf(spy)\n"
+               "assert(spy.calledWith('44')) })", "value of the code beside a literal"),
+        (NODE, "const { eq } = require('./helpers')\ntest('it', () => { eq(f(1), 44)\nassert.equal(f(2), 3) })",
+         "value of the code beside a literal"),
+        (NODE, "test('it', () => { f(1, (r) => { if (r !== 44) throw new Error('no') })\nassert.equal(f(2), 3) })",
+         "error that a test throws itself"),
+        (NODE, "test('it', () => { f(1, (r) => { right = r === 44 })\nassert.equal(f(2), 3) })",
+         "comparison outside a check"),
+        (NODE, "test('it', () => { const r = f(1)\nif (!r) throw new Error('not 44')\nassert.equal(r, 44) })",
+         "error that a test throws itself"),
+        (NODE, "test('it', () => { console.log('is 44')\nassert.equal(f(1), 44) })",
+         "output that may tell what is expected"),
+        (JEST, "it('it', () => { expect(f(2)).toBe(3)\nassert.equal(f(1), 44) })", "assertion of another kind"),
+        (NODE, "test('it', () => { require('assert').equal(f(1), 44)\nassert.equal(f(2), 3) })",
+         "assertion of another kind"),
+        ("const tap = require('tap')\nconst f = require('..')\n",
+         "tap.test('it', (t) => { tap.equal(f(1), 44)\nt.equal(f(2), 3)\nt.end() })", "assertion of another kind"),
+        (NODE, "const right = g(f(1) === 44)\ntest('it', () => { assert.equal(f(2), 3) })", "check outside of tests"),
+        (NODE, "function same (a, want = 44) { assert.equal(f(a), want) }\ntest('it', () => { same(1) })",
+         "check of two values of the code"),
+        (NODE, "test('it', () => { const { want = 44 } = {}\nassert.equal(f(1), want) })",
+         "check of two values of the code"),
+        (NODE, "test('it', () => { const o = { ['want']: 44, a: 1 }\nassert.equal(f(o.a), o.want) })",
+         "expected value that is not found"),
+        (NODE, "test('it', () => { const w = [, 44]\nassert.equal(f(w.length), w[1]) })",
+         "expected value that is not found"),
+        (NODE, "const ctx = { want: 1 }\nObject.assign(ctx, { want: 44 })\n"
+               "test('it', () => { assert.equal(f(1), ctx.want) })", "check of two values of the code"),
+    ],
+)  # fmt: skip
+def test_what_is_expected_may_not_hide_outside_of_checks(head: str, code: str, reason: str) -> None:
+    text, why = form_of(head, code)
+    assert not text
+    assert why == reason
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "part"),
+    [
+        (NODE, "test('it', () => { assert.deepEqual(f([1, 2], (n) => n > 1), [44]) })", "f([1, 2], (n) => n > 1)"),
+        (NODE, "test('it', () => { assert.deepEqual(f(1).split('\\n'), ['44']) })", "f(1).split('\\n')"),
+        (NODE, "const path = require('path')\ntest('it', () => { assert.equal(f(path.join(__dirname, 'a')), 44) })",
+         "f(path.join(__dirname, 'a'))"),
+        (NODE, "test('it', () => { for (let n = 0; n < 3; n++) assert.equal(f(n * 2), 44) })", "f(n * 2)"),
+        (NODE, "test('it', () => { assert.equal(JSON.stringify(f(1), null, 2), '44') })", "JSON.stringify(f(1), null"),
+        (TAPE, "test('it', (t) => { t.comment('is 44')\nt.equal(f(1), 44)\nt.pass('44')\nt.end() })", "t.pass('')"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_it_is_divided(head: str, code: str, part: str) -> None:
+    text, why = form_of(head, code)
+    assert not why
+    assert part in text
+    assert "44" not in text
+
+
+def test_texts_that_no_parser_takes_for_code() -> None:
+    code = "const code = `\nimport a from 'b'\n`\ntest('it', () => { const g = () => { return/* 44 */f(code) }\n"
+    text, why = form_of(NODE, f"{code}assert.equal(g(), 44) }})")
+    assert not why
+    assert "return f(code)" in text
+    found = lifted(f"{NODE}{code}assert.equal(g(), 44) }})".encode(), ["it"], ["f"])
+    assert found is not None
+    assert b"import { inspect" not in found.observing
+    pragma = "/**\n * is 44\n * @jest-environment jsdom is 44\n */\n"
+    found = lifted(f"{pragma}{JEST}it('it', () => {{ expect(f(2)).toBe(44) }})".encode(), ["it"], ["f"])
+    assert found is not None
+    assert b"44" not in re.sub(rb"report[0-9a-f]+", b"", found.observing)
+
+
+def test_files_that_are_no_text_or_too_large_are_refused() -> None:
+    found = lifted(f"{JEST}it('it', () => {{ expect(f('é')).toBe(44) }})".encode("latin-1"), ["it"], ["f"])
+    assert found is not None
+    assert found.refused == {"it": "file that is not UTF-8"}
+    found = lifted(f"{JEST}// {'a' * 1_000_000}\nit('it', () => {{}})".encode(), ["it"], ["f"])
+    assert found is not None
+    assert found.refused == {"it": "file that is too large"}

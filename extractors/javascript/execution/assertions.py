@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.bindings import Binding, Bindings
-from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, string_value, text, unwrapped
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, required, string_value, text, unwrapped
 
 ERRORS = frozenset(
     {"AggregateError", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"}
@@ -25,6 +25,10 @@ HARMLESS = frozenset(
 )  # fmt: skip
 """Members of tests that compare nothing."""
 _NODE = re.compile(r"(?:node:)?assert(/strict)?|power-assert")
+_ASSERTING = re.compile(r"(?:node:)?assert(?:/strict)?|power-assert|chai|should|expect(?:\.js)?")
+_MAKING = frozenset({"only", "skip", "todo", "createHarness", "getHarness", "onFinish", "onFailure", "run", "default",
+                     "createStream", "t", "Test", "tearDown", "autoend", "bailout", "pipe", "spawn"})  # fmt: skip
+"""Members of the modules of tape and tap that make tests."""
 _NODE_LOOSE = {"equal": "loose", "deepEqual": "loosely"}
 _NODE_STRICT = {"equal": "strict", "deepEqual": "deep", "strictEqual": "strict", "deepStrictEqual": "deep"}
 _CHAI = {"equal": "loose", "strictEqual": "strict", "deepEqual": "deep", "deepStrictEqual": "deep", "lengthOf": "size"}
@@ -154,6 +158,9 @@ class Assertions:
         """(flavour, method, what counts it) of a called function, if it asserts."""
         node, words = self._chained(function)
         binding = self.bindings.of(node) if node.type == "identifier" else None
+        is_module = _ASSERTING.fullmatch(required(node, self.source) or "")
+        if is_module or (binding is None and text(node, self.source) in {"assert", "chai"}):
+            raise Undividable("assertion of another kind")
         for _ in range(3):  # const { equal } = assert
             source = binding.source if binding is not None and binding.kind == "variable" else None
             if binding is None or binding.module or source is None:
@@ -175,6 +182,8 @@ class Assertions:
             return ("strict" if is_strict else "node"), method, ""
         if binding.module in {"chai", "vitest"} and members[:1] == ["assert"]:
             return "chai", members[1] if len(members) > 1 else "ok", ""
+        if binding.module in {"tape", "tap"} and members and members[0] not in HARMLESS | _MAKING:
+            raise Undividable("assertion of another kind")
         if {"assert", "should", "must"} & {*members, text(node, self.source)}:
             raise Undividable("assertion of another kind")
         return None

@@ -55,6 +55,7 @@ class FunctionDivider:
         self.values, self.assertions, self.certain = values, assertions, certain
         self.bindings, self.source = values.bindings, values.source
         self._checking: dict[int, bool] = {}
+        certain.is_assertion = self.is_check
 
     def checks(self, function: Node, without: Collection[tuple[int, int]] = ()) -> bool:
         """Whether a function has assertions in it, but for those in some spans."""
@@ -153,7 +154,7 @@ class FunctionDivider:
     def _outside(self, body: Node, checks: Sequence[Check], without: Collection[tuple[int, int]]) -> Iterator[Node]:
         """The nodes that stay: those outside of assertions, and those in found operands."""
         whole = {check.node.id for check in checks}
-        queue = [body, *(part.found for check in checks for part in check.parts)]
+        queue = [*([] if body.id in whole else [body]), *(part.found for check in checks for part in check.parts)]
         while queue:
             node = queue.pop()
             if not _is_one(node, without):
@@ -223,10 +224,14 @@ class FunctionDivider:
         if expected is None or part.call in {"throws", "rejects"}:
             if expected is not None and not self.values.is_known(expected):
                 raise Undividable("expected value that a call computes")
+            if expected is not None and not self.values.are_found(expected):
+                raise Undividable("expected value that is not found")
             return part
         if self.values.is_known(expected):
             if part.mode in {"strict", "loose"} and self._is_object(expected):
                 raise Undividable("check that two objects are one")
+            if not self.values.are_found(expected):
+                raise Undividable("expected value that is not found")
             if self.values.is_known(found) and not self.values.is_written_out(expected):
                 raise Undividable("check of two values of the test")
             return part

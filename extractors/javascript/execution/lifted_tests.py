@@ -33,7 +33,11 @@ from excise.types import TestId, joined
 
 _AROUND = frozenset({"expression_statement", "await_expression"})
 _HOLDING = frozenset({"function", "class", "variable"})
+_SAYING = frozenset({"pass", "fail", "comment", "diagnostic"})
 _STUCK = "declaration with effects that other tests use"
+MAX_BYTES = 1_000_000
+MAX_TESTS = 2000
+"""Larger files are not divided."""
 HELPER_NUMBERS = 1000
 """The values that a helper reports have numbers from a multiple of this one on."""
 
@@ -48,6 +52,10 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
 
 @lru_cache(maxsize=32)
 def _lifted(source: bytes, functions: tuple[str, ...], depending: frozenset[str]) -> LiftedTests | None:
+    why = _why_whole_file(source, functions)
+    if why:
+        refused = dict.fromkeys(functions, why)
+        return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
     if bindings_of(source).root.has_error:
         return None
     try:
@@ -55,6 +63,15 @@ def _lifted(source: bytes, functions: tuple[str, ...], depending: frozenset[str]
     except RecursionError:
         refused = dict.fromkeys(functions, "file that is nested too deeply")
         return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
+
+
+def _why_whole_file(source: bytes, functions: Collection[str]) -> str:
+    """Why no test of a file is divided; empty if some may be."""
+    try:
+        source.decode()
+    except UnicodeDecodeError:
+        return "file that is not UTF-8"
+    return "file that is too large" if len(source) > MAX_BYTES or len(functions) > MAX_TESTS else ""
 
 
 class _Unit:
@@ -322,12 +339,23 @@ class _LiftedFile:
         divided = [each.block for block in self._around(chosen) if (each := self.around[id(block)]).divided.edits]
         inside = Spans((block.start, block.end) for block in (*divided, *(unit.block for unit in chosen)))
         helpers = Spans((node.start_byte, node.end_byte) for node in descendants(self.root) if node.id in self.helpers)
-        for node in descendants(self.root):
-            if node.type != "call_expression" or gone.hold(node) or inside.hold(node) or helpers.hold(node):
-                continue
-            if self.divider.is_check(node) or self._is_helper_call(node):
-                return True
-        return False
+        staying = [
+            node
+            for node in descendants(self.root)
+            if not (gone.hold(node) or inside.hold(node) or helpers.hold(node) or self._is_around(node))
+        ]
+        try:
+            self.divider.certain.require_no_comparison(staying, of_code=True)
+        except Undividable:
+            return True
+        return any(
+            node.type == "call_expression" and (self.divider.is_check(node) or self._is_helper_call(node))
+            for node in staying
+        )
+
+    def _is_around(self, node: Node) -> bool:
+        """Whether a node is one that defines tests, or holds them."""
+        return node.type not in {"call_expression", "throw_statement"} and self.kept.holds_block(node)
 
     def _around(self, chosen: Sequence[_Unit]) -> Iterable[TestBlock]:
         """The blocks around some tests."""
@@ -357,7 +385,19 @@ class _LiftedFile:
     # ------------------------------------------------------------------------------------------- the form
     def _form(self, chosen: Sequence[_Unit], removed: Sequence[Edit], functions: Sequence[str]) -> bytes:
         edits = [*removed, *self._titles(chosen, functions), *self._plans(chosen)]
-        return observing_form(self.source, self.root, edits)
+        return observing_form(self.source, self.root, [*edits, *self._silenced()])
+
+    def _silenced(self) -> Iterator[Edit]:
+        """The edits that take what tests say out."""
+        for node in descendants(self.root) if self.kind != "other" else ():
+            callee = node.child_by_field_name("function") if node.type == "call_expression" else None
+            name = callee.child_by_field_name("property") if callee is not None else None
+            owner = callee.child_by_field_name("object") if callee is not None else None
+            arguments, binding = node.child_by_field_name("arguments"), self.bindings.of(owner) if owner else None
+            if arguments is None or name is None or binding is None or not children(arguments):
+                continue
+            if text(name, self.source) in _SAYING and self._is_context(binding):
+                yield Edit(arguments.start_byte, arguments.end_byte, b"('')")
 
     def _whole(self, chosen: Sequence[_Unit], functions: Sequence[str]) -> bytes:
         """The whole file, in which the same tests report what they find and what they expect."""
