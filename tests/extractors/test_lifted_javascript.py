@@ -85,12 +85,12 @@ def form_of(head: str, code: str, *names: str) -> tuple[str, str]:
         (JEST, "test('it', () => { expect(f(2)).toBe(44); expect(f(3)).toHaveLength(44)\nexpect(f()).not.toBeNull() })",
          ["report(1, 'strict', f(2)); report(2, 'size', f(3)) report(3, 'truth', (f()) === null)"]),
         (JEST, "test('it', async () => { expect.assertions(1); await expect(f(2)).resolves.toEqual({ a: 44 }) })",
-         ["undefined; await report.resolves(1, 'deep', f(2))"]),
+         ["undefined; await report.resolves(1, 'alike', f(2))"]),
         (JEST, "it.each([[1, 44], [2, 44]])('f of %i', (n, want) => { expect(f(n)).toBe(want) })",
          ["it.each([[1, undefined], [2, undefined]])('f of %i', (n, want) => { report(1, 'strict', f(n)) })"]),
         (CHAI, "it('it', () => { expect(f(2)).to.deep.equal([44]); expect(f(3)).to.be.true\n"
                "expect(() => f(4)).to.throw(RangeError) })",
-         ["report(1, 'deep', f(2)); report(2, 'strict', f(3))", "report.throws(3, 'class', () => f(4))"]),
+         ["report(1, 'listed', f(2)); report(2, 'strict', f(3))", "report.throws(3, 'class', () => f(4))"]),
     ],
 )  # fmt: skip
 def test_what_is_expected_is_not_in_the_form(head: str, code: str, parts: list[str]) -> None:
@@ -179,6 +179,10 @@ def test_files_that_are_nested_too_deeply_are_refused() -> None:
         (JEST, "it('it', () => { expect(f(1)).toMatchSnapshot() })", "assertion of another kind"),
         (JEST, "it('it', () => { expect(f(1)).toEqual({ a: expect.any(Number) }) })",
          "check of two values of the code"),
+        (NODE, "test('it', () => { assert.throws(() => f(1), { message: new RegExp('no') }) })",
+         "error that is compared otherwise"),
+        (NODE, "const no = /no/\ntest('it', () => { assert.throws(() => f(1), { message: no }) })",
+         "error that is compared otherwise"),
         (CHAI, "it('it', () => { expect(() => f(1)).to.throw(RangeError, 'no') })", "error that is compared otherwise"),
         (JEST, "for (const [title, want] of [['is 3', 3], ['is 4', 4]]) it(`f ${title}`, () => "
                "{ expect(f(1)).toBe(want) })", "title that tells what is expected"),

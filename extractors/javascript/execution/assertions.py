@@ -31,7 +31,9 @@ _MAKING = frozenset({"only", "skip", "todo", "createHarness", "getHarness", "onF
 """Members of the modules of tape and tap that make tests."""
 _NODE_LOOSE = {"equal": "loose", "deepEqual": "loosely"}
 _NODE_STRICT = {"equal": "strict", "deepEqual": "deep", "strictEqual": "strict", "deepStrictEqual": "deep"}
-_CHAI = {"equal": "loose", "strictEqual": "strict", "deepEqual": "deep", "deepStrictEqual": "deep", "lengthOf": "size"}
+_CHAI = {
+    "equal": "loose", "strictEqual": "strict", "deepEqual": "listed", "deepStrictEqual": "listed", "lengthOf": "size",
+}  # fmt: skip
 _TAPE = {
     **dict.fromkeys(("equal", "equals", "isEqual", "is", "strictEqual", "strictEquals"), "strict"),
     **dict.fromkeys(("deepEqual", "deepEquals", "isEquivalent", "same"), "deep"),
@@ -61,7 +63,8 @@ _FILLERS = frozenset(
 )  # fmt: skip
 _MATCHERS = {
     **dict.fromkeys(("toBe", "equal", "equals", "eq"), "strict"),
-    **dict.fromkeys(("toEqual", "toStrictEqual", "eql", "eqls"), "deep"),
+    **dict.fromkeys(("toEqual", "toStrictEqual"), "alike"),
+    **dict.fromkeys(("eql", "eqls"), "listed"),
     **dict.fromkeys(("toHaveLength", "lengthOf", "length"), "size"),
 }
 _PLAIN = {
@@ -307,8 +310,8 @@ class Assertions:
         """What a matcher reports, with the words before it."""
         is_negated, is_resolved = "not" in before, bool(before & {"resolves", "eventually"})
         mode = _MATCHERS.get(matcher, "strict" if matcher == "be" and given else "")
-        mode = "deep" if mode == "strict" and "deep" in before else mode
-        mode = "loosely" if mode == "deep" and self._is_expect_js else mode
+        mode = "listed" if mode == "strict" and "deep" in before else mode
+        mode = "loosely" if mode == "listed" and self._is_expect_js else mode
         part = None
         if matcher in _THROWS and not is_resolved:
             call = "rejects" if "rejects" in before else "throws"
@@ -335,7 +338,7 @@ class Assertions:
     def _asked(self, matcher: str, given: list[Node], mode: str) -> str:
         """What a matcher asks for that names one constant, whether it is there or not; empty for another one."""
         word = text(given[0], self.source) if given else ""
-        if mode in {"strict", "deep"} and word in _NOTHINGS:
+        if mode in {"strict", "alike", "listed"} and word in _NOTHINGS:
             return f"(%s) === {word}"
         if given or matcher not in {"toBeDefined", "exist", "exists", *_PLAIN}:
             return ""

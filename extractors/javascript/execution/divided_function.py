@@ -12,10 +12,12 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, descendants, string_value, text, unwrapped
 from excise.extractors.javascript.execution.assertions import Assertions, Check, Part, Undividable
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
+from excise.extractors.javascript.execution.expected_places import Spans
 from excise.extractors.javascript.execution.known_values import KnownValues
 
 _CHECKING = re.compile(r"(?:assert|check|expect|verify|should|ensure)(?![a-z])\w*", re.ASCII)
 """Names of functions that may check, wherever they are declared."""
+_NAMES = frozenset({"identifier", "shorthand_property_identifier"})
 _LATE = frozenset({"rejects", "resolves"})
 """Calls of the reporter that give promises."""
 MARK = "exciseReport"
@@ -119,11 +121,12 @@ class FunctionDivider:
         self, body: Node, checks: Sequence[Check], without: Collection[tuple[int, int]]
     ) -> Iterator[tuple[Node, Node]]:
         """The calls of functions of the file that check, and these."""
+        inside = Spans((check.node.start_byte, check.node.end_byte) for check in checks)
         for node in _outside(body, without):
             callee = node.child_by_field_name("function") if node.type == "call_expression" else None
             if node.type == "identifier":
                 self._require_called(node)
-            if callee is None or any(_is_within(node, check.node) for check in checks):
+            if callee is None or inside.hold(node):
                 continue
             helper = self.function_of(callee)
             if helper is not None and self.checks(helper):
@@ -226,6 +229,8 @@ class FunctionDivider:
                 raise Undividable("expected value that a call computes")
             if expected is not None and not self.values.are_found(expected):
                 raise Undividable("expected value that is not found")
+            if expected is not None and part.keys and not self._is_plain(expected):
+                raise Undividable("error that is compared otherwise")
             return part
         if self.values.is_known(expected):
             if part.mode in {"strict", "loose"} and self._is_object(expected):
@@ -239,6 +244,18 @@ class FunctionDivider:
             return Part(expected, part.mode, found, part.form)
         is_call = unwrapped(expected).type in {"call_expression", "new_expression", "await_expression"}
         raise Undividable("expected value that a call computes" if is_call else "check of two values of the code")
+
+    def _is_plain(self, expected: Node) -> bool:
+        """Whether what members of an error are compared with is nothing that may be a pattern or a function."""
+        queue = [expected]
+        while queue:
+            node = queue.pop()
+            if node.type in {"call_expression", "new_expression", "regex", *FUNCTIONS}:
+                return False
+            binding = self.bindings.of(node) if node.type in _NAMES else None
+            queue += self.values.cells(binding, self.values.place_of(node)) or () if binding is not None else ()
+            queue += node.named_children
+        return True
 
     def _is_object(self, expected: Node) -> bool:
         """Whether a variable holds an object: two of these are only equal if they are one."""
@@ -260,10 +277,6 @@ class FunctionDivider:
             return
         if root.type == "identifier" and self.bindings.of(root) is None:
             raise Undividable("truth of what the language computes")
-
-
-def _is_within(node: Node, outer: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def _is_one(node: Node, spans: Collection[tuple[int, int]]) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tree_sitter import Node
 
@@ -91,13 +92,13 @@ class ExpectedPlaces:
     def _others(self, root: Node, cells: Sequence[Span], removed: Spans) -> dict[Span, list[Node]]:
         """Cell to the uses, in what stays, of what it holds or is part of."""
         found: dict[Span, list[Node]] = {}
+        overlapping = Overlapping(cells)
         for use, binding in self.bindings.uses_in(root):
             if binding.kind not in _HOLDING or removed.hold(use) or self._is_table(use):
                 continue
-            read = [_span(cell) for cell in self.cells_of(use, binding)]
-            for span in cells if read else ():
-                if any(_overlap(span, each) for each in read):
-                    found.setdefault(span, []).append(use)
+            read = dict.fromkeys(span for cell in self.cells_of(use, binding) for span in overlapping.of(_span(cell)))
+            for span in read:
+                found.setdefault(span, []).append(use)
         return found
 
     def _is_table(self, use: Node) -> bool:
@@ -179,5 +180,18 @@ def _span(node: Node) -> Span:
     return node.start_byte, node.end_byte
 
 
-def _overlap(first: Span, second: Span) -> bool:
-    return first[0] < second[1] and second[0] < first[1]
+class Overlapping:
+    """Finds those of many ranges that overlap with one."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = sorted(spans)
+        self._reach = list(accumulate((end for _, end in self._spans), max))
+        """The furthest end of each range and those before it."""
+
+    def of(self, span: Span) -> Iterator[Span]:
+        """The ranges that share a byte with one."""
+        at = bisect_left(self._spans, (span[1], 0)) - 1
+        while at >= 0 and self._reach[at] > span[0]:
+            if self._spans[at][1] > span[0]:
+                yield self._spans[at]
+            at -= 1

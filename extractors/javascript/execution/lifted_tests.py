@@ -16,9 +16,9 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.bindings import Binding, bindings_of, parameters_of
-from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, text
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, string_value, text
 from excise.extractors.javascript.analysis.suite_files import runner_kind
-from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
+from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of, clean_title
 from excise.extractors.javascript.execution.assertions import Assertions, Undividable
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
 from excise.extractors.javascript.execution.computed_titles import ComputedTitles
@@ -409,7 +409,8 @@ class _LiftedFile:
         for block in {id(block): block for unit in chosen for block in unit.way}.values():
             title = self._title(block) if block.is_fixed else None
             if title is not None:
-                yield Edit(title.start_byte, title.end_byte, f"'{_observed(block, titles)}'".encode())
+                literal = clean_title(string_value(title, self.source) or "")
+                yield Edit(title.start_byte, title.end_byte, f"'{titles.get(literal, 't')}'".encode())
 
     def _plans(self, chosen: Sequence[_Unit]) -> Iterator[Edit]:
         """Something in the place of removed subtests that a plan counts."""
@@ -423,10 +424,6 @@ class _LiftedFile:
                 for inner in block.blocks:
                     if id(inner) not in kept:
                         yield Edit(inner.start, inner.end + 0, f"{context}.pass();".encode())
-
-
-def _observed(block: TestBlock, titles: dict[str, str]) -> str:
-    return next((made for title, made in titles.items() if block.title.fullmatch(title)), "t")
 
 
 def _every_way(
