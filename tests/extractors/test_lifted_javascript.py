@@ -268,6 +268,10 @@ def test_titles_may_show_what_the_code_gets() -> None:
     text, why = form_of(NODE, code, "f of x")
     assert not why
     assert "[['x', undefined]]) test(`f of ${a}`, () => { report(1, 'loose', f(a)) })" in text
+    code = "for (const weight of [-1]) test(`refuses a weight of ${weight}`, () => { assert.throws(() => f(weight)) })"
+    text, why = form_of(NODE, code, "refuses a weight of -1")
+    assert not why
+    assert "refuses a weight" in text
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,8 @@ def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: 
     seen = observe(bench, edits, files, ids, mode, removed=task.removed, trusted=True, is_repeated=True).seen
     if seen and files.whole:
         whole = replace(files, observing=files.whole)
-        beside = observe(bench, edits, whole, ids, mode, removed=task.removed, trusted=True).seen
+        every = [*ids, *(test for test in bench.baseline.statuses if path_of(test) in files.whole and test not in ids)]
+        beside = observe(bench, edits, whole, every, mode, removed=task.removed, trusted=True).seen
         seen = {test: values for test, values in seen.items() if _is_whole(bench, files, test, values, beside)}
     if not seen:
         return []

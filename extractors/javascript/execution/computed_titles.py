@@ -14,10 +14,11 @@ from excise.extractors.javascript.execution.expected_places import ExpectedPlace
 
 _NEUTRAL = frozenset({
     "a", "an", "and", "as", "at", "by", "called", "calls", "case", "example", "fixture", "for", "from", "given",
-    "handles", "in", "input", "number", "of", "on", "or", "row", "test", "tests", "that", "the", "to", "using", "value",
-    "when", "with", "works",
+    "handles", "in", "input", "number", "of", "on", "or", "row", "should", "test", "tests", "that", "the", "to",
+    "using", "value", "when", "with", "works",
+    "errors", "fails", "raises", "refuses", "rejects", "throw", "throws",
 })  # fmt: skip
-"""Words that say nothing of what is expected."""
+"""Words that say nothing of what is expected, or no more than that something is thrown, which every form says."""
 _SHOWN = re.compile(r"%[a-zA-Z#$%]|\$[\w.#]+")
 _NAMED = re.compile(r"\$([A-Za-z_]\w*)")
 _WORDS = re.compile(r"[^\W_]+")
@@ -41,7 +42,8 @@ class ComputedTitles:
             path = self.places.values.place_of(use)
             if not any(self._is_input(each, path, title) for each in binding.uses):
                 words += self._texts(self.places.cells_of(use, binding))
-        if not all(map(self._is_neutral, words)):
+        named = self._named(function) if function is not None else set()
+        if not all(word.lower() in _NEUTRAL | self.depending | named for each in words for word in _WORDS.findall(each)):
             raise Undividable("title that tells what is expected")
 
     def _literals(self, title: Node) -> Iterator[str]:
@@ -93,5 +95,7 @@ class ComputedTitles:
         is_outside = not title.start_byte <= use.start_byte < title.end_byte
         return is_outside and self.places.values.place_of(use) == path and self.places.is_given(use)
 
-    def _is_neutral(self, literal: str) -> bool:
-        return all(word.lower() in _NEUTRAL | self.depending for word in _WORDS.findall(literal))
+    def _named(self, function: Node) -> set[str]:
+        """The words in the names of the variables of a test."""
+        names = {text(node, self.source) for node in descendants(function) if node.type == "identifier"}
+        return {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}

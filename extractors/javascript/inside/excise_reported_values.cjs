@@ -75,7 +75,6 @@ module.exports = (send) => {
       if (kind === 'bigint') return `${apply(bigText, value, [])}n`
       return kind === 'string' ? quoted(value) : value ? 'true' : 'false'
     }
-    if (kind === 'bigint') return apply(bigText, value, [])
     const number = toNumber(value) // '' == 0, '5' == 5, true == 1
     if (!isNaNOf(number)) return number === 0 ? '0' : apply(numberText, number, [])
     return kind === 'string' ? quoted(value) : 'NaN'
