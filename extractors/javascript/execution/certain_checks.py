@@ -38,7 +38,7 @@ class CertainChecks:
     def __init__(self, values: KnownValues, depending: Collection[str]) -> None:
         self.values, self.source, self.depending = values, values.source, depending
         self.met = MetLiterals(values, depending)
-        self.is_assertion: Callable[[Node], bool] = lambda call: False
+        self.is_assertion: Callable[[Node], bool] = lambda _: False
 
     def require_certain(self, check: Node, function: Node, *, is_helper: bool = False) -> None:
         """Raise :class:`Undividable` if the code may decide whether, how often, or in which order checks are made."""

@@ -43,11 +43,12 @@ class ComputedTitles:
             if not any(self._is_input(each, path, title) for each in binding.uses):
                 words += self._texts(self.places.cells_of(use, binding))
         named = self._named(function) if function is not None else set()
-        if not all(word.lower() in _NEUTRAL | self.depending | named for each in words for word in _WORDS.findall(each)):
+        silent = _NEUTRAL | self.depending | named
+        if not all(word.lower() in silent for each in words for word in _WORDS.findall(each)):
             raise Undividable("title that tells what is expected")
 
     def _literals(self, title: Node) -> Iterator[str]:
-        """The literals of a title, but for those that name members, and the arguments of ``join`` and the like."""
+        """The literals of a title, but for those that name members."""
         for node in descendants(title):
             around = node.parent
             if node.type in _TEXTS and (around is None or around.type != "subscript_expression"):
