@@ -35,6 +35,7 @@ def texts(mode: str, *values: str) -> list[str | None]:
         ("strict", ["0", "-0", "Object(0)"]),
         ("strict", ["'a'", "'a'.slice()", "new String('a')"]),
         ("loose", ["1", "'1'", "true", "1n", "' 1 '", "[1]"]),
+        ("loose", ["1e23", "BigInt(1e23)"]),
         ("loose", ["null", "undefined"]),
         ("deep", ["{ a: 1, b: [2] }", "{ b: [2], a: 1, c: undefined }", "new (class X { a = 1; b = [2] })()",
                   "Object.assign(Object.create(null), { a: 1, b: [2] })"]),
@@ -45,7 +46,13 @@ def texts(mode: str, *values: str) -> list[str | None]:
         ("deep", ["Buffer.from([1, 2])", "new Uint8Array([1, 2])"]),
         ("deep", ["require('vm').runInNewContext('({ a: new Date(5), b: /x/g, c: new Map([[1, 2]]) })')",
                   "{ a: new Date(5), b: /x/g, c: new Map([[1, 2]]) }"]),
-        ("loosely", ["{ a: '1', b: null }", "{ a: 1, b: null }"]),
+        ("loosely", ["{ a: '1', b: null }", "{ a: 1, b: null }", "{ a: 1, b: undefined }"]),
+        ("alike", ["new Error('a')", "Object.assign(new TypeError('a'), { code: 1 })"]),
+        ("listed", ["{ a: 1 }", "Object.create({ a: 1 })"]),
+        ("class", ["new TypeError('a')", "new (class AbortError extends TypeError {})('b')",
+                   "new (class RangeError extends TypeError {})('b')",
+                   "Object.assign(new TypeError(), { constructor: RangeError })",
+                   "require('vm').runInNewContext('new TypeError()')"]),
         ("size", ["'ab'", "[1, 2]", "new Set([1, 2])"]),
     ],
 )  # fmt: skip
@@ -72,6 +79,11 @@ def test_what_a_check_tells_apart_has_two_texts(mode: str, values: list[str]) ->
 def test_values_without_a_text_have_none() -> None:
     loop = "(() => { const a = {}; a.a = a; return a })()"
     assert texts("deep", "() => 1", "Promise.resolve(1)", "[Symbol.iterator, () => 1]", loop) == [None] * 4
+
+
+def test_a_check_whose_two_values_have_two_texts_has_none() -> None:
+    assert texts("deep", "[1], undefined, () => [1]", "[1], undefined, () => [2]") == ["[1]", None]
+    assert texts("size", "'abc', undefined, () => 3", "'abc', undefined, () => 4") == ["3", None]
 
 
 TESTS = """
@@ -108,10 +120,15 @@ def run(folder: Path, code: str) -> dict[str, Any]:
     made = lifted(TESTS.encode(), ["adds 44", "throws"], ["parse"])
     assert made is not None
     assert b"44" not in made.observing.replace(b"'a=44'", b"")
-    (folder / "code.js").write_text(code)
-    (folder / "a.test.js").write_bytes(made.observing)
     functions = [f"a.test.js::{name}" for name in made.functions]
     asked = observed_ids([functions[0], f"{functions[0]}[0]", f"{functions[0]}[1]", functions[1]], functions)
+    return run_form(folder, code, made.observing, asked)
+
+
+def run_form(folder: Path, code: str, form: bytes, asked: dict[str, str]) -> dict[str, Any]:
+    """What a form of tests reports."""
+    (folder / "code.js").write_text(code)
+    (folder / "a.test.js").write_bytes(form)
     request = {
         "root": str(folder), "ids": list(asked), "canaries": {}, "sealed": {}, "runner": "node", "args": [],
         "mocha": [], "timeout_s": 60, "test_timeout_s": 20, "times_observed": 2,
@@ -149,3 +166,40 @@ def test_texts_are_matched_without_the_solution(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert json.loads(done.stdout) == [True, False, True, False, False]
+
+
+def test_checks_at_two_places_may_run_in_any_order() -> None:
+    first, second = (
+        json.dumps({"returned": True, "values": values})
+        for values in ([["1", "", "3"], ["2", "", "4"]], [["2", "", "4"], ["1", "", "3"]])
+    )
+    assert originals_values(first).nested == originals_values(second).nested
+
+
+STATE = """
+const { test } = require('node:test')
+const assert = require('node:assert')
+const { f, keep } = require('./code.js')
+test('keeps', () => { keep(43)
+assert.notEqual(f(), null) })
+test('state', () => { assert.deepEqual(f(), [43]) })
+test('plain', () => { assert.deepEqual(f(2), { a: [44] }) })
+test('other', () => { assert.deepEqual(f(3), Object.assign(new Error('a'), { code: 1 })) })
+"""
+STATED = """
+let kept = []
+exports.keep = (n) => { kept = [n] }
+exports.f = (n) => n === 2 ? { a: [44] } : n === 3 ? Object.assign(new Error('a'), { code: 1 }) : kept
+"""
+
+
+def test_tests_that_need_what_is_left_out_report_something_else_in_the_whole_file(tmp_path: Path) -> None:
+    made = lifted(STATE.encode(), ["state", "plain", "other"], ["f"])
+    assert made is not None
+    functions = [f"a.test.js::{name}" for name in made.functions]
+    asked = observed_ids(functions, functions)
+    found = run_form(tmp_path, STATED, made.observing, asked)
+    whole = run_form(tmp_path, STATED, made.whole, {"a.test.js::keeps": "a.test.js::keeps", **asked})
+    whole.pop("a.test.js::keeps")
+    assert found.keys() == whole.keys() == set(functions)
+    assert {name for name in functions if found[name] == whole[name]} == {"a.test.js::plain", "a.test.js::other"}

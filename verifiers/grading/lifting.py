@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -44,6 +44,8 @@ class LiftedFiles:
     """Ids, without parameters, of the lifted functions."""
     refused: dict[str, int]
     """Reason why functions are not lifted, to their number."""
+    whole: dict[str, str] = field(default_factory=dict)
+    """Path to text of the whole files; see :attr:`excise.protocols.LiftedTests.whole`."""
 
 
 class Lifting(NamedTuple):
@@ -71,7 +73,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
     by_file: dict[str, set[str]] = {}
     for test in map(without_parameter, tests):
         by_file.setdefault(path_of(test), set()).add(name_in_file(test))
-    observing, judging, functions = {}, {}, []
+    observing, judging, whole, functions = {}, {}, {}, []
     refused: Counter[str] = Counter()
     for path, data in bench.read(sorted(by_file)).items():
         beside = partial(_beside, bench, path)
@@ -82,8 +84,10 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
         refused.update(found.refused.values())
         if found.functions:
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
+            if found.whole:
+                whole[path] = found.whole.decode()
             functions += [joined(path, name) for name in found.functions]
-    return LiftedFiles(observing, judging, tuple(functions), dict(refused))
+    return LiftedFiles(observing, judging, tuple(functions), dict(refused), whole)
 
 
 def _beside(bench: Workbench, path: str) -> list[bytes]:
@@ -200,6 +204,11 @@ def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: 
         return []
     edits = with_fixtures(bench, task, tree)
     seen = observe(bench, edits, files, ids, mode, removed=task.removed, trusted=True, is_repeated=True).seen
+    if seen and files.whole:
+        whole = replace(files, observing=files.whole)
+        every = [*ids, *(test for test in bench.baseline.statuses if path_of(test) in files.whole and test not in ids)]
+        beside = observe(bench, edits, whole, every, mode, removed=task.removed, trusted=True).seen
+        seen = {test: values for test, values in seen.items() if _is_whole(bench, files, test, values, beside)}
     if not seen:
         return []
     originals = {test: bench.language.grading.reported(values) for test, values in seen.items()}
@@ -218,6 +227,14 @@ def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: 
         if statuses.get(test) is Status.PASSED
     ]
     return [each for each in found if each.test in set(task.fail_to_pass)]
+
+
+def _is_whole(bench: Workbench, files: LiftedFiles, test: str, values: str, beside: Mapping[str, str]) -> bool:
+    """Whether a test reports the same in the whole file, if there is one: nothing is left out that it needs."""
+    reported = bench.language.grading.reported
+    if path_of(test) not in files.whole:
+        return True
+    return test in beside and reported(beside[test]) == reported(values)
 
 
 def _wanted(files: LiftedFiles, tests: Iterable[str]) -> set[str]:

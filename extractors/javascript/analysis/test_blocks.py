@@ -12,7 +12,7 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, parse_tree, string_value, text
 from excise.types import TestId
 
-_CALLED = frozenset({"test", "it", "describe", "suite", "context", "specify", "tape", "tap"})
+CALLED = frozenset({"test", "it", "describe", "suite", "context", "specify", "tape", "tap"})
 """Names of functions that define tests or blocks of them, alone or as a property: ``t.test``."""
 _VALUES = re.compile(r"%[a-zA-Z#$%]|\$[\w.#]+")
 """Where titles of tables of tests show values."""
@@ -119,7 +119,7 @@ def _block_of(statement: Node, source: bytes) -> TestBlock | None:
     is_table = function is not None and function.type == "call_expression"  # it.each(…)(title, …)
     if function is not None and is_table:
         function = function.child_by_field_name("function")
-    if function is None or arguments is None or _CALLED.isdisjoint(re.findall(r"[\w$]+", text(function, source))[-2:]):
+    if function is None or arguments is None or CALLED.isdisjoint(re.findall(r"[\w$]+", text(function, source))[-2:]):
         return None
     given = children(arguments)
     bodies = [each for each in given if each.type in FUNCTIONS]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.bindings import Binding, Bindings
-from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, string_value, text, unwrapped
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, required, string_value, text, unwrapped
 
 ERRORS = frozenset(
     {"AggregateError", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"}
@@ -25,9 +25,15 @@ HARMLESS = frozenset(
 )  # fmt: skip
 """Members of tests that compare nothing."""
 _NODE = re.compile(r"(?:node:)?assert(/strict)?|power-assert")
+_ASSERTING = re.compile(r"(?:node:)?assert(?:/strict)?|power-assert|chai|should|expect(?:\.js)?")
+_MAKING = frozenset({"only", "skip", "todo", "createHarness", "getHarness", "onFinish", "onFailure", "run", "default",
+                     "createStream", "t", "Test", "tearDown", "autoend", "bailout", "pipe", "spawn"})  # fmt: skip
+"""Members of the modules of tape and tap that make tests."""
 _NODE_LOOSE = {"equal": "loose", "deepEqual": "loosely"}
 _NODE_STRICT = {"equal": "strict", "deepEqual": "deep", "strictEqual": "strict", "deepStrictEqual": "deep"}
-_CHAI = {"equal": "loose", "strictEqual": "strict", "deepEqual": "deep", "deepStrictEqual": "deep", "lengthOf": "size"}
+_CHAI = {
+    "equal": "loose", "strictEqual": "strict", "deepEqual": "listed", "deepStrictEqual": "listed", "lengthOf": "size",
+}  # fmt: skip
 _TAPE = {
     **dict.fromkeys(("equal", "equals", "isEqual", "is", "strictEqual", "strictEquals"), "strict"),
     **dict.fromkeys(("deepEqual", "deepEquals", "isEquivalent", "same"), "deep"),
@@ -57,7 +63,8 @@ _FILLERS = frozenset(
 )  # fmt: skip
 _MATCHERS = {
     **dict.fromkeys(("toBe", "equal", "equals", "eq"), "strict"),
-    **dict.fromkeys(("toEqual", "toStrictEqual", "eql", "eqls"), "deep"),
+    **dict.fromkeys(("toEqual", "toStrictEqual"), "alike"),
+    **dict.fromkeys(("eql", "eqls"), "listed"),
     **dict.fromkeys(("toHaveLength", "lengthOf", "length"), "size"),
 }
 _PLAIN = {
@@ -154,6 +161,9 @@ class Assertions:
         """(flavour, method, what counts it) of a called function, if it asserts."""
         node, words = self._chained(function)
         binding = self.bindings.of(node) if node.type == "identifier" else None
+        is_module = _ASSERTING.fullmatch(required(node, self.source) or "")
+        if is_module or (binding is None and text(node, self.source) in {"assert", "chai"}):
+            raise Undividable("assertion of another kind")
         for _ in range(3):  # const { equal } = assert
             source = binding.source if binding is not None and binding.kind == "variable" else None
             if binding is None or binding.module or source is None:
@@ -175,6 +185,8 @@ class Assertions:
             return ("strict" if is_strict else "node"), method, ""
         if binding.module in {"chai", "vitest"} and members[:1] == ["assert"]:
             return "chai", members[1] if len(members) > 1 else "ok", ""
+        if binding.module in {"tape", "tap"} and members and members[0] not in HARMLESS | _MAKING:
+            raise Undividable("assertion of another kind")
         if {"assert", "should", "must"} & {*members, text(node, self.source)}:
             raise Undividable("assertion of another kind")
         return None
@@ -298,8 +310,8 @@ class Assertions:
         """What a matcher reports, with the words before it."""
         is_negated, is_resolved = "not" in before, bool(before & {"resolves", "eventually"})
         mode = _MATCHERS.get(matcher, "strict" if matcher == "be" and given else "")
-        mode = "deep" if mode == "strict" and "deep" in before else mode
-        mode = "loosely" if mode == "deep" and self._is_expect_js else mode
+        mode = "listed" if mode == "strict" and "deep" in before else mode
+        mode = "loosely" if mode == "listed" and self._is_expect_js else mode
         part = None
         if matcher in _THROWS and not is_resolved:
             call = "rejects" if "rejects" in before else "throws"
@@ -326,7 +338,7 @@ class Assertions:
     def _asked(self, matcher: str, given: list[Node], mode: str) -> str:
         """What a matcher asks for that names one constant, whether it is there or not; empty for another one."""
         word = text(given[0], self.source) if given else ""
-        if mode in {"strict", "deep"} and word in _NOTHINGS:
+        if mode in {"strict", "alike", "listed"} and word in _NOTHINGS:
             return f"(%s) === {word}"
         if given or matcher not in {"toBeDefined", "exist", "exists", *_PLAIN}:
             return ""

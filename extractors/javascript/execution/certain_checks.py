@@ -5,13 +5,14 @@ Otherwise right solutions would report different values, or a comparison with wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, text, unwrapped
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, text, unwrapped
 from excise.extractors.javascript.execution.assertions import Undividable
 from excise.extractors.javascript.execution.known_values import KnownValues, calls_around
+from excise.extractors.javascript.execution.met_literals import MetLiterals
 
 _COMPARISONS = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "in", "instanceof"})
 _COMPARING = frozenset(
@@ -23,6 +24,9 @@ _COMPARING = frozenset(
 _ENDING = frozenset({"done", "end", "cb", "callback", "next"})
 """Functions that say that a test has ended: one that is called twice fails."""
 _LOOPS = frozenset({"while_statement", "do_statement", "try_statement", "switch_statement", "labeled_statement"})
+_EFFECTS = frozenset({"assignment_expression", "augmented_assignment_expression", "update_expression", "new_expression",
+                      "throw_statement", "await_expression", "yield_expression"})  # fmt: skip
+_REPEATING = frozenset({"for_statement", "for_in_statement"})
 _DEFINING = frozenset({"test", "it", "describe", "suite", "context", "specify"})
 _FIXTURES = frozenset({"fixtures", "fixture", "__fixtures__", "testdata", "data"})
 _NOTHINGS = frozenset({"null", "undefined"})
@@ -33,15 +37,43 @@ class CertainChecks:
 
     def __init__(self, values: KnownValues, depending: Collection[str]) -> None:
         self.values, self.source, self.depending = values, values.source, depending
+        self.met = MetLiterals(values, depending)
+        self.is_assertion: Callable[[Node], bool] = lambda _: False
 
-    def require_certain(self, check: Node, function: Node) -> None:
-        """Raise :class:`Undividable` if the code may decide whether, or how often, a check in a function is made."""
-        inner, around = check, check.parent
+    def require_certain(self, check: Node, function: Node, *, is_helper: bool = False) -> None:
+        """Raise :class:`Undividable` if the code may decide whether, how often, or in which order checks are made."""
+        inner, around, is_late = check, check.parent, False
         while around is not None and inner != function:
             why = self._why_uncertain(inner, around)
+            is_repeated = around.type in _REPEATING or self.values.rows_given_to(around) is not None
+            if is_late and is_repeated and around != function:
+                why = "checks in no certain order"
             if why and around != function:
                 raise Undividable(why)
+            if around.type in FUNCTIONS and around != function:
+                is_late = is_late or self._is_called_late(around)
             inner, around = around, around.parent
+        if is_late and is_helper:
+            raise Undividable("checks in no certain order")
+
+    def _is_called_late(self, function: Node) -> bool:
+        """Whether a function within a test may be called when others that began after it have ended."""
+        call = function.parent.parent if function.parent is not None else None
+        callee = call.child_by_field_name("function") if call is not None else None
+        if call is None or callee is None or self.values.rows_given_to(function) is not None:
+            return False
+        return call.parent is None or call.parent.type != "await_expression"
+
+    def require_waited(self, node: Node, function: Node, *, is_counted: bool = False) -> None:
+        """Raise :class:`Undividable` if a function does not wait for a promise that a node in it gives."""
+        around = node.parent
+        kind = around.type if around is not None else ""
+        outer = around
+        while outer is not None and outer.type not in FUNCTIONS:
+            outer = outer.parent
+        is_returned = kind == "return_statement" or (kind == "arrow_function" and around == outer)
+        if kind != "await_expression" and (is_counted or not is_returned or outer != function):
+            raise Undividable("check that nobody waits for")
 
     def _why_uncertain(self, inner: Node, around: Node) -> str:
         """Why the node around another may leave that out, or repeat it; empty if it does not."""
@@ -110,11 +142,32 @@ class CertainChecks:
         return words[-1] in _ENDING and len(words) <= 2 and arguments is not None and not children(arguments)
 
     # -------------------------------------------------------------------------------------- comparisons
-    def require_no_comparison(self, nodes: Iterator[Node] | Sequence[Node]) -> None:
-        """Raise :class:`Undividable` if one of the nodes compares what comes of the code."""
+    def require_no_comparison(self, nodes: Iterator[Node] | Sequence[Node], *, of_code: bool = False) -> None:
+        """Raise :class:`Undividable` if one of the nodes compares what comes of the code, or brings it to a literal.
+
+        ``of_code``: only if the code may be concerned.
+        """
         for node in nodes:
-            if self._compares(node) and not self._is_given_to_code(node):
+            if self._compares(node) and not self._is_given_to_code(node) and (not of_code or self._concerns(node)):
                 raise Undividable("comparison outside a check")
+            if self.met.meets(node) and not self._is_input(node) and not self._is_given_to_code(node):
+                raise Undividable("value of the code beside a literal")
+            if self.met.says(node):
+                raise Undividable("output that may tell what is expected")
+            if node.type == "throw_statement" and self._is_verdict(node):
+                raise Undividable("error that a test throws itself")
+
+    def _concerns(self, node: Node) -> bool:
+        return any(self.met.is_of_code(child) for child in children(node))
+
+    def _is_verdict(self, statement: Node) -> bool:
+        """Whether an error is thrown under a condition, as one of a check is."""
+        around = statement.parent
+        while around is not None and around.type not in FUNCTIONS:
+            if around.type in {"if_statement", "switch_statement"}:
+                return True
+            around = around.parent
+        return False
 
     def _compares(self, node: Node) -> bool:
         if node.type == "switch_statement":
@@ -152,19 +205,40 @@ class CertainChecks:
             if field and is_choice and chooser is not None and not self.values.is_known(chooser):
                 raise Undividable("condition within an operand")
 
+    def _is_input(self, node: Node) -> bool:
+        """Whether an expression is part of an argument of the code under test."""
+        inner, around = node, node.parent
+        while around is not None and inner.type not in FUNCTIONS and not inner.type.endswith("_statement"):
+            if around.type == "arguments" and around.parent is not None and self.is_code(around.parent):
+                return True
+            inner, around = around, around.parent
+        return False
+
     def _is_given_to_code(self, node: Node) -> bool:
-        """Whether a comparison is part of a function that a test gives to the code under test."""
+        """Whether a comparison is part of a function without effects that a test gives to the code under test."""
         around = node.parent
         while around is not None and not around.type.endswith("_declaration"):
             if around.type in FUNCTIONS and any(map(self.is_code, calls_around(around))):
-                return True
+                return self._is_predicate(around)
             around = around.parent
         return False
+
+    def _is_predicate(self, function: Node) -> bool:
+        """Whether a function does nothing but return a value."""
+        body = function.child_by_field_name("body")
+        statements = children(body) if body is not None and body.type == "statement_block" else []
+        is_one = not statements or (len(statements) == 1 and statements[0].type == "return_statement")
+        return is_one and not any(
+            node.type in _EFFECTS
+            or (node.type == "call_expression" and (node.child_by_field_name("function") or node).type == "identifier")
+            for node in descendants(function)
+        )
 
     def is_code(self, call: Node) -> bool:
         """Whether a call is one of the code under test, by its name."""
         callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-        return callee is not None and text(callee, self.source).rpartition(".")[2] in self.depending
+        is_named = callee is not None and text(callee, self.source).rpartition(".")[2] in self.depending
+        return is_named and not self.is_assertion(call)
 
     def require_no_early_end(self, body: Node) -> None:
         """Raise :class:`Undividable` if a test may return before its last statement."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,10 +12,14 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, descendants, string_value, text, unwrapped
 from excise.extractors.javascript.execution.assertions import Assertions, Check, Part, Undividable
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
+from excise.extractors.javascript.execution.expected_places import Spans
 from excise.extractors.javascript.execution.known_values import KnownValues
 
 _CHECKING = re.compile(r"(?:assert|check|expect|verify|should|ensure)(?![a-z])\w*", re.ASCII)
 """Names of functions that may check, wherever they are declared."""
+_NAMES = frozenset({"identifier", "shorthand_property_identifier"})
+_LATE = frozenset({"rejects", "resolves"})
+"""Calls of the reporter that give promises."""
 MARK = "exciseReport"
 """Stands for the name of the reporter in edits."""
 
@@ -34,6 +38,8 @@ class DividedFunction:
 
     edits: list[Edit] = field(default_factory=list)
     """What takes the place of assertions: the gaps between their found operands."""
+    whole: list[Edit] = field(default_factory=list)
+    """The same, but so that expected operands are reported beside what is found."""
     expected: list[Node] = field(default_factory=list)
     """The operands that go."""
     messages: list[Node] = field(default_factory=list)
@@ -51,8 +57,9 @@ class FunctionDivider:
         self.values, self.assertions, self.certain = values, assertions, certain
         self.bindings, self.source = values.bindings, values.source
         self._checking: dict[int, bool] = {}
+        certain.is_assertion = self.is_check
 
-    def checks(self, function: Node, without: Sequence[tuple[int, int]] = ()) -> bool:
+    def checks(self, function: Node, without: Collection[tuple[int, int]] = ()) -> bool:
         """Whether a function has assertions in it, but for those in some spans."""
         if without:
             return any(map(self.is_check, _outside(function, without)))
@@ -67,7 +74,7 @@ class FunctionDivider:
         except Undividable:
             return True
 
-    def divide(self, function: Node, first: int, without: Sequence[tuple[int, int]] = ()) -> DividedFunction:
+    def divide(self, function: Node, first: int, without: Collection[tuple[int, int]] = ()) -> DividedFunction:
         """The divided form; its values have numbers after ``first``. Raises :class:`Undividable`.
 
         ``without``: spans of blocks of tests in it, which are divided by themselves.
@@ -82,7 +89,13 @@ class FunctionDivider:
             raise Undividable("test without a check")
         self.certain.require_no_early_end(body)
         for node in (*(check.node for check in checks), *(call for call, _ in calls)):
-            self.certain.require_certain(node, function)
+            self.certain.require_certain(node, function, is_helper=first > 0)
+        for check in checks:
+            if any(part.call in _LATE for part in check.parts):
+                self.certain.require_waited(check.node, function, is_counted=bool(check.counted_by))
+        for call, helper in calls:
+            if helper.children[0].type == "async":
+                self.certain.require_waited(call, function)
         self.certain.require_no_comparison(list(self._outside(body, checks, without)))
         for check in checks:
             number = self._divide_check(check, made, number)
@@ -90,7 +103,7 @@ class FunctionDivider:
         return made
 
     # ------------------------------------------------------------------------------------------- checks
-    def _checks(self, node: Node, without: Sequence[tuple[int, int]]) -> Iterator[Check]:
+    def _checks(self, node: Node, without: Collection[tuple[int, int]]) -> Iterator[Check]:
         """The assertions in a node, none of them in another."""
         if _is_one(node, without):
             return
@@ -105,14 +118,15 @@ class FunctionDivider:
             yield from self._checks(child, without)
 
     def _helper_calls(
-        self, body: Node, checks: Sequence[Check], without: Sequence[tuple[int, int]]
+        self, body: Node, checks: Sequence[Check], without: Collection[tuple[int, int]]
     ) -> Iterator[tuple[Node, Node]]:
         """The calls of functions of the file that check, and these."""
+        inside = Spans((check.node.start_byte, check.node.end_byte) for check in checks)
         for node in _outside(body, without):
             callee = node.child_by_field_name("function") if node.type == "call_expression" else None
             if node.type == "identifier":
                 self._require_called(node)
-            if callee is None or any(_is_within(node, check.node) for check in checks):
+            if callee is None or inside.hold(node):
                 continue
             helper = self.function_of(callee)
             if helper is not None and self.checks(helper):
@@ -140,10 +154,10 @@ class FunctionDivider:
         value = unwrapped(binding.source.node) if binding.kind == "variable" and binding.source is not None else None
         return value if value is not None and value.type in FUNCTIONS else None
 
-    def _outside(self, body: Node, checks: Sequence[Check], without: Sequence[tuple[int, int]]) -> Iterator[Node]:
+    def _outside(self, body: Node, checks: Sequence[Check], without: Collection[tuple[int, int]]) -> Iterator[Node]:
         """The nodes that stay: those outside of assertions, and those in found operands."""
         whole = {check.node.id for check in checks}
-        queue = [body, *(part.found for check in checks for part in check.parts)]
+        queue = [*([] if body.id in whole else [body]), *(part.found for check in checks for part in check.parts)]
         while queue:
             node = queue.pop()
             if not _is_one(node, without):
@@ -152,27 +166,41 @@ class FunctionDivider:
 
     def _divide_check(self, check: Check, made: DividedFunction, number: int) -> int:
         """Add the edits of an assertion; return the number of its last value."""
-        place, texts = check.node.start_byte, []
+        texts = []
         if not check.parts:
-            made.edits.append(Edit(place, check.node.end_byte, b"undefined"))
+            made.edits.append(Edit(check.node.start_byte, check.node.end_byte, b"undefined"))
+            made.whole += made.edits[-1:]
             return number
         made.messages += check.dropped
         for part in map(self._sided, check.parts):
             number += bool(part.mode or part.keys)
-            before, after = self._around(part, number)
-            texts.append((part.found, before, after))
+            texts.append((part, *self._around(part, number)))
             if part.expected is not None:
                 made.expected.append(part.expected)
             if part.pattern is not None:
                 made.patterns[number] = self._pattern(part.pattern)
-        text_before = f"{check.counted_by}(" if check.counted_by else ""
-        for n, (found, before, after) in enumerate(texts):
-            made.edits.append(Edit(place, found.start_byte, (text_before + before).encode()))
-            place = found.end_byte
-            text_before = after + (" && " if n + 1 < len(texts) else "")
-        closing = text_before + (")" if check.counted_by else "")
-        made.edits.append(Edit(place, check.node.end_byte, closing.encode()))
+        made.edits += self._edits(check, texts, is_whole=False)
+        made.whole += self._edits(check, texts, is_whole=True)
         return number
+
+    def _edits(self, check: Check, texts: Sequence[tuple[Part, str, str]], *, is_whole: bool) -> Iterator[Edit]:
+        """What takes the place of an assertion around its found operands; ``texts``: what is before and after each."""
+        place, around = check.node.start_byte, check.node.parent
+        is_late = any(part.call in _LATE for part, _, _ in texts)
+        is_result = around is not None and around.type in {"arrow_function", "return_statement"}
+        opening = f"{check.counted_by}(" if check.counted_by else "void (" if is_result and not is_late else ""
+        text_before = opening + ("await " if check.counted_by and is_late else "")
+        for n, (part, before, after) in enumerate(texts):
+            yield Edit(place, part.found.start_byte, (text_before + before).encode())
+            place = part.found.end_byte
+            if is_whole and part.expected is not None:
+                keys = "" if part.keys else ", undefined"
+                text_before = f"{after[:-1]}{keys}, () => ({text(part.expected, self.source)}))"
+            else:
+                text_before = after
+            text_before += " && " if n + 1 < len(texts) else ""
+        closing = text_before + (")" if opening else "")
+        yield Edit(place, check.node.end_byte, closing.encode())
 
     def _pattern(self, node: Node) -> dict[str, str]:
         if node.type != "regex":
@@ -184,7 +212,7 @@ class FunctionDivider:
         """What stands before and after the found operand."""
         form_before, _, form_after = part.form.partition("%s")
         if not part.mode and not part.keys:
-            return (f"{MARK}.done(", ")") if part.call == "rejects" else ("(void (", ")(), true)")
+            return f"{MARK}.{'done' if part.call == 'rejects' else 'calls'}(", ")"
         keys = f", [{', '.join(map(repr, part.keys))}]" if part.keys else ""
         name = f"{MARK}.{part.call}" if part.call else MARK
         return f"{name}({number}, '{part.mode}', {form_before}", f"{form_after}{keys})"
@@ -199,10 +227,16 @@ class FunctionDivider:
         if expected is None or part.call in {"throws", "rejects"}:
             if expected is not None and not self.values.is_known(expected):
                 raise Undividable("expected value that a call computes")
+            if expected is not None and not self.values.are_found(expected):
+                raise Undividable("expected value that is not found")
+            if expected is not None and part.keys and not self._is_plain(expected):
+                raise Undividable("error that is compared otherwise")
             return part
         if self.values.is_known(expected):
             if part.mode in {"strict", "loose"} and self._is_object(expected):
                 raise Undividable("check that two objects are one")
+            if not self.values.are_found(expected):
+                raise Undividable("expected value that is not found")
             if self.values.is_known(found) and not self.values.is_written_out(expected):
                 raise Undividable("check of two values of the test")
             return part
@@ -210,6 +244,18 @@ class FunctionDivider:
             return Part(expected, part.mode, found, part.form)
         is_call = unwrapped(expected).type in {"call_expression", "new_expression", "await_expression"}
         raise Undividable("expected value that a call computes" if is_call else "check of two values of the code")
+
+    def _is_plain(self, expected: Node) -> bool:
+        """Whether what members of an error are compared with is nothing that may be a pattern or a function."""
+        queue = [expected]
+        while queue:
+            node = queue.pop()
+            if node.type in {"call_expression", "new_expression", "regex", *FUNCTIONS}:
+                return False
+            binding = self.bindings.of(node) if node.type in _NAMES else None
+            queue += self.values.cells(binding, self.values.place_of(node)) or () if binding is not None else ()
+            queue += node.named_children
+        return True
 
     def _is_object(self, expected: Node) -> bool:
         """Whether a variable holds an object: two of these are only equal if they are one."""
@@ -233,15 +279,11 @@ class FunctionDivider:
             raise Undividable("truth of what the language computes")
 
 
-def _is_within(node: Node, outer: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
-
-
-def _is_one(node: Node, spans: Sequence[tuple[int, int]]) -> bool:
+def _is_one(node: Node, spans: Collection[tuple[int, int]]) -> bool:
     return (node.start_byte, node.end_byte) in spans
 
 
-def _outside(node: Node, without: Sequence[tuple[int, int]]) -> Iterator[Node]:
+def _outside(node: Node, without: Collection[tuple[int, int]]) -> Iterator[Node]:
     """The nodes in a node, but for those in some spans, which are those of statements."""
     if not _is_one(node, without):
         yield node

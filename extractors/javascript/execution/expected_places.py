@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.bindings import Binding
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, text
+from excise.extractors.javascript.analysis.test_blocks import CALLED
 from excise.extractors.javascript.execution.known_values import KnownValues, Path, calls_around
 
 _HOLDING = frozenset({"variable", "loop", "parameter"})
@@ -63,7 +66,7 @@ class ExpectedPlaces:
                 break
             for span, uses in more.items():
                 given.add(span)
-                if not all(map(self._is_given, uses)):
+                if not all(map(self.is_given, uses)):
                     found.conflicts += [use for use, cell in wanted if _span(cell) == span]
         found.cells = [cell for span, cell in cells.items() if span not in given]
         if found.conflicts:
@@ -89,13 +92,13 @@ class ExpectedPlaces:
     def _others(self, root: Node, cells: Sequence[Span], removed: Spans) -> dict[Span, list[Node]]:
         """Cell to the uses, in what stays, of what it holds or is part of."""
         found: dict[Span, list[Node]] = {}
+        overlapping = Overlapping(cells)
         for use, binding in self.bindings.uses_in(root):
             if binding.kind not in _HOLDING or removed.hold(use) or self._is_table(use):
                 continue
-            read = [_span(cell) for cell in self.cells_of(use, binding)]
-            for span in cells if read else ():
-                if any(_overlap(span, each) for each in read):
-                    found.setdefault(span, []).append(use)
+            read = dict.fromkeys(span for cell in self.cells_of(use, binding) for span in overlapping.of(_span(cell)))
+            for span in read:
+                found.setdefault(span, []).append(use)
         return found
 
     def _is_table(self, use: Node) -> bool:
@@ -122,17 +125,22 @@ class ExpectedPlaces:
         arguments = call.child_by_field_name("arguments")
         return [each for each in arguments.named_children if each.type in FUNCTIONS] if arguments is not None else []
 
-    def _is_given(self, use: Node) -> bool:
+    def is_given(self, use: Node) -> bool:
         """Whether a use gives a value to the code under test, as an argument."""
         for call in calls_around(use):
             callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-            if callee is None or self._is_helper_call(call):
+            if callee is None or self._is_helper_call(call) or self._defines(callee):
                 return False
             if text(callee, self.source).partition(".")[0] in _SHOWING:
                 return False
             if not self.values.is_known(callee):
                 return True
         return False
+
+    def _defines(self, callee: Node) -> bool:
+        """Whether a called function defines tests: what it gets is shown in their titles."""
+        words = re.findall(r"[\w$]+", text(callee, self.source))
+        return not CALLED.isdisjoint(words[-2:])
 
     def _reached_by(self, conflicts: Sequence[Node], expected: Sequence[Node]) -> list[Node]:
         """The expected operands by way of which cells with conflicts are found: their tests are to blame."""
@@ -172,5 +180,18 @@ def _span(node: Node) -> Span:
     return node.start_byte, node.end_byte
 
 
-def _overlap(first: Span, second: Span) -> bool:
-    return first[0] < second[1] and second[0] < first[1]
+class Overlapping:
+    """Finds those of many ranges that overlap with one."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = sorted(spans)
+        self._reach = list(accumulate((end for _, end in self._spans), max))
+        """The furthest end of each range and those before it."""
+
+    def of(self, span: Span) -> Iterator[Span]:
+        """The ranges that share a byte with one."""
+        at = bisect_left(self._spans, (span[1], 0)) - 1
+        while at >= 0 and self._reach[at] > span[0]:
+            if self._spans[at][1] > span[0]:
+                yield self._spans[at]
+            at -= 1

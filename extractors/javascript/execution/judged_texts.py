@@ -54,9 +54,8 @@ def judge_values(
 
 
 def _masked(values: str) -> str:
-    """The values without the texts that are matched."""
+    """The values without the texts that are matched; sorted by the places of checks, of which two may run at once."""
     found = json.loads(values)
-    found["values"] = [
-        [number, key, MATCHED if text.startswith(MATCHED) else text] for number, key, text in found["values"]
-    ]
+    masked = [[number, key, MATCHED if text.startswith(MATCHED) else text] for number, key, text in found["values"]]
+    found["values"] = sorted(masked, key=lambda value: str(value[0]))
     return json.dumps(found)

@@ -6,6 +6,7 @@ Only what is known can be taken out of a test: its value is the same for all sol
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -31,13 +32,16 @@ GLOBALS = frozenset({
     "Set", "String", "Symbol", "SyntaxError", "TypeError", "URL", "URLSearchParams", "Uint16Array", "Uint32Array",
     "Uint8Array", "decodeURIComponent", "encodeURIComponent", "isNaN", "parseFloat", "parseInt", "undefined",
 })  # fmt: skip
-_MODULES = frozenset({"path", "util", "url", "buffer", "querystring", "os", "string_decoder"})
+MODULES = frozenset({"path", "util", "url", "buffer", "querystring", "os", "string_decoder"})
 """Modules of node that compute and read nothing."""
 _CHANGING = frozenset({"push", "pop", "shift", "unshift", "splice", "set", "add", "delete", "defineProperty", "write"})
 _ARRANGING = frozenset({"sort", "reverse", "fill", "copyWithin"})
 """Methods that change what they are called on, and return it."""
 _DEFINING = frozenset({"it", "test", "describe", "suite", "context", "specify"})
 
+_DEFAULTS = frozenset({"assignment_pattern", "object_assignment_pattern"})
+_ASSIGNING = frozenset({"Object.assign", "Object.defineProperty", "Object.defineProperties", "Object.setPrototypeOf",
+                        "Reflect.set", "Reflect.defineProperty"})  # fmt: skip
 _INHERITED = frozenset({"toString", "valueOf", "hasOwnProperty", "constructor", "toJSON", "toLocaleString"})
 
 Path = tuple[str | int, ...]
@@ -50,6 +54,7 @@ class KnownValues:
         self.bindings, self.source = bindings, bindings.source
         self._known: dict[int, bool] = {}
         self._open: set[int] = set()
+        self._bound: dict[int, Binding] = {}
 
     # --------------------------------------------------------------------------------------- expressions
     def is_known(self, node: Node, inside: tuple[Node, ...] = ()) -> bool:
@@ -130,19 +135,53 @@ class KnownValues:
 
     def _is_known_binding(self, binding: Binding) -> bool:
         if binding.module:
-            return binding.module.removeprefix("node:") in _MODULES
+            return binding.module.removeprefix("node:") in MODULES
         if binding.kind == "function":
             return binding.writes == 0 and self.is_known(binding.owner) if binding.owner.type in FUNCTIONS else False
-        if binding.writes or any(map(self._is_changed, binding.uses)):
+        if binding.writes or self._has_default(binding) or any(map(self._is_changed, binding.uses)):
             return False
         if binding.kind == "parameter" and self._counts_rows(binding):
             return True
         sources = self.sources(binding)
-        return sources is not None and all(self.is_known(each.node) for each in sources)
+        return bool(sources) and all(self.is_known(each.node) for each in sources or ())
+
+    def _has_default(self, binding: Binding) -> bool:
+        """Whether a name is bound with another value in case that there is none."""
+        around: Node | None = binding.node
+        while around is not None and around != binding.owner:
+            is_default = around.type in {"required_parameter", "optional_parameter"}
+            if around.type in _DEFAULTS or (is_default and around.child_by_field_name("value") is not None):
+                return True
+            around = around.parent
+        return False
+
+    def are_found(self, node: Node) -> bool:
+        """Whether all that an expression reads of variables, directly or not, is written out somewhere."""
+        queue, known = [node], set[tuple[int, Path]]()
+        while queue:
+            each = queue.pop()
+            for use, binding in self.bindings.uses_in(each):
+                is_own = _is_within(binding.node, each) or self._counts_rows_here(binding)
+                key = binding.node.id, self.place_of(use)
+                if binding.module or is_own or key in known or binding.kind not in {"variable", "loop", "parameter"}:
+                    continue
+                known.add(key)
+                cells = self.cells(binding, key[1])
+                if not cells:
+                    return False
+                queue += [cell for cell in cells if cell != use]
+        return True
+
+    def _counts_rows_here(self, binding: Binding) -> bool:
+        return binding.kind == "parameter" and self._counts_rows(binding)
 
     def _is_changed(self, use: Node) -> bool:
         """Whether a use changes a part of a variable: ``x.a = 1``, ``delete x.a``, ``x.push(1)``."""
         node, around, name = use, use.parent, ""
+        if around is not None and around.type == "arguments" and children(around)[0] == use:
+            called = around.parent.child_by_field_name("function") if around.parent is not None else None
+            if called is not None and text(called, self.source) in _ASSIGNING:
+                return True
         while around is not None and around.child_by_field_name("object") == node:
             last = around.child_by_field_name("property")
             name = text(last, self.source) if last is not None else ""
@@ -269,10 +308,10 @@ class KnownValues:
         is_value = around is not None and around.type == "variable_declarator"
         if around is not None and is_value:
             name = around.child_by_field_name("name")
-        for binding in self.bindings.every() if name is not None else ():
-            if binding.node == name and not binding.writes:
-                return binding
-        return None
+        if not self._bound:
+            self._bound = {binding.node.id: binding for binding in self.bindings.every()}
+        binding = self._bound.get(name.id) if name is not None else None
+        return binding if binding is not None and not binding.writes else None
 
     def _counts_rows(self, binding: Binding) -> bool:
         """Whether a parameter is the number of a row of a known table."""
@@ -301,17 +340,25 @@ class KnownValues:
             if binding is not None and binding.kind == "variable":
                 return self.cells(binding, path[depth:])
             items = children(inner)
-            is_plain = not any(each.type in {"spread_element", "method_definition"} for each in items)
+            is_plain = not any(map(self._is_unplaced, items)) and not _has_hole(inner)
             is_item = inner.type == "array" and isinstance(key, int)
             is_pair = inner.type == "object" and key not in _INHERITED
-            if not is_plain or not (is_item or is_pair):
+            if not (is_item or is_pair):
                 break
+            if not is_plain:
+                return None
             found = items[key : key + 1] if isinstance(key, int) and is_item else self._pairs(items, str(key))
             if not found:
                 return []
             value = found[-1].child_by_field_name("value")
             node = value if value is not None and found[-1].type == "pair" else found[-1]
         return [node]
+
+    def _is_unplaced(self, item: Node) -> bool:
+        """Whether an item stands for others, or its key is computed."""
+        key = item.child_by_field_name("key")
+        is_computed = key is not None and key.type == "computed_property_name"
+        return is_computed or item.type in {"spread_element", "method_definition"}
 
     def _pairs(self, items: list[Node], key: str) -> list[Node]:
         return [each for each in items if self._key(each) == key]
@@ -351,6 +398,12 @@ def calls_around(node: Node) -> Iterator[Node]:
         if around.type == "arguments" and around.parent is not None:
             yield around.parent
         inner, around = around, around.parent
+
+
+def _has_hole(array: Node) -> bool:
+    """Whether an array has places without an item, such as ``[, 1]``."""
+    kinds = [each.type for each in array.children if each.type != "comment"] if array.type == "array" else []
+    return any(before in {"[", ","} and each == "," for before, each in pairwise(kinds))
 
 
 def _is_within(node: Node, outer: Node) -> bool:

@@ -10,29 +10,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.bindings import Binding, bindings_of, parameters_of
-from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, text, unwrapped
+from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, string_value, text
 from excise.extractors.javascript.analysis.suite_files import runner_kind
-from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of
+from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of, clean_title
 from excise.extractors.javascript.execution.assertions import Assertions, Undividable
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
+from excise.extractors.javascript.execution.computed_titles import ComputedTitles
 from excise.extractors.javascript.execution.divided_function import DividedFunction, Edit, FunctionDivider
 from excise.extractors.javascript.execution.expected_places import ExpectedPlaces, Spans
+from excise.extractors.javascript.execution.kept_statements import KeptStatements
 from excise.extractors.javascript.execution.known_values import KnownValues
 from excise.extractors.javascript.execution.observed_names import MAX_DEPTH, observed_titles
 from excise.extractors.javascript.execution.observing_form import observing_form
 from excise.protocols import LiftedTests
 from excise.types import TestId, joined
 
-_DECLARING = frozenset({"lexical_declaration", "variable_declaration", "function_declaration", "class_declaration",
-                        "generator_function_declaration", "import_statement"})  # fmt: skip
 _AROUND = frozenset({"expression_statement", "await_expression"})
 _HOLDING = frozenset({"function", "class", "variable"})
+_SAYING = frozenset({"pass", "fail", "comment", "diagnostic"})
+_STUCK = "declaration with effects that other tests use"
+MAX_BYTES = 1_000_000
+MAX_TESTS = 2000
+"""Larger files are not divided."""
 HELPER_NUMBERS = 1000
 """The values that a helper reports have numbers from a multiple of this one on."""
 
@@ -47,6 +52,10 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
 
 @lru_cache(maxsize=32)
 def _lifted(source: bytes, functions: tuple[str, ...], depending: frozenset[str]) -> LiftedTests | None:
+    why = _why_whole_file(source, functions)
+    if why:
+        refused = dict.fromkeys(functions, why)
+        return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
     if bindings_of(source).root.has_error:
         return None
     try:
@@ -56,6 +65,15 @@ def _lifted(source: bytes, functions: tuple[str, ...], depending: frozenset[str]
         return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
 
 
+def _why_whole_file(source: bytes, functions: Collection[str]) -> str:
+    """Why no test of a file is divided; empty if some may be."""
+    try:
+        source.decode()
+    except UnicodeDecodeError:
+        return "file that is not UTF-8"
+    return "file that is too large" if len(source) > MAX_BYTES or len(functions) > MAX_TESTS else ""
+
+
 class _Unit:
     """A block that defines tests, with its function."""
 
@@ -63,14 +81,11 @@ class _Unit:
         self.block, self.way, self.call, self.function = block, (*way, block), call, function
         self.tests = {"::".join(TestId.parse(test).names) for test in block.tests}
         self.divided = DividedFunction()
-        self.dropped: list[Node] = []
-        """Statements that check beside the blocks in it, and cannot be divided."""
         self.why = ""
-
-    @property
-    def inner(self) -> list[tuple[int, int]]:
+        self.is_done = False
+        """Whether what it has beside the blocks in it is known to be divided, or to check nothing."""
+        self.inner = frozenset((inner.start, inner.end) for inner in block.blocks)
         """Where the blocks in it are."""
-        return [(block.start, block.end) for block in self.block.blocks]
 
 
 class _LiftedFile:
@@ -89,7 +104,10 @@ class _LiftedFile:
         self.blocks = file.blocks
         self.around = {id(block): self._unit(block, way) for block, way in _every_way(file.blocks) if block.blocks}
         self.units = [self._unit(block, way) for block, way in _every_way(file.blocks) if block.tests]
-        self._starts = {block.start: block for block, _ in _every_way(file.blocks)}
+        self.kept = KeptStatements(self.values, self.root, {block.start: block for block, _ in _every_way(file.blocks)})
+        functions_in_file = (node for node in descendants(self.root) if node.type in FUNCTIONS)
+        self.titles = ComputedTitles(self.places, depending)
+        self._places = {node.id: place for place, node in enumerate(functions_in_file)}
         self.helpers: dict[int, DividedFunction | str] = {}
         self._contexts: dict[int, bool] = {}
 
@@ -102,8 +120,8 @@ class _LiftedFile:
             chosen = [unit for unit in self.units if not unit.why]
             if not chosen:
                 return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
-            removed = self._removed(chosen)
-            blamed = self._blamed(chosen, removed)
+            removed, is_stuck = self._removed(chosen)
+            blamed = [(unit, _STUCK) for unit in chosen] if is_stuck else self._blamed(chosen, removed)
             if not blamed:
                 break
             for unit, why in blamed:
@@ -111,8 +129,10 @@ class _LiftedFile:
             refused = self._refused()
         lifted_functions = tuple(name for name in self.functions if name not in refused)
         observing = self._form(chosen, removed, lifted_functions)
-        judging = self._patterns(chosen)
-        return LiftedTests(observing=observing, judging=judging, functions=lifted_functions, refused=refused)
+        judging, whole = self._patterns(chosen), self._whole(chosen, lifted_functions)
+        return LiftedTests(
+            observing=observing, judging=judging, whole=whole, functions=lifted_functions, refused=refused
+        )
 
     # ------------------------------------------------------------------------------------------- tests
     def _unit(self, block: TestBlock, way: Sequence[TestBlock]) -> _Unit:
@@ -131,8 +151,6 @@ class _LiftedFile:
             self._require_title(unit)
             for block in unit.way[:-1]:
                 self._divide_around(self.around[id(block)])
-            if self._is_disturbed(unit):
-                raise Undividable("test in a test that cannot be divided")
             self._divide_own(unit)
             self._require_plain_helpers(unit)
         except Undividable as reason:
@@ -154,36 +172,34 @@ class _LiftedFile:
                     self.divider.certain.require_no_comparison(list(descendants(owner)))
 
     def _divide_around(self, unit: _Unit) -> None:
-        """Divide what a block checks beside the blocks in it."""
+        """Divide what a block checks beside the blocks in it. Raises :class:`Undividable`."""
         if unit.function is None:
             raise Undividable("test of another kind")
-        if unit.divided.edits or unit.dropped or not self.divider.checks(unit.function, unit.inner):
+        if unit.divided.edits or unit.is_done:
             return
-        try:
-            self._divide_own(unit)
-        except Undividable:
-            unit.divided = DividedFunction()
-            unit.dropped = self._checking_statements(unit)
+        unit.is_done = not unit.why
+        if unit.is_done and self._checks_itself(unit):
+            try:
+                self._divide_own(unit)
+            except Undividable:
+                unit.why, unit.is_done = "check beside the test that cannot be divided", False
+        if unit.why:
+            raise Undividable(unit.why)
 
-    def _own_texts(self, unit: _Unit) -> Iterator[str]:
-        """The texts of the statements of a block that are no blocks."""
-        body = unit.function.child_by_field_name("body") if unit.function is not None else None
-        for statement in children(body) if body is not None else []:
-            if (statement.start_byte, statement.end_byte) not in unit.inner:
-                yield text(statement, self.source)
-
-    def _checking_statements(self, unit: _Unit) -> list[Node]:
-        """The statements of a block that check and hold no block. Raises :class:`Undividable`."""
-        assert unit.function is not None
-        body = unit.function.child_by_field_name("body")
-        found = []
-        for statement in children(body) if body is not None else []:
-            if statement.type in _DECLARING or not self.divider.checks(statement, unit.inner):
+    def _checks_itself(self, unit: _Unit) -> bool:
+        """Whether a block checks beside the blocks in it, but for functions that it declares."""
+        queue = [unit.function]
+        while queue:
+            node = queue.pop()
+            if node is None or (node.start_byte, node.end_byte) in unit.inner:
                 continue
-            if self._holds_block(statement) or any(".plan(" in each for each in self._own_texts(unit)):
-                raise Undividable("test in a test that cannot be divided")
-            found.append(statement)
-        return found
+            is_function = node.type in FUNCTIONS and node != unit.function
+            if is_function and self.values.binding_of_function(node) is not None:
+                continue
+            if self.divider.is_check(node) or (node.type == "call_expression" and self._is_helper_call(node)):
+                return True
+            queue += node.named_children
+        return False
 
     def _divide_own(self, unit: _Unit) -> None:
         assert unit.function is not None
@@ -194,7 +210,7 @@ class _LiftedFile:
     def _divide_helper(self, helper: Node) -> None:
         if helper.id not in self.helpers:
             self.helpers[helper.id] = "helper that calls itself"
-            number = HELPER_NUMBERS * (1 + len(self._functions_before(helper)))
+            number = HELPER_NUMBERS * (1 + self._places[helper.id])
             try:
                 made = self.divider.divide(helper, number)
                 self.helpers[helper.id] = made
@@ -206,9 +222,6 @@ class _LiftedFile:
         if isinstance(found, str):
             raise Undividable(found)
 
-    def _functions_before(self, node: Node) -> list[Node]:
-        return [each for each in descendants(self.root) if each.type in FUNCTIONS and each.start_byte < node.start_byte]
-
     def _require_title(self, unit: _Unit) -> None:
         """Raise :class:`Undividable` if a function of the file gives a test its title."""
         for block in unit.way:
@@ -216,6 +229,8 @@ class _LiftedFile:
             for _, binding in self.bindings.uses_in(title) if title is not None else ():
                 if binding.kind == "parameter" and self.values.rows_given_to(binding.owner) is None:
                     raise Undividable("test that a function of the file defines")
+            if title is not None:
+                self.titles.require_silent(title, self._unit(block, ()).function)
 
     def _title(self, block: TestBlock) -> Node | None:
         call = self.root.descendant_for_byte_range(block.start, block.end)
@@ -284,91 +299,11 @@ class _LiftedFile:
                     known.add(helper.id)
                     queue.append(found)
 
-    def _removed(self, chosen: Sequence[_Unit]) -> list[Edit]:
-        """The edits for everything that goes but cells: gaps of assertions, other tests, what nobody needs."""
-        kept_blocks = {id(block) for unit in chosen for block in unit.way}
+    def _removed(self, chosen: Sequence[_Unit]) -> tuple[list[Edit], bool]:
+        """The edits for everything that goes but cells; and whether something can neither stay nor go."""
         edits = [edit for made in self._divided(chosen) for edit in made.edits]
-        edits += [Edit(node.start_byte, node.end_byte, b";") for node in self._dropped(chosen)]
-        optional: list[Node] = []
-        self._scan(self.root, kept_blocks, edits, optional)
-        spans = Spans((edit.start, edit.end) for edit in edits)
-        needed, known = set[int](), set[int]()
-        queue = [each for each in self.root.children if each.id not in {node.id for node in optional}]
-        skipped = {node.id for node in optional}
-        while queue:
-            node = queue.pop()
-            for use, binding in self._uses(node, skipped):
-                if binding.node.id in known or spans.hold(use):
-                    continue
-                known.add(binding.node.id)
-                owner = next((each for each in optional if _holds(each, binding.node)), None)
-                if owner is not None and owner.id not in needed:
-                    needed.add(owner.id)
-                    queue.append(owner)
-        for node in optional:
-            if node.id not in needed:
-                edits.append(Edit(node.start_byte, node.end_byte, b""))
-        return edits
-
-    def _dropped(self, chosen: Sequence[_Unit]) -> list[Node]:
-        """Statements beside tests that go, since they check and cannot be divided."""
-        blocks = {id(block) for unit in chosen for block in unit.way[:-1]}
-        return [node for each in sorted(blocks) for node in self.around[each].dropped]
-
-    def _is_disturbed(self, unit: _Unit) -> bool:
-        """Whether a test uses a variable of the blocks around it that statements use which go."""
-        dropped = [node for block in unit.way[:-1] for node in self.around[id(block)].dropped]
-        used = {binding.node.id for node in dropped for _, binding in self.bindings.uses_in(node)}
-        call = unit.call
-        inside = self.bindings.uses_in(call) if call is not None and dropped else ()
-        return any(
-            binding.node.id in used
-            and binding.kind == "variable"
-            and not binding.module
-            and binding.owner.start_byte < unit.block.start
-            and binding.source is not None
-            and unwrapped(binding.source.node).type not in FUNCTIONS
-            for _, binding in inside
-        )
-
-    def _uses(self, node: Node, skipped: set[int]) -> Iterator[tuple[Node, Binding]]:
-        """The uses of variables in a node, without those in declarations that may go."""
-        queue = [node]
-        while queue:
-            each = queue.pop()
-            binding = self.bindings.of(each)
-            if binding is not None:
-                yield each, binding
-            queue += [child for child in each.named_children if child.id not in skipped]
-
-    def _scan(self, node: Node, kept: set[int], edits: list[Edit], optional: list[Node]) -> None:
-        """Find what goes of the statements in a node: blocks without a lifted test; declarations may go."""
-        for child in node.named_children:
-            block = self._starts.get(child.start_byte)
-            is_block = block is not None and block.end == child.end_byte and child.type == "expression_statement"
-            if is_block and id(block) not in kept:
-                edits.append(Edit(child.start_byte, child.end_byte, b";"))
-            elif is_block and block is not None and block.blocks:
-                self._scan(child, kept, edits, optional)
-            elif is_block:
-                continue
-            elif child.type in _DECLARING and self._is_scope(node):
-                if child.type != "import_statement" or self._may_go(child):
-                    optional.append(child)
-            elif child.type not in FUNCTIONS or self._holds_block(child):
-                self._scan(child, kept, edits, optional)
-
-    def _is_scope(self, node: Node) -> bool:
-        """Whether declarations of a node are those of the file or of a block of tests."""
-        return node.type == "program" or self._holds_block(node)
-
-    def _holds_block(self, node: Node) -> bool:
-        return any(node.start_byte <= start and block.end <= node.end_byte for start, block in self._starts.items())
-
-    def _may_go(self, statement: Node) -> bool:
-        """Whether an import is one of names of a file."""
-        module = next((each.module for each in self.bindings.every() if each.owner == statement), "")
-        return module.startswith(".")
+        more, is_stuck = self.kept.removed({id(block) for unit in chosen for block in unit.way}, edits)
+        return [*edits, *more], is_stuck
 
     # -------------------------------------------------------------------------------------- what is expected
     def _blamed(self, chosen: Sequence[_Unit], removed: list[Edit]) -> list[tuple[_Unit, str]]:
@@ -399,18 +334,32 @@ class _LiftedFile:
         is_short = node.type == "shorthand_property_identifier"
         return f"{text(node, self.source)}: undefined".encode() if is_short else b"undefined"
 
-    def _check_outside(self, chosen: Sequence[_Unit], spans: Spans) -> bool:
+    def _check_outside(self, chosen: Sequence[_Unit], gone: Spans) -> bool:
         """Whether something that stays checks, and is in no lifted test and no helper."""
-        inside = [block for unit in chosen for block in unit.way]
-        helpers = [node for node in descendants(self.root) if node.id in self.helpers]
-        for node in descendants(self.root):
-            if node.type != "call_expression" or spans.hold(node):
-                continue
-            if any(block.start <= node.start_byte < block.end for block in inside):
-                continue
-            if not any(_holds(helper, node) for helper in helpers) and self.divider.is_check(node):
-                return True
-        return False
+        divided = [each.block for block in self._around(chosen) if (each := self.around[id(block)]).divided.edits]
+        inside = Spans((block.start, block.end) for block in (*divided, *(unit.block for unit in chosen)))
+        helpers = Spans((node.start_byte, node.end_byte) for node in descendants(self.root) if node.id in self.helpers)
+        staying = [
+            node
+            for node in descendants(self.root)
+            if not (gone.hold(node) or inside.hold(node) or helpers.hold(node) or self._is_around(node))
+        ]
+        try:
+            self.divider.certain.require_no_comparison(staying, of_code=True)
+        except Undividable:
+            return True
+        return any(
+            node.type == "call_expression" and (self.divider.is_check(node) or self._is_helper_call(node))
+            for node in staying
+        )
+
+    def _is_around(self, node: Node) -> bool:
+        """Whether a node is one that defines tests, or holds them."""
+        return node.type not in {"call_expression", "throw_statement"} and self.kept.holds_block(node)
+
+    def _around(self, chosen: Sequence[_Unit]) -> Iterable[TestBlock]:
+        """The blocks around some tests."""
+        return {id(block): block for unit in chosen for block in unit.way[:-1]}.values()
 
     def _told_by_titles(self, chosen: Sequence[_Unit], cells: Sequence[Node]) -> list[_Unit]:
         """The tests whose titles are computed, with something that is expected beside it in its row."""
@@ -435,14 +384,33 @@ class _LiftedFile:
 
     # ------------------------------------------------------------------------------------------- the form
     def _form(self, chosen: Sequence[_Unit], removed: Sequence[Edit], functions: Sequence[str]) -> bytes:
+        edits = [*removed, *self._titles(chosen, functions), *self._plans(chosen)]
+        return observing_form(self.source, self.root, [*edits, *self._silenced()])
+
+    def _silenced(self) -> Iterator[Edit]:
+        """The edits that take what tests say out."""
+        for node in descendants(self.root) if self.kind != "other" else ():
+            callee = node.child_by_field_name("function") if node.type == "call_expression" else None
+            name = callee.child_by_field_name("property") if callee is not None else None
+            owner = callee.child_by_field_name("object") if callee is not None else None
+            arguments, binding = node.child_by_field_name("arguments"), self.bindings.of(owner) if owner else None
+            if arguments is None or name is None or binding is None or not children(arguments):
+                continue
+            if text(name, self.source) in _SAYING and self._is_context(binding):
+                yield Edit(arguments.start_byte, arguments.end_byte, b"('')")
+
+    def _whole(self, chosen: Sequence[_Unit], functions: Sequence[str]) -> bytes:
+        """The whole file, in which the same tests report what they find and what they expect."""
+        edits = [edit for made in self._divided(chosen) for edit in made.whole]
+        return observing_form(self.source, self.root, [*edits, *self._titles(chosen, functions)])
+
+    def _titles(self, chosen: Sequence[_Unit], functions: Sequence[str]) -> Iterator[Edit]:
         titles = observed_titles(functions)
-        edits = list(removed)
         for block in {id(block): block for unit in chosen for block in unit.way}.values():
             title = self._title(block) if block.is_fixed else None
             if title is not None:
-                edits.append(Edit(title.start_byte, title.end_byte, f"'{_observed(block, titles)}'".encode()))
-        edits += self._plans(chosen)
-        return observing_form(self.source, self.root, edits)
+                literal = clean_title(string_value(title, self.source) or "")
+                yield Edit(title.start_byte, title.end_byte, f"'{titles.get(literal, 't')}'".encode())
 
     def _plans(self, chosen: Sequence[_Unit]) -> Iterator[Edit]:
         """Something in the place of removed subtests that a plan counts."""
@@ -456,10 +424,6 @@ class _LiftedFile:
                 for inner in block.blocks:
                     if id(inner) not in kept:
                         yield Edit(inner.start, inner.end + 0, f"{context}.pass();".encode())
-
-
-def _observed(block: TestBlock, titles: dict[str, str]) -> str:
-    return next((made for title, made in titles.items() if block.title.fullmatch(title)), "t")
 
 
 def _every_way(

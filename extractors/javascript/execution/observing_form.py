@@ -11,8 +11,7 @@ from tree_sitter import Node
 from excise.extractors.javascript.analysis.grammar import descendants
 from excise.extractors.javascript.execution.divided_function import MARK, Edit
 
-_PRAGMA = re.compile(rb"@(?:jest|vitest)-")
-_ESM = re.compile(rb"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
+_PRAGMA = re.compile(rb"@(?:jest|vitest)-[\w-]+[ \t]+(?:[\w./-]+|\{[^\n]*\})")
 _TAKEN = {
     True: "import { inspect as NAMEOf } from 'node:util'",
     False: "const { inspect: NAMEOf } = require('node:util')",
@@ -24,14 +23,17 @@ def observing_form(source: bytes, root: Node, edits: Iterable[Edit]) -> bytes:
     """The file with the edits, without comments, and with its reporter."""
     name = f"report{hashlib.sha256(source).hexdigest()[:8]}"
     body = edited(source, [*edits, *_comments(root)]).replace(MARK.encode(), name.encode())
-    return with_reporter(body, name)
+    is_module = any(node.type in {"import_statement", "export_statement"} for node in root.named_children)
+    return with_reporter(body, name, is_module=is_module)
 
 
 def _comments(root: Node) -> Iterator[Edit]:
-    """The edits that take comments out, but for those that runners read."""
+    """The edits that take comments out, but for what runners read in them."""
     for node in descendants(root):
-        if node.type == "comment" and not _PRAGMA.search(node.text or b""):
-            yield Edit(node.start_byte, node.end_byte, b"\n" if b"\n" in (node.text or b"") else b"")
+        if node.type == "comment":
+            found = _PRAGMA.findall(node.text or b"")
+            pragmas = b"/** %s */" % b"\n * ".join(found) if found else b""
+            yield Edit(node.start_byte, node.end_byte, pragmas or (b"\n" if b"\n" in (node.text or b"") else b" "))
 
 
 def edited(source: bytes, edits: Iterable[Edit]) -> bytes:
@@ -46,15 +48,9 @@ def edited(source: bytes, edits: Iterable[Edit]) -> bytes:
     return bytes(result + source[place:])
 
 
-def with_reporter(body: bytes, name: str) -> bytes:
+def with_reporter(body: bytes, name: str, *, is_module: bool) -> bytes:
     """The file with its reporter, which the hook has put where every context finds it."""
-    is_module = _ESM.search(body) is not None
-    take = (
-        "import { inspect as NAMEOf } from 'node:util'"
-        if is_module
-        else "const { inspect: NAMEOf } = require('node:util')"
-    )
-    head = f"{take}\nconst NAME = NAMEOf.reportValue\n".replace("NAME", name).encode()
+    head = f"{_TAKEN[is_module]}\nconst NAME = NAMEOf.reportValue\n".replace("NAME", name).encode()
     start = re.match(rb"(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*(?:(['\"])use strict\1;?)?", body, re.DOTALL)
     place = start.end() if start is not None else 0
     first = re.match(rb"(?:#![^\n]*\n)?(?:\s+|//[^\n]*\n|/\*.*?\*/)*", body, re.DOTALL)

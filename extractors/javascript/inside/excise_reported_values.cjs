@@ -16,7 +16,7 @@ const MAX_DEPTH = 60
 const MAX_TEXT = 4000
 /** Classes of errors of the language: the nearest one in the chain of prototypes is what a check for a class tells. */
 const ERRORS = ['Error', 'AggregateError', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError',
-  'URIError', 'AssertionError', 'AbortError']
+  'URIError']
 
 class Opaque {}
 
@@ -25,7 +25,8 @@ module.exports = (send) => {
   const { setPrototypeOf, is } = Object
   const { isArray } = Array
   const { sort, join } = Array.prototype
-  const { charCodeAt, trim, slice } = String.prototype
+  const { charCodeAt, slice, indexOf } = String.prototype
+  const { toString: functionText } = Function.prototype
   const { toString: numberText } = Number.prototype
   const { toString: bigText } = BigInt.prototype
   const getOf = (object, key) => getOwnPropertyDescriptor(object, key).get
@@ -74,7 +75,6 @@ module.exports = (send) => {
       if (kind === 'bigint') return `${apply(bigText, value, [])}n`
       return kind === 'string' ? quoted(value) : value ? 'true' : 'false'
     }
-    if (kind === 'bigint') return apply(bigText, value, [])
     const number = toNumber(value) // '' == 0, '5' == 5, true == 1
     if (!isNaNOf(number)) return number === 0 ? '0' : apply(numberText, number, [])
     return kind === 'string' ? quoted(value) : 'NaN'
@@ -119,16 +119,23 @@ module.exports = (send) => {
       return `set{${sorted(texts)}}`
     }
     if (isNativeError(value)) texts[0] = `message:${inner(toText(value.message))}`
-    const keys = ownKeys(value)
+    const keys = isNativeError(value) && state.isBrief ? list() : state.isListed ? listed(value) : ownKeys(value)
     for (let n = 0; n < keys.length; n++) {
       const key = keys[n]
       if (typeof key === 'symbol') continue
-      const found = getOwnPropertyDescriptor(value, key)
-      if (found === undefined || !found.enumerable) continue
+      const found = state.isListed ? true : getOwnPropertyDescriptor(value, key)
+      if (found === undefined || found.enumerable === false) continue
       const each = value[key]
-      if (each !== undefined) texts[texts.length] = `${quoted(key)}:${inner(each)}`
+      if (each !== undefined && !(isLoose && each === null)) texts[texts.length] = `${quoted(key)}:${inner(each)}`
     }
     return `${isNativeError(value) ? 'error' : ''}{${sorted(texts)}}`
+  }
+
+  /** The keys that a loop finds, inherited ones too. */
+  function listed (value) {
+    const keys = list()
+    for (const key in value) keys[keys.length] = key
+    return keys
   }
 
   function unboxed (value) {
@@ -148,12 +155,14 @@ module.exports = (send) => {
     return textOf(value, false, { nodes: 0, around: list() }, 0)
   }
 
-  /** The nearest class of errors of the language; empty for what is no error. */
+  /** The nearest class of errors of the language, of whatever context; empty for what is no error. */
   function classOf (error) {
     for (let each = isObject(error) ? error : null; each !== null; each = getPrototypeOf(each)) {
       const found = apply(hasOwnProperty, each, ['constructor']) ? each.constructor : undefined
-      const name = typeof found === 'function' ? found.name : ''
-      if (typeof name === 'string' && known[name]) return name
+      if (typeof found !== 'function' || found.prototype !== each) continue
+      const name = found.name
+      const isOfLanguage = apply(indexOf, apply(functionText, found, []), ['[native code]']) >= 0
+      if (isOfLanguage && typeof name === 'string' && known[name]) return name
     }
     return ''
   }
@@ -163,6 +172,9 @@ module.exports = (send) => {
     strict: (value) => compared(value, false),
     loose: (value) => compared(value, true),
     deep: (value) => textOf(value, false, { nodes: 0, around: list() }, 0),
+    // as jest compares: of errors only the message; as chai does: inherited members, too
+    alike: (value) => textOf(value, false, { nodes: 0, around: list(), isBrief: true }, 0),
+    listed: (value) => textOf(value, false, { nodes: 0, around: list(), isBrief: true, isListed: true }, 0),
     loosely: (value) => textOf(value, true, { nodes: 0, around: list() }, 0),
     truth: (value) => toTruth(value) ? 'true' : 'false',
     size: (value) => compared(isMap(value) || isSet(value) ? value.size : value.length, false),
@@ -175,16 +187,23 @@ module.exports = (send) => {
     message: (error) => `threw ${isObject(error) ? textOf(error.message, false, { nodes: 0, around: list() }, 0) : ''}`
   }
 
-  function tell (number, mode, value, keys) {
+  /** `expected` is there in whole files alone: a check whose two values have two texts has none. */
+  function tell (number, mode, value, keys, expected) {
     let text = null
     try {
       text = keys === undefined ? MODES[mode](value) : membersOf(value, keys)
-      if (text.length > MAX_TEXT) text = text[0] === '~' ? null : hash(text)
+      if (expected !== undefined && text !== textOfExpected(mode, expected(), keys)) text = null
+      if (text !== null && text.length > MAX_TEXT) text = text[0] === '~' ? null : hash(text)
     } catch (error) {
       if (!(error instanceof Opaque)) throw error
     }
     send(number, text)
     return true
+  }
+
+  function textOfExpected (mode, value, keys) {
+    if (keys !== undefined) return membersOf(value, keys)
+    return mode === 'size' ? compared(value, false) : MODES[mode](value)
   }
 
   /** What an error has in the members that a check compares. */
@@ -197,25 +216,30 @@ module.exports = (send) => {
     return `threw {${joined(texts)}}`
   }
 
-  const report = (number, mode, value) => tell(number, mode, value)
+  const report = (number, mode, value, keys, expected) => tell(number, mode, value, keys, expected)
 
-  report.throws = (number, mode, body, keys) => {
+  report.throws = (number, mode, body, keys, expected) => {
     try {
       body()
     } catch (error) {
-      return tell(number, mode, error, keys)
+      return tell(number, mode, error, keys, expected)
     }
     send(number, 'nothing thrown')
     return true
   }
 
-  report.rejects = async (number, mode, given, keys) => {
+  report.rejects = async (number, mode, given, keys, expected) => {
     try {
       await (typeof given === 'function' ? given() : given)
     } catch (error) {
-      return tell(number, mode, error, keys)
+      return tell(number, mode, error, keys, expected)
     }
     send(number, 'nothing thrown')
+    return true
+  }
+
+  report.calls = (body) => {
+    body()
     return true
   }
 
@@ -224,7 +248,8 @@ module.exports = (send) => {
     return true
   }
 
-  report.resolves = async (number, mode, given) => tell(number, mode, await (typeof given === 'function' ? given() : given))
+  report.resolves = async (number, mode, given, keys, expected) =>
+    tell(number, mode, await (typeof given === 'function' ? given() : given), keys, expected)
 
   return report
 }

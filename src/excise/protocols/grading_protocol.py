@@ -46,6 +46,9 @@ class LiftedTests:
     """The functions (``name`` or ``Class::name``) that are divided."""
     refused: Mapping[str, str]
     """The other functions, to the reason why they are not."""
+    whole: bytes = b""
+    """The file with all that it has, in which the divided tests report what they find; it runs with the original code
+    alone, where they must report the same in both forms. Empty if the first form is known to leave nothing out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
