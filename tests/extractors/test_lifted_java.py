@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 
@@ -277,3 +278,24 @@ def test_errors_and_numbers_are_judged_apart_from_texts() -> None:
 def test_runs_of_one_method_are_counted_from_one() -> None:
     assert JavaGrading().numbered("A.java::ATest::it[0]") == "A.java::ATest::it[1]"
     assert JavaGrading().numbered("A.java::ATest::it") == "A.java::ATest::it"
+
+
+def test_time_grows_with_the_size_of_a_file_and_deep_ones_are_refused() -> None:
+    lines = "".join(f"int e{i} = {i}; int g{i} = f({i}); assertEquals(e{i}, g{i}); " for i in range(400))
+    tests = "".join(
+        f"static final int E{i} = {i}; @Test void t{i}() {{ assertEquals(E{i}, f(2)); }}" for i in range(500)
+    )
+    began = time.process_time()
+    names = ["ATest::it", *(f"ATest::t{i}" for i in range(500))]
+    found = lifted(f"{JUPITER}class ATest {{ @Test void it() {{ {lines} }} {tests} }}".encode(), names, DEPENDING, ())
+    assert found is not None
+    assert len(found.functions) == 501
+    assert time.process_time() - began < 20
+    assert divided(f"assertEquals({'+'.join(['1'] * 3000)}, f(2));")[1] == "too deeply nested"
+    assert divided("assertTrue(f(2));", "class A { " * 3000 + "}" * 3000)[1] == "too deeply nested"
+
+
+def test_files_in_other_encodings_are_not_divided() -> None:
+    source = f'{JUPITER}class ATest {{ @Test void it() {{ assertEquals(4, f("\u00e4")); }} }}'
+    assert lifted(source.encode(), ["ATest::it"], DEPENDING, ()) is not None
+    assert lifted(source.encode("latin-1"), ["ATest::it"], DEPENDING, ()) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tree_sitter import Node
@@ -54,8 +54,8 @@ class DividedTest:
         self.given_parameters: set[str] = set()
         """Parameters that hold what is expected and are given to the code, too."""
         self._given_to_helpers: list[Node] = []
-        self._dropped: list[tuple[Node, list[Node]]] = []
-        """What has no place in the form, but for some of it."""
+        self._dropped: set[int] = set()
+        """The ids of nodes that have no place in the form."""
         self._variables: set[str] = set()
         """Variables and parameters that are compared with what the code gives."""
         self._checks: list[Check] = []
@@ -211,7 +211,7 @@ class DividedTest:
 
     def _edit(self, node: Node, code: str) -> None:
         self.edits.append(Edit(node.start_byte, node.end_byte, code.encode()))
-        self._dropped.append((node, []))
+        self._drop(node)
 
     # --------------------------------------------------------------------------------------------- checks
     def _divide_check(self, check: Check) -> None:
@@ -219,7 +219,7 @@ class DividedTest:
         made = ObservingCheck(check, self.names, self._is_expected)
         self.sites |= made.sites
         self.edits.append(Edit(node.start_byte, node.end_byte, made.code.encode()))
-        self._dropped.append((node, made.observed))
+        self._drop(node, made.observed)
         declaration = self._declared_by(node)
         if check.kind is Kind.THROWS and declaration is not None:
             kind, name = declaration.child_by_field_name("type"), declaration.child_by_field_name("declarator")
@@ -312,9 +312,9 @@ class DividedTest:
     def _uses(self, name: str) -> list[Node]:
         """Where a variable is used, but for its declaration and checks."""
         found = []
-        for each in descendants(self.body):
+        for each in self.names.uses(name):
             parent = each.parent
-            if each.type != "identifier" or parent is None or text(each, self.source) != name or self._is_dropped(each):
+            if parent is None or self._is_dropped(each):
                 continue
             is_declared = parent.type == "variable_declarator" and parent.child_by_field_name("name") == each
             is_loop = parent.type == "enhanced_for_statement" and parent.child_by_field_name("name") == each
@@ -324,11 +324,14 @@ class DividedTest:
                 found.append(each)
         return found
 
+    def _drop(self, node: Node, kept: Iterable[Node] = ()) -> None:
+        """Note that a node has no place in the form, but for some of it."""
+        self._dropped.update(each.id for each in descendants(node))
+        for part in kept:
+            self._dropped.difference_update(each.id for each in descendants(part))
+
     def _is_dropped(self, node: Node) -> bool:
-        return any(
-            _is_within(node, dropped) and not any(_is_within(node, each) for each in kept)
-            for dropped, kept in self._dropped
-        )
+        return node.id in self._dropped
 
     def _require_certain(self) -> None:
         """Raise :class:`Undividable` if the code may decide what is checked, or something else is compared."""
@@ -366,7 +369,7 @@ class DividedTest:
             if parameter in made.expected_parameters:
                 if not self._is_expected(argument):
                     raise Undividable("expected value that is computed")
-                self._dropped.append((argument, []))
+                self._drop(argument)
                 continue
             if parameter in made.given_parameters and not self._is_unchanging(argument):
                 raise Undividable("expected value that is computed")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -46,7 +46,22 @@ def lifted(
 
     ``depending``: names of the code under test and of what calls it. ``beside``: the other test files of the folder.
     """
-    others, names = list(beside), frozenset(depending)
+    try:
+        source.decode()
+        return _lifted(source, functions, frozenset(depending), list(beside))
+    except UnicodeDecodeError:  # texts would have other characters
+        return None
+    except RecursionError:
+        return _all_refused(dict.fromkeys(functions, "too deeply nested"))
+
+
+def _all_refused(refused: Mapping[str, str]) -> LiftedTests:
+    return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
+
+
+def _lifted(
+    source: bytes, functions: Collection[str], names: frozenset[str], others: Sequence[bytes]
+) -> LiftedTests | None:
     file = TestFile(source, names, tuple(TestFile(other, names) for other in others))
     if file.root.has_error:
         return None
@@ -57,6 +72,8 @@ def lifted(
             divided[name] = _divided(*found.get(name, (None, ())))
         except (Undividable, Unseparable) as reason:
             refused[name] = str(reason)
+        except RecursionError:
+            refused[name] = "too deeply nested"
     while True:
         made = _observing(file, found, divided, others)
         wrong = [name for name, (test, _) in divided.items() if any(_is_named(field, made) for field in test.fields)]
@@ -67,7 +84,7 @@ def lifted(
             break
     if not divided or parse_tree(made).root_node.has_error:
         refused |= dict.fromkeys(divided, "form that cannot be parsed")
-        return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
+        return _all_refused(refused)
     judging = {name: test.sites for name, (test, _) in divided.items() if test.sites}
     form = json.dumps(judging, sort_keys=True).encode()
     return LiftedTests(observing=made, judging=form, functions=tuple(divided), refused=refused)
@@ -94,7 +111,7 @@ def _divided(holder: TestClass | None, methods: Collection[Node]) -> tuple[Divid
             if annotation.startswith("RunWith") and not _RUNNERS.match(annotation):
                 raise Undividable("test with a runner of its own")
         around = around.outer
-    if holder.set_up_checks():
+    if holder.set_up_checks:
         raise Undividable("set-up that checks")
     made = DividedTest(holder, method)
     made.divide()

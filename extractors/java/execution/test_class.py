@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,6 +48,11 @@ class TestFile:
         return imports_of(self.source)
 
     @cached_property
+    def assigned(self) -> Mapping[str, list[Node]]:
+        """Where names get other values, by name."""
+        return assigned_names(self.root, self.source)
+
+    @cached_property
     def mark(self) -> str:
         """What new names end with."""
         return f"_{hashlib.sha256(self.source).hexdigest()[:10]}"
@@ -89,10 +94,16 @@ class TestClass:
                     self.fields[name_of(each, source)] = each
         self.methods |= own
         self.own_methods = own
+        self._checking: dict[int, bool] = {}
         self.reader = CheckReader(source, file.imports, self.methods, is_junit3=self.is_junit3)
 
     def checks_in(self, node: Node) -> bool:
         """Whether anything below a node, or a method of the class that it calls, checks something."""
+        if node.id not in self._checking:
+            self._checking[node.id] = self._checks_in(node)
+        return self._checking[node.id]
+
+    def _checks_in(self, node: Node) -> bool:
         seen: set[str] = set()
         left = [node]
         while left:
@@ -116,10 +127,11 @@ class TestClass:
             yield from ((above, method) for method in above.own_methods.get(name, ()))
             above = above.base
 
+    @cached_property
     def set_up_checks(self) -> bool:
         """Whether something is checked before or after each test: in methods, constructors, initialisers or fields."""
         above = (each for each in (self.outer, self.base) if each is not None)
-        return any(map(self.checks_in, self._set_up())) or any(each.set_up_checks() for each in above)
+        return any(map(self.checks_in, self._set_up())) or any(each.set_up_checks for each in above)
 
     def _set_up(self) -> Iterator[Node]:
         for member in members_of(self.node):
@@ -170,6 +182,20 @@ def _nested(outer: TestClass) -> Iterator[TestClass]:
             found = TestClass(outer.file, member, outer)
             yield found
             yield from _nested(found)
+
+
+def assigned_names(node: Node, source: bytes) -> dict[str, list[Node]]:
+    """Where names get another value, or an item of it, by name."""
+    found = dict[str, list[Node]]()
+    for each in descendants(node):
+        target = each.child_by_field_name("left") if each.type == "assignment_expression" else None
+        if each.type == "update_expression":
+            target = each.named_children[0]
+        while target is not None and target.type in {"array_access", "field_access"}:
+            target = target.named_children[-1 if target.type == "field_access" else 0]
+        if target is not None:
+            found.setdefault(text(target, source), []).append(each)
+    return found
 
 
 def parameters_of(method: Node, source: bytes) -> list[tuple[str, Node]] | None:
