@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from tree_sitter import Node
 
-from excise.extractors.java.analysis.grammar import name_of, text
+from excise.extractors.java.analysis.grammar import descendants, name_of, text
 from excise.extractors.java.execution.checks import arguments
 
 LOOPS = frozenset({"for_statement", "enhanced_for_statement", "while_statement", "do_statement"})
@@ -24,6 +24,7 @@ _FREE = frozenset({
     "block", "expression_statement", "finally_clause", "synchronized_statement", "local_variable_declaration",
     "variable_declarator", "argument_list", "method_invocation", "method_declaration",
 })  # fmt: skip
+_CHANGES = frozenset({"assignment_expression", "update_expression"})
 _TRIES = frozenset({"try_statement", "try_with_resources_statement"})
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _ENDS = _JUMPS | {"return_statement", "throw_statement"}
@@ -89,7 +90,13 @@ def _is_fixed(loop: Node, is_written: Callable[[Node], bool]) -> bool:
     if init is None or update is None or left.type != "identifier" or not is_written(right):
         return False
     values = [each.child_by_field_name("value") for each in init.children_by_field_name("declarator")]
-    return len(values) == 1 and values[0] is not None and is_written(values[0])
+    is_counting = update.type == "update_expression" or (
+        update.type == "assignment_expression" and is_written(update.named_children[-1])
+    )
+    body = loop.child_by_field_name("body")
+    changes = (each for each in descendants(body) if each.type in _CHANGES) if body is not None else ()
+    is_changed = any(each.named_children[0].text == left.text for each in changes)
+    return len(values) == 1 and values[0] is not None and is_written(values[0]) and is_counting and not is_changed
 
 
 def why_changed(
@@ -99,7 +106,7 @@ def why_changed(
     if node.type in _ENDS:
         return "test that may end early" if _ends_test(node, has_check, body) else ""
     is_call = node.type == "method_invocation" and may_compare(name_of(node, source), depending)
-    is_other = node.type in _CHOICES or (is_comparison(node) and not _is_of_loop(node))
+    is_other = node.type in _CHOICES or (is_comparison(node) and not is_of_loop(node, source, depending))
     if not (is_call or is_other) or is_given(node, source, depending, body):
         return ""
     return "comparing function" if is_call else "comparison outside a check"
@@ -150,7 +157,8 @@ def is_input(node: Node, source: bytes, depending: Collection[str], body: Node) 
     return False
 
 
-def _is_of_loop(node: Node) -> bool:
+def is_of_loop(node: Node, source: bytes, depending: Collection[str]) -> bool:
     """Whether a comparison ends a loop that counts."""
     parent = node.parent
-    return parent is not None and parent.type == "for_statement" and parent.child_by_field_name("condition") == node
+    is_end = parent is not None and parent.type == "for_statement" and parent.child_by_field_name("condition") == node
+    return is_end and not any(is_call_of(each, source, depending) for each in descendants(node))

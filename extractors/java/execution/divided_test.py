@@ -19,16 +19,30 @@ from excise.extractors.java.execution.certain_tests import (
 from excise.extractors.java.execution.checks import Check, Kind, arguments, is_assertion_name
 from excise.extractors.java.execution.expected_errors import expected_class, is_of_error, try_that_fails
 from excise.extractors.java.execution.expected_values import Edit, edited, is_written_out
+from excise.extractors.java.execution.mixed_values import MixedValues
 from excise.extractors.java.execution.observing_checks import REPORTER, ObservingCheck, Undividable, report
-from excise.extractors.java.execution.test_class import TestClass, parameters_of
+from excise.extractors.java.execution.test_class import TestClass, parameters_of, simple_annotations
 from excise.extractors.java.execution.written_names import UNCHANGING, WrittenNames
 
 MAX_DEPTH = 2
 """Helpers that call helpers are divided to this depth."""
 _CHECKED = frozenset({Kind.EQUAL, Kind.ITEMS, Kind.SAME, Kind.TRUE, Kind.NULL, Kind.THROWS})
 _ADDING = frozenset({"add", "put", "append", "addAll"})
-_THREADS = frozenset({"Thread", "ExecutorService", "CompletableFuture", "CountDownLatch", "Executors"})
+_THREADS = frozenset({
+    "Thread", "ExecutorService", "CompletableFuture", "CountDownLatch", "Executors", "CyclicBarrier", "ForkJoinPool",
+    "Timer", "parallelStream", "parallel", "submit", "invokeAll",
+})  # fmt: skip
+_FAILURES = frozenset({"AssertionError", "AssertionFailedError", "ComparisonFailure"})
+_SHOWING = frozenset({"System.out", "System.err"})
+_OF_RUNS = frozenset({"TestInfo", "TestReporter", "RepetitionInfo"})
+"""Types of parameters that get no column of the rows."""
 _THROWABLE = "java.lang.Throwable"
+_ACTING = frozenset({
+    "method_invocation", "object_creation_expression", "assignment_expression", "update_expression",
+    "lambda_expression",
+})  # fmt: skip
+_ALL_ERRORS = frozenset({"Throwable", "Error", "AssertionError"})
+"""What would also catch a failure of the test."""
 
 
 class DividedTest:
@@ -41,6 +55,7 @@ class DividedTest:
             raise Undividable("any number of parameters")
         self.holder, self.method, self.body, self.depth, self.parameters = holder, method, body, depth, parameters
         self.file, self.source, self.depending = holder.file, holder.file.source, holder.file.depending
+        self.has_rows: bool = "ParameterizedTest" in simple_annotations(method, self.source)
         self.names = WrittenNames(holder, method, body)
         self.edits: list[Edit] = []
         self.sites: dict[str, dict[str, Any]] = {}
@@ -77,6 +92,7 @@ class DividedTest:
         self._require_certain()
         self._keep_given_fields()
         self.edits += list(self._expected_edits())
+        self.edits += list(self._unused_edits())
 
     # -------------------------------------------------------------------------------------- finding checks
     def _collect(self, node: Node, inside: Check | None) -> None:
@@ -167,6 +183,8 @@ class DividedTest:
             given = arguments(check.node)
             if check.kind is Kind.ALL and given and given[0].type == "string_literal":
                 self._edit(given[0], '""')
+            elif check.kind is Kind.HARMLESS and len(given) > 1:
+                self._edit(given[1], '""')
             elif check.kind is Kind.FAIL:
                 self._divide_failure(check)
         found = expected_class(self.method, self.source)
@@ -196,7 +214,7 @@ class DividedTest:
             self._edit(check.node, f"{REPORTER}.fail()")
             return
         found = try_that_fails(statement, self.source)
-        if found is None or found.clause.parent is None:
+        if found is None or found.clause.parent is None or _ALL_ERRORS.intersection(found.classes):
             raise Undividable("failure without a check")
         before = range(block.start_byte, statement.start_byte)
         if any(each.node.start_byte in before for each in self._checks):
@@ -256,6 +274,18 @@ class DividedTest:
             if self.names.is_immutable(name) and self.gives(name):
                 self.fields.discard(name)
 
+    @property
+    def columns(self) -> list[tuple[str, Node]]:
+        """(name, node) of the parameters that get a value from a caller, or from rows."""
+        kinds = {name: node.child_by_field_name("type") for name, node in self.parameters}
+        of_run = {name for name, kind in kinds.items() if kind is not None and text(kind, self.source) in _OF_RUNS}
+        return [(name, node) for name, node in self.parameters if name not in of_run]
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """Variables and parameters that are compared with what the code gives."""
+        return frozenset(self._variables)
+
     def gives(self, name: str) -> bool:
         """Whether the code under test gets what a name stands for."""
         return self._is_given(self._uses(name))
@@ -297,6 +327,24 @@ class DividedTest:
             for each in (*declared, *changes):
                 yield Edit(each.start_byte, each.end_byte, b"")
 
+    def _unused_edits(self) -> Iterator[Edit]:
+        """The edits that take out variables that are not used any more, and what is printed; parameters are noted."""
+        if self.depth or self.has_rows:
+            self.expected_parameters |= {name for name, _ in self.columns if not self._uses(name)}
+        for name, declared in self.names.index.declared.items():
+            line = declared[0].parent
+            value = declared[0].child_by_field_name("value")
+            is_single = line is not None and len(line.children_by_field_name("declarator")) == len(declared) == 1
+            if not is_single or line is None or line.parent is None or line.parent.type != "block":
+                continue
+            if value is not None and self.names.is_fixed(value) and not self._uses(name):
+                yield Edit(line.start_byte, line.end_byte, b"")
+        for each in descendants(self.body):
+            target = each.child_by_field_name("object") if each.type == "method_invocation" else None
+            if target is not None and text(target, self.source) in _SHOWING:
+                texts = (leaf for given in arguments(each) for leaf in descendants(given))
+                yield from (Edit(t.start_byte, t.end_byte, b'""') for t in texts if t.type == "string_literal")
+
     def _changes(self, name: str) -> Iterator[Node]:
         """Statements that add a written value to a variable: ``expected.add(3);``."""
         for use in self._uses(name):
@@ -335,6 +383,7 @@ class DividedTest:
 
     def _require_certain(self) -> None:
         """Raise :class:`Undividable` if the code may decide what is checked, or something else is compared."""
+        mixed = MixedValues(self.names)
         places = [*(check.node.start_byte for check in self._checks), *(call.start_byte for call in self._helper_calls)]
 
         def has_check(node: Node) -> bool:
@@ -345,6 +394,14 @@ class DividedTest:
                 raise Undividable("threads")
             if self._is_dropped(node):
                 continue
+            if node.type == "type_identifier" and text(node, self.source) in _FAILURES:
+                raise Undividable("failure without a check")
+            if why := mixed.why(node):
+                raise Undividable(why)
+            if node.type == "method_reference":
+                called = self.holder.methods.get(text(node.named_children[-1], self.source), ())
+                if any(self.holder.checks_in(each) or compares(self.holder, each) for each in called):
+                    raise Undividable("helper that checks")
             if why := why_changed(node, self.source, self.depending, has_check, self.body):
                 raise Undividable(why)
             if node.type == "method_invocation" and name_of(node, self.source) not in self.depending:
@@ -367,7 +424,10 @@ class DividedTest:
         kept = []
         for (parameter, _), argument in zip(made.parameters, arguments(call), strict=True):
             if parameter in made.expected_parameters:
-                if not self._is_expected(argument):
+                is_unused = parameter not in made.compared and not any(
+                    each.type in _ACTING for each in descendants(argument)
+                )
+                if not is_unused and not self._is_expected(argument):
                     raise Undividable("expected value that is computed")
                 self._drop(argument)
                 continue
@@ -379,8 +439,14 @@ class DividedTest:
         whole, called = call.child_by_field_name("arguments"), call.child_by_field_name("name")
         assert whole is not None
         assert called is not None
-        self.edits.append(Edit(called.end_byte, called.end_byte, self.file.mark.encode()))
+        self.edits.append(Edit(called.end_byte, called.end_byte, made.mark.encode()))
         self.edits.append(Edit(whole.start_byte, whole.end_byte, f"({', '.join(kept)})".encode()))
+
+    @property
+    def mark(self) -> str:
+        """What the name of a helper's form ends with: forms of overloaded helpers may have equal parameters."""
+        is_overloaded = len(self.holder.methods.get(name_of(self.method, self.source), ())) > 1
+        return f"{self.file.mark}_{len(self.parameters)}" if is_overloaded else self.file.mark
 
     def as_helper(self) -> bytes:
         """The observing form of a helper under a name of its own, without the parameters that say what is expected."""
@@ -390,7 +456,7 @@ class DividedTest:
         kept = [text(node, self.source) for name, node in self.parameters if name not in self.expected_parameters]
         edits = [
             *self.edits,
-            Edit(head.end_byte, head.end_byte, self.file.mark.encode()),
+            Edit(head.end_byte, head.end_byte, self.mark.encode()),
             Edit(parameters.start_byte, parameters.end_byte, f"({', '.join(kept)})".encode()),
         ]
         start, end = self.method.start_byte, self.method.end_byte

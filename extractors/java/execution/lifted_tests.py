@@ -19,6 +19,7 @@ from excise.extractors.java.execution.divided_test import DividedTest
 from excise.extractors.java.execution.expected_values import Edit, edited
 from excise.extractors.java.execution.observing_checks import Undividable
 from excise.extractors.java.execution.parameter_sources import Unseparable, column_edits
+from excise.extractors.java.execution.remaining_code import tests_beside_comparisons
 from excise.extractors.java.execution.test_class import (
     TestClass,
     TestFile,
@@ -33,8 +34,9 @@ from excise.protocols import LiftedTests
 _RUNNERS = re.compile(
     r"RunWith\(\s*(?:value\s*=\s*)?(?:JUnit4|BlockJUnit4ClassRunner|MockitoJUnitRunner[\w.]*)\.class\s*\)"
 )
-_SHOWN = frozenset({"DisplayName", "DisplayNameGeneration"})
+_SHOWN = frozenset({"DisplayName", "DisplayNameGeneration", "IndicativeSentencesGeneration", "Tag", "Tags"})
 """Annotations that may say in words what is expected, and change nothing of a test that runs."""
+_OF_WHOLE_ROWS = re.compile(r"\b(?:ArgumentsAccessor|AggregateWith)\b")
 _KINDS = frozenset({"Test", "ParameterizedTest", "RepeatedTest"})
 
 
@@ -77,8 +79,12 @@ def _lifted(
     while True:
         made = _observing(file, found, divided, others)
         wrong = [name for name, (test, _) in divided.items() if any(_is_named(field, made) for field in test.fields)]
+        why = "expected value that the tests use otherwise"
+        if not wrong and divided:
+            wrong = sorted(tests_beside_comparisons(TestFile(made, names), divided, file.mark))
+            why = "comparison outside the tests"
         for name in wrong:
-            refused[name] = "expected value that the tests use otherwise"
+            refused[name] = why
             del divided[name]
         if not wrong:
             break
@@ -118,12 +124,14 @@ def _divided(holder: TestClass | None, methods: Collection[Node]) -> tuple[Divid
     parameters = parameters_of(method, source) or []
     if made.given_parameters and any(not made.names.is_immutable(name) for name in made.given_parameters):
         raise Undividable("expected value that the test uses otherwise")
-    columns = [number for number, (name, _) in enumerate(parameters) if name in made.expected_parameters]
+    columns = [number for number, (name, _) in enumerate(made.columns) if name in made.expected_parameters]
     edits = list(_annotation_edits(method, source))
     if columns:
         if "ParameterizedTest" not in kinds:
             raise Undividable("expected value that is computed")
-        edits += column_edits(holder, method, columns, len(parameters))
+        if _OF_WHOLE_ROWS.search(text(method, source)):
+            raise Undividable("rows in another form")
+        edits += column_edits(holder, method, columns, len(made.columns))
         whole = method.child_by_field_name("parameters")
         assert whole is not None
         kept = ", ".join(text(node, source) for name, node in parameters if name not in made.expected_parameters)
@@ -141,6 +149,11 @@ def _annotation_edits(method: Node, source: bytes) -> Iterator[Edit]:
             yield Edit(node.start_byte, node.end_byte, b"")
         elif name == "ParameterizedTest" and given is not None:
             yield Edit(given.start_byte, given.end_byte, b"")
+        elif name == "RepeatedTest" and given is not None:
+            pairs = [each for each in given.named_children if each.type == "element_value_pair"]
+            values = [text(each, source) for each in pairs if text(each, source).startswith("value")]
+            if pairs:
+                yield Edit(given.start_byte, given.end_byte, f"({', '.join(values)})".encode())
 
 
 def _observing(
@@ -154,6 +167,8 @@ def _observing(
     for test, more in divided.values():
         edits += [*test.edits, *more]
         helpers |= test.helpers
+    for holder in {id(holder): holder for holder, _ in found.values()}.values():
+        edits += _annotation_edits(holder.node, file.source)
     for helper in helpers.values():
         place = helper.method.end_byte
         edits.append(Edit(place, place, b"\n    " + helper.as_helper()))
@@ -161,8 +176,6 @@ def _observing(
         for method in methods:
             if name not in divided and is_test(method, file.source, is_junit3=holder.is_junit3):
                 edits.append(Edit(method.start_byte, method.end_byte, b""))
-        for edit in _annotation_edits(holder.node, file.source):
-            edits.append(edit)
     return without_unused_members(edited(file.source, edits), others)
 
 

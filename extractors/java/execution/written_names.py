@@ -142,6 +142,15 @@ class WrittenNames:
         value = declarator.child_by_field_name("value") if declarator is not None else None
         return value is not None and is_written_out(value, self.source, self.depending)
 
+    def is_counter(self, name: str) -> bool:
+        """Whether a variable gets nothing but written values, and is counted."""
+        declared, assigned = self.declarators(name), self.assignments(name)
+        if len(declared) != 1 or self._is_bound(name):
+            return False
+        values = [declared[0].child_by_field_name("value"), *(each.child_by_field_name("right") for each in assigned)]
+        found = [each for each in values if each is not None]
+        return bool(found) and all(is_written_out(each, self.source, self.depending) for each in found)
+
     def number(self, node: Node) -> float | None:
         """The number that a literal says, or the variable of one."""
         value = self.initial_value(text(node, self.source)) if node.type == "identifier" else node
