@@ -232,6 +232,72 @@ def test_constants_of_the_class_go_unless_another_test_needs_them() -> None:
     assert b"TEXT" in found.observing
 
 
+@pytest.mark.parametrize(
+    ("body", "more", "why"),
+    [
+        ("assertEquals(4, c.f(2));", "@BeforeEach void s() { if (c.x != 45) throw new Error(); }", "outside the tests"),
+        ("assertTrue(f(2));", "@BeforeEach void s() { go(); } void go() { if (!x.equals(\"45\")) { stop(); } }",
+         "outside the tests"),
+        ("f(new Fake()); assertTrue(f(2));",
+         "class Fake implements Code { public void g(int v) { if (v != 45) throw new Error(); } }",
+         "outside the tests"),
+        ("f(new Fake()); assertTrue(f(2));",
+         "class Fake implements Code { public void g(int v) { assertEquals(45, v); } }", "outside the tests"),
+        ("assertThrows(Error.class, this::go);", "void go() { assertEquals(44, f(3)); }", "helper that checks"),
+        ("f(v -> { if (v != 45) throw new Error(); }); assertTrue(f(2));", "", "failure without a check"),
+        ("f(v -> { throw new AssertionError(); }); assertTrue(f(2));", "", "failure without a check"),
+        ("try { f(2); fail(); } catch (Throwable e) { }", "", "failure without a check"),
+        ("assertEquals(0, f(2) - 44);", "", "arithmetic with a written value"),
+        ("int a = f(2); a ^= 44; assertEquals(0, a);", "", "arithmetic with a written value"),
+        ("assertEquals(\"x\", TABLE.get(f(2)));", "static final Map<Integer, String> TABLE = Map.of(44, \"x\");",
+         "comparing function"),
+        ("assertTrue(new HashSet<>(List.of(44)).add(f(2)));", "", "comparing function"),
+        ("Set<Integer> s = new HashSet<>(); s.add(44); s.add(f(2)); assertEquals(1, s.size());", "",
+         "comparing function"),
+        ("int[] t = new int[45]; t[f(2)] = 1; assertEquals(1, t[44]);", "", "comparing function"),
+        ("assertEquals(1, Collections.frequency(f(2), 44));", "", "comparing function"),
+        ("assertEquals(\"\", f(2).replace(\"44\", \"\"));", "", "comparing function"),
+        ("assertEquals(0, f(2).stream().filter(Integer.valueOf(44)::equals).count());", "", "comparing function"),
+        ("for (int n = 0; f(n) < 45; n++) { g(n); } assertTrue(f(2));", "", "comparison outside a check"),
+        ("for (int i = 0; i < 3; i = f(i)) { assertTrue(f(i)); }", "", "in a loop over what the code may decide"),
+        ("for (int i = 0; i < 3; i++) { i = f(i); assertTrue(f(i)); }", "", "in a loop over what the code may decide"),
+        ("List.of(1).parallelStream().forEach(x -> f(x)); assertTrue(f(3));", "", "threads"),
+        ("@ParameterizedTest @CsvSource({\"a, 45, 46\"}) void it(String a, int b) { assertEquals(b, f(a)); }", "",
+         "rows in another form"),
+        ("@ParameterizedTest @CsvSource({\"a, 45\"}) void it(String a, int b, ArgumentsAccessor c) "
+         "{ assertEquals(b, f(a)); f(c); }", "", "rows in another form"),
+    ],
+)  # fmt: skip
+def test_what_compares_in_other_words_is_not_divided(body: str, more: str, why: str) -> None:
+    assert why in divided(body, more)[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        ("assertEquals(44, list.get(list.size() - 1));", "List<Integer> list = f(2);"),
+        ("assertEquals(44, f(2)[0] & 0xff);", ""),
+        ("for (int i = 0; i < 3; i++) { f(i * 4 + 3); } assertEquals(44, f(3));", ""),
+        ("assertEquals(\"44\", f(2).replace(\"\\r\\n\", \"\\n\"));", ""),
+        ("List<Integer> out = new ArrayList<>(); for (int x : f(2)) { out.add(x); } "
+         "assertEquals(List.of(44), out);", ""),
+        ("f(new Fake()); assertEquals(44, f(2));",
+         "class Fake implements Code { public boolean g(int v) { return v == 'x'; } }"),
+        ("String why = \"is 44\"; assertEquals(44, f(2), why);", ""),
+        ("assertDoesNotThrow(() -> f(2), \"44\"); System.out.println(\"is 44\");", ""),
+        ("assertEquals(44, f(2)); /* 44 */ // it is 44\n", "/** 44 */"),
+        ("both(\"is 44\", 2, 44);", "void both(String m, int a, int b) { assertEquals(b, f(a), m); }"),
+        ("assertEquals(44, f(2));", "enum Row { A(44); } int more(int a) { return more(44); } Code x = new Code(44);"),
+        ("@ParameterizedTest @CsvSource({\"a, is 44\"}) void it(String a, String why) { assertTrue(f(a), why); }", ""),
+        ("@RepeatedTest(value = 2, name = \"44\") @Tag(\"44\") void it() { assertEquals(44, f(2)); }", ""),
+    ],
+)  # fmt: skip
+def test_nothing_of_what_is_expected_stays(body: str, more: str) -> None:
+    text, why = divided(body, more)
+    assert not why
+    assert "44" not in text
+
+
 def test_other_tests_and_what_only_they_use_are_taken_out() -> None:
     more = (
         'private int[] rows() { return new int[] {44}; } @ParameterizedTest @MethodSource("rows") void other(int a) { }'
@@ -273,6 +339,8 @@ def test_errors_and_numbers_are_judged_apart_from_texts() -> None:
         True, True, False, False, False, False,
     ]  # fmt: skip
     assert not what_is_reported(as_json({"returned": True, "values": [["1", "", error]]})).telling
+    plain = of("assertThrows(IllegalStateException.class, () -> f(2));")
+    assert judge(plain, "~thrown java.lang.IllegalStateException", "~thrown a.B$IllegalStateException") == [True, False]
 
 
 def test_runs_of_one_method_are_counted_from_one() -> None:

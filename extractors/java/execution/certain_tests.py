@@ -24,6 +24,7 @@ _FREE = frozenset({
     "block", "expression_statement", "finally_clause", "synchronized_statement", "local_variable_declaration",
     "variable_declarator", "argument_list", "method_invocation", "method_declaration",
 })  # fmt: skip
+_CONDITIONS = frozenset({"if_statement", "switch_expression", "switch_statement", "ternary_expression"})
 _CHANGES = frozenset({"assignment_expression", "update_expression"})
 _TRIES = frozenset({"try_statement", "try_with_resources_statement"})
 _JUMPS = frozenset({"break_statement", "continue_statement"})
@@ -103,6 +104,8 @@ def why_changed(
     node: Node, source: bytes, depending: Collection[str], has_check: Callable[[Node], bool], body: Node
 ) -> str:
     """Why a node outside of checks may end the test early, or compares; empty if it does neither."""
+    if node.type == "throw_statement" and _is_chosen(node, body):
+        return "failure without a check"
     if node.type in _ENDS:
         return "test that may end early" if _ends_test(node, has_check, body) else ""
     is_call = node.type == "method_invocation" and may_compare(name_of(node, source), depending)
@@ -121,6 +124,17 @@ def _ends_test(node: Node, has_check: Callable[[Node], bool], body: Node) -> boo
             return False
         around = around.parent
     return True
+
+
+def _is_chosen(node: Node, body: Node) -> bool:
+    """Whether a statement is under a condition in a function or class."""
+    around, chosen = node.parent, False
+    while around is not None and around != body:
+        if around.type in {"lambda_expression", "class_body"}:
+            return chosen
+        chosen = chosen or around.type in _CONDITIONS
+        around = around.parent
+    return False
 
 
 def is_given(node: Node, source: bytes, depending: Collection[str], body: Node) -> bool:

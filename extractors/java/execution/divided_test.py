@@ -194,7 +194,7 @@ class DividedTest:
             raise Undividable("checks before an expected error")
         name, start, end = found
         site, mark = self.body.start_byte, self.file.mark
-        self.sites[str(site)] = {"thrown": [name]}
+        self.sites[str(site)] = {"thrown": [self.file.full_name(name)]}
         head = f"{{ {_THROWABLE} error{mark} = null; try "
         tail = (
             f" catch ({_THROWABLE} other{mark}) {{ error{mark} = other{mark}; }}"
@@ -214,14 +214,18 @@ class DividedTest:
             self._edit(check.node, f"{REPORTER}.fail()")
             return
         found = try_that_fails(statement, self.source)
-        if found is None or found.clause.parent is None or _ALL_ERRORS.intersection(found.classes):
+        if (
+            found is None
+            or found.clause.parent is None
+            or _ALL_ERRORS.intersection(each.rpartition(".")[2] for each in found.classes)
+        ):
             raise Undividable("failure without a check")
         before = range(block.start_byte, statement.start_byte)
         if any(each.node.start_byte in before for each in self._checks):
             raise Undividable("checks before an expected error")
         self._require_made_once(found.clause.parent)
         site, place = check.node.start_byte, found.block.start_byte + 1
-        self.sites[str(site)] = {"thrown": list(found.classes)}
+        self.sites[str(site)] = {"thrown": list(map(self.file.full_name, found.classes))}
         self._edit(check.node, report("thrown", site, "null"))
         self._edit(found.kind, _THROWABLE)
         self.edits.append(Edit(place, place, f" {report('thrown', site, found.name)};".encode()))

@@ -16,6 +16,7 @@ from excise.extractors.java.execution.expected_values import LITERALS, is_writte
 from excise.extractors.java.execution.written_names import WrittenNames
 
 _SMALL = re.compile(r"-?[012][lL]?(?:\.0)?")
+_BYTE = re.compile(r"0[xX][fF]{2}[lL]?")
 _NUMBER = re.compile(r"-?[\d.]\S*")
 _ARITHMETIC = frozenset({"-", "*", "/", "%", "^", "&", "|"})
 _COMPOUND = frozenset({"-=", "*=", "/=", "%=", "^=", "&=", "|="})
@@ -66,7 +67,8 @@ class MixedValues:
         is_small = _SMALL.fullmatch(value) is not None
         if operator in {"+", "+="} and not (is_number and not is_small):
             return ""
-        if operator not in {*operators, "+", "+="}:
+        is_mask = operator == "&" and _BYTE.fullmatch(value) is not None
+        if is_mask or operator not in {*operators, "+", "+="}:
             return ""
         around = node.parent
         is_place = (

@@ -17,7 +17,7 @@ from excise.extractors.java.execution.checks import CheckReader, Kind, arguments
 from excise.extractors.java.execution.expected_values import LITERALS
 from excise.extractors.java.execution.test_class import TestFile, is_lifecycle
 
-_PLAIN = frozenset({"null", "true", "false", "0", "1", "-1", "0L", "1L", "0.0", '""'})
+_PLAIN = frozenset({"null", "true", "false", "0", "1", "2", "-1", "0L", "1L", "0.0", '""'})
 """Literals that tell nothing where something is compared with them."""
 _SETTING = frozenset({"setUp", "tearDown"})
 _COMPARED = frozenset({Kind.EQUAL, Kind.ITEMS, Kind.SAME, Kind.OTHER})
@@ -45,7 +45,12 @@ def tests_beside_comparisons(file: TestFile, functions: Collection[str], mark: s
                 elif mark not in name:
                     members.append(_Member(name, member))
     reader = CheckReader(file.source, file.imports, (), is_junit3=b"TestCase" in file.source)
-    wrong = {each.name for each in members if any(_compares(node, file, reader) for node in descendants(each.node))}
+    wrong = {
+        each.name
+        for each in members
+        for node in descendants(each.node)
+        if _compares(node, file, reader) and not (each.node.type in TYPES and _is_for_code(node, reader))
+    }
     if not wrong:
         return frozenset()
     words = dict[str, set[str]]()
@@ -100,6 +105,21 @@ def _compares(node: Node, file: TestFile, reader: CheckReader) -> bool:
         return False
     sides = [check.expected, check.actual] if check.kind is not Kind.OTHER else arguments(node)
     return _tells([side for side in sides if side is not None], file.source)
+
+
+def _is_for_code(node: Node, reader: CheckReader) -> bool:
+    """Whether a node is in a method of a class with a type above, which the code may call, and nothing there fails."""
+    around, method = node.parent, node
+    while around is not None and around.type not in TYPES:
+        method = around if around.type == "method_declaration" else method
+        around = around.parent
+    above = {child.type for child in around.named_children} if around is not None else set()
+    fails = any(
+        each.type in {"throw_statement", "assert_statement"}
+        or (each.type == "method_invocation" and reader.read(each) is not None)
+        for each in descendants(method)
+    )
+    return bool(above & {"superclass", "super_interfaces"}) and method != node and not fails
 
 
 def _tells(nodes: Collection[Node], source: bytes) -> bool:

@@ -24,6 +24,14 @@ from excise.extractors.java.execution.checks import CheckReader, Imports, import
 _TYPE = re.compile(rb"\b(?:class|interface|enum|record)\s+(\w+)")
 _BASES = frozenset({"TestCase", "junit.framework.TestCase"})
 _LIFECYCLE = ("Before", "After", "Rule", "ClassRule", "RegisterExtension", "Parameters", "DataPoint")
+_OF_JAVA = frozenset({
+    "Throwable", "Exception", "Error", "RuntimeException", "IllegalArgumentException", "IllegalStateException",
+    "NullPointerException", "IndexOutOfBoundsException", "ArrayIndexOutOfBoundsException", "ClassCastException",
+    "StringIndexOutOfBoundsException", "UnsupportedOperationException", "ArithmeticException", "NumberFormatException",
+    "CloneNotSupportedException", "NegativeArraySizeException", "ArrayStoreException", "InterruptedException",
+    "ClassNotFoundException", "SecurityException", "StackOverflowError", "OutOfMemoryError", "AssertionError",
+})  # fmt: skip
+"""Errors of the package ``java.lang``."""
 _TESTS = ("Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory")
 
 
@@ -56,6 +64,16 @@ class TestFile:
     def mark(self) -> str:
         """What new names end with."""
         return f"_{hashlib.sha256(self.source).hexdigest()[:10]}"
+
+    def full_name(self, name: str) -> str:
+        """The full name of a class as far as imports tell it, else the last part."""
+        first, _, rest = name.partition(".")
+        if first[:1].islower():
+            return name
+        known = self.imports.classes.get(first, "")
+        if not known and first in _OF_JAVA and first not in self.types | self.foreign_types:
+            known = f"java.lang.{first}"
+        return ".".join(part for part in (known, rest) if part) if known else name.rpartition(".")[2]
 
     @cached_property
     def foreign_types(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ from excise.extractors.java.analysis.grammar import (
     name_of,
     parse_tree,
 )
-from excise.extractors.java.execution.checks import arguments
+from excise.extractors.java.execution.checks import arguments, is_assertion_name
 from excise.extractors.java.execution.expected_values import Edit, edited, is_written_out
 from excise.extractors.java.execution.test_class import is_lifecycle, is_test
 
@@ -114,4 +114,9 @@ def _may_override(method: Node, source: bytes) -> bool:
     name = name_of(method, source)
     if len(above) == 1 and source[above[0].start_byte : above[0].end_byte].endswith(b"TestCase"):
         return name in _OF_OBJECTS or name in _OF_TESTS or name.startswith("test")
-    return bool(above) or name in _OF_OBJECTS
+    tests = (each for each in members_of(holder) if is_test(each, source, is_junit3=True))
+    is_check = next(tests, None) is not None and any(
+        each.type == "method_invocation" and is_assertion_name(name_of(each, source)) for each in descendants(method)
+    )
+    is_override = "Override" in annotations_of(method, source)
+    return (bool(above) and (is_override or not is_check)) or name in _OF_OBJECTS
