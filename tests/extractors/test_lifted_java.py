@@ -113,6 +113,14 @@ def test_helpers_give_to_the_code_what_they_expect_of_it() -> None:
     assert divided('int[] a = {4}; both(a, "x");', more)[1] == "expected value that is computed"
 
 
+def test_checks_of_libraries_that_have_no_form() -> None:
+    head = JUPITER + "import static org.assertj.core.api.BDDAssertions.%s;\n"
+    assert divided("then(f(2)).hasSize(44);", head=head % "then")[1] == "check of another kind"
+    assert divided("then(f(2)).hasSize(44);", head=head % "*")[1] == "check of another kind"
+    head = JUPITER + "import static org.hamcrest.Matchers.hasItem;\n"
+    assert divided('f(2).body("x", hasItem(44)); assertTrue(f(3));', head=head)[1] == "check of another kind"
+
+
 def test_errors_that_an_annotation_expects() -> None:
     text, why = divided("@Test(timeout = 9, expected = IOException.class) public void it() { f(2); }", head=JUNIT4)
     assert not why
@@ -245,6 +253,7 @@ def test_constants_of_the_class_go_unless_another_test_needs_them() -> None:
          "class Fake implements Code { public void g(int v) { assertEquals(45, v); } }", "outside the tests"),
         ("assertThrows(Error.class, this::go);", "void go() { assertEquals(44, f(3)); }", "helper that checks"),
         ("f(v -> { if (v != 45) throw new Error(); }); assertTrue(f(2));", "", "failure without a check"),
+        ("new Verifications() {{ mock.run(44); }}; assertTrue(f(2));", "", "failure without a check"),
         ("f(v -> { throw new AssertionError(); }); assertTrue(f(2));", "", "failure without a check"),
         ("try { f(2); fail(); } catch (Throwable e) { }", "", "failure without a check"),
         ("assertEquals(0, f(2) - 44);", "", "arithmetic with a written value"),
@@ -287,7 +296,7 @@ def test_what_compares_in_other_words_is_not_divided(body: str, more: str, why: 
         ("assertDoesNotThrow(() -> f(2), \"44\"); System.out.println(\"is 44\");", ""),
         ("assertEquals(44, f(2)); /* 44 */ // it is 44\n", "/** 44 */"),
         ("both(\"is 44\", 2, 44);", "void both(String m, int a, int b) { assertEquals(b, f(a), m); }"),
-        ("assertEquals(44, f(2));", "enum Row { A(44); } int more(int a) { return more(44); } Code x = new Code(44);"),
+        ("assertEquals(44, f(2));", "enum Row { A(44); } int more(int a) { return more(44); } static Code X = new Code(44);"),
         ("@ParameterizedTest @CsvSource({\"a, is 44\"}) void it(String a, String why) { assertTrue(f(a), why); }", ""),
         ("@RepeatedTest(value = 2, name = \"44\") @Tag(\"44\") void it() { assertEquals(44, f(2)); }", ""),
     ],

@@ -9,10 +9,7 @@ from tree_sitter import Node
 
 from excise.extractors.java.analysis.grammar import descendants, name_of, statements, text
 from excise.extractors.java.execution.certain_tests import (
-    LOOPS,
-    is_comparison,
     is_input,
-    may_compare,
     why_changed,
     why_repeated,
 )
@@ -32,7 +29,13 @@ _THREADS = frozenset({
     "Thread", "ExecutorService", "CompletableFuture", "CountDownLatch", "Executors", "CyclicBarrier", "ForkJoinPool",
     "Timer", "parallelStream", "parallel", "submit", "invokeAll",
 })  # fmt: skip
-_FAILURES = frozenset({"AssertionError", "AssertionFailedError", "ComparisonFailure"})
+_FAILURES = frozenset({
+    "AssertionError", "AssertionFailedError", "ComparisonFailure", "Expectations", "StrictExpectations",
+    "Verifications", "FullVerifications", "VerificationsInOrder",
+})  # fmt: skip
+"""Types of which a test makes objects to fail, or to check what was called."""
+_CHECKING = ("org.assertj.", "org.hamcrest.", "com.google.common.truth.", "org.testng.")
+"""Packages of libraries of checks."""
 _SHOWING = frozenset({"System.out", "System.err"})
 _OF_RUNS = frozenset({"TestInfo", "TestReporter", "RepetitionInfo"})
 """Types of parameters that get no column of the rows."""
@@ -137,9 +140,12 @@ class DividedTest:
         is_inherited = target is None and not is_own and name not in self.file.imports.functions
         above = list(self.holder.inherited(name)) if is_inherited else []
         is_unknown = is_inherited and not above and not self.holder.is_whole
-        if is_unknown or any(each.checks_in(method) or compares(each, method) for each, method in above):
+        if is_unknown or any(each.checks_in(method) or each.compares(method) for each, method in above):
             raise Undividable("helper of another file")
-        if is_assertion_name(name) and not is_own:
+        owner = "" if is_own or target is not None else self.file.imports.functions.get(name, "")
+        is_open = name.startswith("then") and any(each.startswith(_CHECKING) for each in self.file.imports.open_types)
+        is_check = owner.startswith(_CHECKING) or (target is None and is_open)
+        if not is_own and (is_check or is_assertion_name(name)):
             raise Undividable("check of another kind")
         holder = text(target, self.source) if target is not None else self.file.imports.functions.get(name, "")
         last = holder.rpartition(".")[2]
@@ -404,13 +410,13 @@ class DividedTest:
                 raise Undividable(why)
             if node.type == "method_reference":
                 called = self.holder.methods.get(text(node.named_children[-1], self.source), ())
-                if any(self.holder.checks_in(each) or compares(self.holder, each) for each in called):
+                if any(self.holder.checks_in(each) or self.holder.compares(each) for each in called):
                     raise Undividable("helper that checks")
             if why := why_changed(node, self.source, self.depending, has_check, self.body):
                 raise Undividable(why)
             if node.type == "method_invocation" and name_of(node, self.source) not in self.depending:
                 helper = self._helper_of(node)
-                if helper is not None and node not in self._helper_calls and compares(self.holder, helper):
+                if helper is not None and node not in self._helper_calls and self.holder.compares(helper):
                     raise Undividable("comparing function")
 
     # -------------------------------------------------------------------------------------------- helpers
@@ -420,8 +426,7 @@ class DividedTest:
         kind = helper.child_by_field_name("type") if helper is not None else None
         if helper is None or kind is None or kind.type != "void_type" or self.depth >= MAX_DEPTH:
             raise Undividable("helper that checks")
-        made = DividedTest(self.holder, helper, self.depth + 1)
-        made.divide()
+        made = self._divided_helper(helper)
         self.helpers |= {**made.helpers, helper.start_byte: made}
         self.sites |= made.sites
         self.fields |= made.fields
@@ -445,6 +450,21 @@ class DividedTest:
         assert called is not None
         self.edits.append(Edit(called.end_byte, called.end_byte, made.mark.encode()))
         self.edits.append(Edit(whole.start_byte, whole.end_byte, f"({', '.join(kept)})".encode()))
+
+    def _divided_helper(self, helper: Node) -> DividedTest:
+        known = self.holder.divided_helpers
+        key = (helper.id, self.depth)
+        if key not in known:
+            try:
+                known[key] = DividedTest(self.holder, helper, self.depth + 1)
+                known[key].divide()
+            except Undividable as reason:
+                known[key] = reason
+        found = known[key]
+        if isinstance(found, Undividable):
+            raise found
+        made: DividedTest = found
+        return made
 
     @property
     def mark(self) -> str:
@@ -470,14 +490,3 @@ class DividedTest:
 
 def _is_within(node: Node, other: Node) -> bool:
     return other.start_byte <= node.start_byte and node.end_byte <= other.end_byte
-
-
-def compares(holder: TestClass, helper: Node) -> bool:
-    """Whether a helper of a class, which checks nothing, compares something, but to end a loop."""
-    for node in descendants(helper):
-        is_call = node.type == "method_invocation"
-        if is_call and may_compare(name_of(node, holder.file.source), holder.file.depending):
-            return True
-        if is_comparison(node) and (node.parent is None or node.parent.type not in LOOPS):
-            return True
-    return False

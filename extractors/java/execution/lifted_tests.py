@@ -37,6 +37,7 @@ _RUNNERS = re.compile(
 _SHOWN = frozenset({"DisplayName", "DisplayNameGeneration", "IndicativeSentencesGeneration", "Tag", "Tags"})
 """Annotations that may say in words what is expected, and change nothing of a test that runs."""
 _OF_WHOLE_ROWS = re.compile(r"\b(?:ArgumentsAccessor|AggregateWith)\b")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _KINDS = frozenset({"Test", "ParameterizedTest", "RepeatedTest"})
 
 
@@ -78,7 +79,8 @@ def _lifted(
             refused[name] = "too deeply nested"
     while True:
         made = _observing(file, found, divided, others)
-        wrong = [name for name, (test, _) in divided.items() if any(_is_named(field, made) for field in test.fields)]
+        words = set(_WORD.findall(made.decode()))
+        wrong = [name for name, (test, _) in divided.items() if not words.isdisjoint(test.fields)]
         why = "expected value that the tests use otherwise"
         if not wrong and divided:
             wrong = sorted(tests_beside_comparisons(TestFile(made, names), divided, file.mark))
@@ -177,7 +179,3 @@ def _observing(
             if name not in divided and is_test(method, file.source, is_junit3=holder.is_junit3):
                 edits.append(Edit(method.start_byte, method.end_byte, b""))
     return without_unused_members(edited(file.source, edits), others)
-
-
-def _is_named(field: str, source: bytes) -> bool:
-    return re.search(rb"\b%s\b" % re.escape(field.encode()), source) is not None

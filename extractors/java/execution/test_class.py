@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tree_sitter import Node
 
@@ -19,6 +20,7 @@ from excise.extractors.java.analysis.grammar import (
     parse_tree,
     text,
 )
+from excise.extractors.java.execution.certain_tests import LOOPS, is_comparison, may_compare
 from excise.extractors.java.execution.checks import CheckReader, Imports, imports_of
 
 _TYPE = re.compile(rb"\b(?:class|interface|enum|record)\s+(\w+)")
@@ -113,6 +115,8 @@ class TestClass:
         self.methods |= own
         self.own_methods = own
         self._checking: dict[int, bool] = {}
+        self.divided_helpers: dict[tuple[int, int], Any] = {}
+        """Helpers by what names them, once divided, or why they are not."""
         self.reader = CheckReader(source, file.imports, self.methods, is_junit3=self.is_junit3)
 
     def checks_in(self, node: Node) -> bool:
@@ -136,6 +140,16 @@ class TestClass:
                 if name not in seen and (target is None or target.type == "this"):
                     seen.add(name)
                     left += self.methods.get(name, [])
+        return False
+
+    def compares(self, helper: Node) -> bool:
+        """Whether a helper of the class, which checks nothing, compares something, but to end a loop."""
+        for node in descendants(helper):
+            is_call = node.type == "method_invocation"
+            if is_call and may_compare(name_of(node, self.file.source), self.file.depending):
+                return True
+            if is_comparison(node) and (node.parent is None or node.parent.type not in LOOPS):
+                return True
         return False
 
     def inherited(self, name: str) -> Iterator[tuple[TestClass, Node]]:

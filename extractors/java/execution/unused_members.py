@@ -23,6 +23,7 @@ from excise.extractors.java.execution.expected_values import Edit, edited, is_wr
 from excise.extractors.java.execution.test_class import is_lifecycle, is_test
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
+ROUNDS = 100
 _OF_OBJECTS = frozenset({"toString", "equals", "hashCode", "clone", "finalize"})
 _OF_TESTS = frozenset({"setUp", "tearDown", "runTest", "runBare", "run", "getName", "countTestCases", "createResult"})
 """What JUnit 3 calls."""
@@ -36,7 +37,7 @@ def without_unused_members(source: bytes, others: Iterable[bytes]) -> bytes:
     outside = {word for other in others for word in _WORD.findall(other)}
     comments = [each for each in descendants(parse_tree(source).root_node) if each.type in COMMENTS]
     source = edited(source, [Edit(each.start_byte, each.end_byte, b" ") for each in comments])
-    while True:
+    for _ in range(ROUNDS):
         counted = Counter(_WORD.findall(source))
         groups = dict[bytes, list[Node]]()
         for member in _members(parse_tree(source).root_node):
@@ -57,8 +58,9 @@ def without_unused_members(source: bytes, others: Iterable[bytes]) -> bytes:
             and all(_is_free(each, source) for name in _names(member, source) for each in groups[name])
         ]
         if not edits:
-            return source
+            break
         source = edited(source, edits)
+    return source
 
 
 def _names(member: Node, source: bytes) -> list[bytes]:
@@ -87,8 +89,12 @@ def _is_free(member: Node, source: bytes) -> bool:
         return False
     if member.type == "method_declaration":
         return not _may_override(member, source)
-    values = (each.child_by_field_name("value") for each in member.children_by_field_name("declarator"))
-    return all(value is None or _is_made(value, source) for value in values)
+    declared = member.children_by_field_name("declarator")
+    values = [value for each in declared if (value := each.child_by_field_name("value")) is not None]
+    if all(value.type == "identifier" or is_written_out(value, source, ()) for value in values):
+        return True
+    is_constant = has_modifier(member, "static") and all(name_of(each, source).isupper() for each in declared)
+    return is_constant and all(_is_made(value, source) for value in values)
 
 
 def _is_made(value: Node, source: bytes) -> bool:
