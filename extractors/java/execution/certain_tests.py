@@ -26,6 +26,7 @@ _FREE = frozenset({
 })  # fmt: skip
 _CONDITIONS = frozenset({"if_statement", "switch_expression", "switch_statement", "ternary_expression"})
 _CHANGES = frozenset({"assignment_expression", "update_expression"})
+_STEPS = frozenset({"next", "read", "poll", "pop", "incrementAndGet", "getAndIncrement", "remove"})
 _TRIES = frozenset({"try_statement", "try_with_resources_statement"})
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _ENDS = _JUMPS | {"return_statement", "throw_statement"}
@@ -146,6 +147,14 @@ def is_given(node: Node, source: bytes, depending: Collection[str], body: Node) 
             return True
         around = around.parent
     return False
+
+
+def has_effect(message: Node, source: bytes) -> bool:
+    """Whether what makes a message changes something that the test goes on with."""
+    return any(
+        each.type in _CHANGES or (each.type == "method_invocation" and name_of(each, source) in _STEPS)
+        for each in descendants(message)
+    )
 
 
 def is_call_of(node: Node, source: bytes, depending: Collection[str]) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 from tree_sitter import Node
 
-from excise.extractors.java.analysis.grammar import descendants, name_of, statements, text
+from excise.extractors.java.analysis.grammar import annotations_of, descendants, name_of, statements, text
 from excise.extractors.java.execution.certain_tests import (
+    has_effect,
     is_input,
     why_changed,
     why_repeated,
@@ -244,6 +245,9 @@ class DividedTest:
     # --------------------------------------------------------------------------------------------- checks
     def _divide_check(self, check: Check) -> None:
         node = check.node
+        said = [each for each in arguments(node) if each not in (check.actual, check.expected, check.delta)]
+        if any(has_effect(each, self.source) for each in said):
+            raise Undividable("message with an effect")
         made = ObservingCheck(check, self.names, self._is_expected)
         self.sites |= made.sites
         self.edits.append(Edit(node.start_byte, node.end_byte, made.code.encode()))
@@ -424,7 +428,8 @@ class DividedTest:
         """Let a call call the observing form of a helper, without what it expects."""
         helper = self._helper_of(call)
         kind = helper.child_by_field_name("type") if helper is not None else None
-        if helper is None or kind is None or kind.type != "void_type" or self.depth >= MAX_DEPTH:
+        is_plain = helper is not None and "Override" not in annotations_of(helper, self.source)
+        if helper is None or not is_plain or kind is None or kind.type != "void_type" or self.depth >= MAX_DEPTH:
             raise Undividable("helper that checks")
         made = self._divided_helper(helper)
         self.helpers |= {**made.helpers, helper.start_byte: made}

@@ -38,16 +38,22 @@ def without_unused_members(source: bytes, others: Iterable[bytes]) -> bytes:
     comments = [each for each in descendants(parse_tree(source).root_node) if each.type in COMMENTS]
     source = edited(source, [Edit(each.start_byte, each.end_byte, b" ") for each in comments])
     for _ in range(ROUNDS):
+        root = parse_tree(source).root_node
         counted = Counter(_WORD.findall(source))
+        filled = _fillings(root, source)
+        edits = []
+        for name, lines in filled.items():
+            if counted[name] == len(lines) + 1 and name not in outside:
+                edits += [Edit(each.start_byte, each.end_byte, b"") for each in lines]
         groups = dict[bytes, list[Node]]()
-        for member in _members(parse_tree(source).root_node):
+        for member in _members(root):
             for name in _names(member, source):
                 groups.setdefault(name, []).append(member)
         for name, members in groups.items():
             for member in members:
                 counted[name] -= _WORD.findall(source[member.start_byte : member.end_byte]).count(name)
         unused = {name for name in groups if not counted[name]}
-        edits = [
+        edits += [
             Edit(member.start_byte, member.end_byte, b"")
             for members in groups.values()
             for member in members
@@ -61,6 +67,50 @@ def without_unused_members(source: bytes, others: Iterable[bytes]) -> bytes:
             break
         source = edited(source, edits)
     return source
+
+
+def _fillings(root: Node, source: bytes) -> dict[bytes, list[Node]]:
+    """Statements of set-ups and initialisers that only give written values to a field, by its name."""
+    found = dict[bytes, list[Node]]()
+    for node in descendants(root):
+        body = node.child_by_field_name("body") if node.type == "method_declaration" else None
+        is_set_up = body is not None and (is_lifecycle(node, source) or name_of(node, source) == "setUp")
+        is_initial = node.type == "static_initializer" or (node.type == "block" and node.parent in _bodies(node))
+        block = body if is_set_up else node.named_children[-1] if node.type == "static_initializer" else node
+        if block is None or not (is_set_up or is_initial):
+            continue
+        for line in block.named_children:
+            name = _filled(line.named_children[0], source) if line.type == "expression_statement" else b""
+            if name:
+                found.setdefault(name, []).append(line)
+    fields = {
+        name for member in _members(root) if member.type == "field_declaration" for name in _names(member, source)
+    }
+    return {name: lines for name, lines in found.items() if name in fields}
+
+
+def _bodies(node: Node) -> list[Node]:
+    return [node.parent] if node.parent is not None and node.parent.type == "class_body" else []
+
+
+def _filled(made: Node, source: bytes) -> bytes:
+    """The name of the variable or field that an expression gives written values to; empty if it does something else."""
+    if made.type == "method_invocation" and name_of(made, source) in {"add", "put", "append"}:
+        target, values = made.child_by_field_name("object"), arguments(made)
+    elif made.type == "assignment_expression":
+        target, values = made.named_children[0], made.named_children[1:]
+        if not all(is_written_out(value, source, ()) for value in values):
+            return b""
+    else:
+        return b""
+    while target is not None and target.type == "array_access":
+        values.append(target.named_children[-1])
+        target = target.named_children[0]
+    if target is not None and target.type == "field_access" and target.named_children[0].type == "this":
+        target = target.named_children[-1]
+    if target is None or target.type != "identifier" or not all(_is_made(value, source) for value in values):
+        return b""
+    return source[target.start_byte : target.end_byte]
 
 
 def _names(member: Node, source: bytes) -> list[bytes]:
