@@ -13,6 +13,7 @@ from excise.extractors.java.analysis.grammar import descendants, name_of, text
 from excise.extractors.java.execution.certain_tests import is_call_of, is_given, may_compare
 from excise.extractors.java.execution.checks import arguments
 from excise.extractors.java.execution.expected_values import LITERALS, is_written_out
+from excise.extractors.java.execution.test_class import TestClass
 from excise.extractors.java.execution.written_names import WrittenNames
 
 _SMALL = re.compile(r"-?[012][lL]?(?:\.0)?")
@@ -37,7 +38,9 @@ _KEYED = re.compile(r"(?:new\s+)?(?:java\.util\.)?\w*(?:Set|Map)\b")
 class MixedValues:
     """Finds such operations in a method."""
 
-    def __init__(self, names: WrittenNames) -> None:
+    def __init__(self, names: WrittenNames, *, is_helper: bool) -> None:
+        """``is_helper``: the parameters may be what the code gives."""
+        self.is_helper = is_helper
         self.names, self.source, self.depending = names, names.source, names.depending
 
     def why(self, node: Node) -> str:
@@ -57,9 +60,16 @@ class MixedValues:
             found = "comparing function" if self._is_comparing(node) else ""
         return "" if found and self._is_input(node) else found
 
+    def is_of_code(self, call: Node) -> bool:
+        """Whether a call gets what the code gives, and the code does not get what it returns."""
+        return not self._is_input(call) and not all(map(self._is_written, arguments(call)))
+
     def _of_arithmetic(self, node: Node, operator: str, operators: frozenset[str]) -> str:
         left, right = node.named_children[0], node.named_children[-1]
         written = [self._is_written(left), self._is_written(right)]
+        sides = {text(left, self.source), text(right, self.source)}
+        if self.is_helper and operator in operators and len(sides) == 2 and sides <= set(self.names.parameters):
+            return "arithmetic with a written value"
         if written[0] == written[1]:
             return ""
         value = text(left if written[0] else right, self.source).strip("() ")
@@ -137,6 +147,8 @@ class MixedValues:
 
         def is_known(each: Node) -> bool:
             name = text(each, self.source)
+            if self.is_helper and name in self.names.parameters:
+                return False
             return self.names.is_known(each, is_expected=True) or self.names.is_counter(name)
 
         return is_written_out(node, self.source, self.depending, is_known)
@@ -151,3 +163,12 @@ class MixedValues:
                 return True
             child, around = around, around.parent
         return False
+
+
+def mixes(holder: TestClass, helper: Node) -> bool:
+    """Whether a helper of the class does such an operation with a parameter."""
+    body = helper.child_by_field_name("body")
+    if body is None:
+        return False
+    found = MixedValues(WrittenNames(holder, helper, body), is_helper=True)
+    return any(found.why(node) for node in descendants(body))
