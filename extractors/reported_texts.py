@@ -4,7 +4,7 @@ A test's values are a JSON text, which :func:`as_json` makes. No program judges 
 original's, since only checks of one certain value, or truth, are lifted. Two kinds are no certain values, and are left
 out of the digest; a judging form says which ones are right: ``~near 1.5`` is a number, ``~thrown A B`` the class of an
 error with those above it. Such a form is JSON: name of a test to the places of its checks to ``{"near": [1.5, 0.1]}``
-or ``{"thrown": ["B"]}``, the simple names of classes.
+or ``{"thrown": ["B", "a.C"]}``, the simple or full names of classes.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def _is_right(text: str, expected: Mapping[str, Any]) -> bool:
     kind, *words = text.split(" ")
     if kind == "~thrown":
         names = {re.split(r"[.$]", word)[-1] for word in words}
+        names.update(word.replace("$", ".") for word in words)
         return bool(names.intersection(expected.get("thrown", ())))
     if kind == "~near":
         number, delta = expected.get("near", (math.nan, 0.0))

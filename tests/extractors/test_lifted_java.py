@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 
@@ -32,7 +33,7 @@ def divided(body: str, more: str = "", head: str = JUPITER, beside: tuple[bytes,
     test = body if "@" in body else f"@Test void it() throws Exception {{ {body} }}"
     found = lifted(f"{head}class ATest {{ {more} {test} }}".encode(), ["ATest::it"], DEPENDING, beside)
     assert found is not None
-    text = re.sub(r"_[0-9a-f]{10}\b", "_", found.observing.decode()).replace("excise.Observed.", "")
+    text = re.sub(r"_[0-9a-f]{10}(?![0-9a-f])", "_", found.observing.decode()).replace("excise.Observed.", "")
     text = re.sub(r"\b(report|near|items|isNull|thrown|caught)\(\d+, ", r"\1(", text)
     return re.sub(r"\s+", " ", text), found.refused.get("ATest::it", "")
 
@@ -107,9 +108,17 @@ def test_helpers_give_to_the_code_what_they_expect_of_it() -> None:
     more += "{ assertEquals(out, f(in)); assertEquals(back, parse(out)); }"
     text, why = divided('both(Locale.class, "x");', more)
     assert not why
-    assert "void both_(Object in, String out) { both_(in, out); }" in text
-    assert "void both_(Object in, String out) { report(f(in)); report(parse(out)); }" in text
+    assert "void both__2(Object in, String out) { both__3(in, out); }" in text
+    assert "void both__3(Object in, String out) { report(f(in)); report(parse(out)); }" in text
     assert divided('int[] a = {4}; both(a, "x");', more)[1] == "expected value that is computed"
+
+
+def test_checks_of_libraries_that_have_no_form() -> None:
+    head = JUPITER + "import static org.assertj.core.api.BDDAssertions.%s;\n"
+    assert divided("then(f(2)).hasSize(44);", head=head % "then")[1] == "check of another kind"
+    assert divided("then(f(2)).hasSize(44);", head=head % "*")[1] == "check of another kind"
+    head = JUPITER + "import static org.hamcrest.Matchers.hasItem;\n"
+    assert divided('f(2).body("x", hasItem(44)); assertTrue(f(3));', head=head)[1] == "check of another kind"
 
 
 def test_errors_that_an_annotation_expects() -> None:
@@ -231,6 +240,84 @@ def test_constants_of_the_class_go_unless_another_test_needs_them() -> None:
     assert b"TEXT" in found.observing
 
 
+@pytest.mark.parametrize(
+    ("body", "more", "why"),
+    [
+        ("assertEquals(4, c.f(2));", "@BeforeEach void s() { if (c.x != 45) throw new Error(); }", "outside the tests"),
+        ("assertTrue(f(2));", "@BeforeEach void s() { go(); } void go() { if (!x.equals(\"45\")) { stop(); } }",
+         "outside the tests"),
+        ("f(new Fake()); assertTrue(f(2));",
+         "class Fake implements Code { public void g(int v) { if (v != 45) throw new Error(); } }",
+         "outside the tests"),
+        ("f(new Fake()); assertTrue(f(2));",
+         "class Fake implements Code { public void g(int v) { assertEquals(45, v); } }", "outside the tests"),
+        ("assertThrows(Error.class, this::go);", "void go() { assertEquals(44, f(3)); }", "helper that checks"),
+        ("f(v -> { if (v != 45) throw new Error(); }); assertTrue(f(2));", "", "failure without a check"),
+        ("new Verifications() {{ mock.run(44); }}; assertTrue(f(2));", "", "failure without a check"),
+        ("f(v -> { throw new AssertionError(); }); assertTrue(f(2));", "", "failure without a check"),
+        ("try { f(2); fail(); } catch (Throwable e) { }", "", "failure without a check"),
+        ("assertEquals(0, f(2) - 44);", "", "arithmetic with a written value"),
+        ("int a = f(2); a ^= 44; assertEquals(0, a);", "", "arithmetic with a written value"),
+        ("assertEquals(\"x\", TABLE.get(f(2)));", "static final Map<Integer, String> TABLE = Map.of(44, \"x\");",
+         "comparing function"),
+        ("assertTrue(new HashSet<>(List.of(44)).add(f(2)));", "", "comparing function"),
+        ("Set<Integer> s = new HashSet<>(); s.add(44); s.add(f(2)); assertEquals(1, s.size());", "",
+         "comparing function"),
+        ("int n = 0; assertEquals(44, f(2), \"no. \" + n++); f(n);", "", "message with an effect"),
+        ("assertEquals(44, f(2), \"no. \" + it.next());", "Iterator<String> it = null;", "message with an effect"),
+        ("check(44, f(2));", "@Override public void check(int a, int b) { assertEquals(a, b); }", "helper that checks"),
+        ("assertEquals(0, less(f(2), 44));", "int less(int a, int b) { return a - b; }", "comparing function"),
+        ("assertEquals(0, less(f(2)));", "int less(int a) { return a - 44; }", "comparing function"),
+        ("less(f(2));", "void less(int a) { assertEquals(0, a - 44); }", "arithmetic with a written value"),
+        ("less(f(2), 44);", "void less(int a, int b) { assertEquals(0, a - b); }", "arithmetic with a written value"),
+        ("int[] t = new int[45]; t[f(2)] = 1; assertEquals(1, t[44]);", "", "comparing function"),
+        ("assertEquals(1, Collections.frequency(f(2), 44));", "", "comparing function"),
+        ("assertEquals(\"\", f(2).replace(\"44\", \"\"));", "", "comparing function"),
+        ("assertEquals(0, f(2).stream().filter(Integer.valueOf(44)::equals).count());", "", "comparing function"),
+        ("for (int n = 0; f(n) < 45; n++) { g(n); } assertTrue(f(2));", "", "comparison outside a check"),
+        ("for (int i = 0; i < 3; i = f(i)) { assertTrue(f(i)); }", "", "in a loop over what the code may decide"),
+        ("for (int i = 0; i < 3; i++) { i = f(i); assertTrue(f(i)); }", "", "in a loop over what the code may decide"),
+        ("List.of(1).parallelStream().forEach(x -> f(x)); assertTrue(f(3));", "", "threads"),
+        ("@ParameterizedTest @CsvSource({\"a, 45, 46\"}) void it(String a, int b) { assertEquals(b, f(a)); }", "",
+         "rows in another form"),
+        ("@ParameterizedTest @CsvSource({\"a, 45\"}) void it(String a, int b, ArgumentsAccessor c) "
+         "{ assertEquals(b, f(a)); f(c); }", "", "rows in another form"),
+    ],
+)  # fmt: skip
+def test_what_compares_in_other_words_is_not_divided(body: str, more: str, why: str) -> None:
+    assert why in divided(body, more)[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        ("assertEquals(44, list.get(list.size() - 1));", "List<Integer> list = f(2);"),
+        ("assertEquals(44, f(2)[0] & 0xff);", ""),
+        ("for (int i = 0; i < 3; i++) { f(i * 4 + 3); } assertEquals(44, f(3));", ""),
+        ("assertEquals(\"44\", f(2).replace(\"\\r\\n\", \"\\n\"));", ""),
+        ("List<Integer> out = new ArrayList<>(); for (int x : f(2)) { out.add(x); } "
+         "assertEquals(List.of(44), out);", ""),
+        ("f(new Fake()); assertEquals(44, f(2));",
+         "class Fake implements Code { public boolean g(int v) { return v == 'x'; } }"),
+        ("String why = \"is 44\"; assertEquals(44, f(2), why);", ""),
+        ("assertDoesNotThrow(() -> f(2), \"44\"); System.out.println(\"is 44\");", ""),
+        ("assertEquals(44, f(2)); /* 44 */ // it is 44\n", "/** 44 */"),
+        ("both(\"is 44\", 2, 44);", "void both(String m, int a, int b) { assertEquals(b, f(a), m); }"),
+        ("assertEquals(44, f(2));", "enum Row { A(44); } int more(int a) { return more(44); }"),
+        ("assertEquals(44, f(2));", "static Code X = new Code(44);"),
+        ("assertEquals(44, f(2));",
+         "static Map<String, Integer> all = new HashMap<>(); static { all.put(\"44\", 1); } int[] n = new int[1]; "
+         "int e; @BeforeEach void s() { n[0] = 44; this.e = 44; f(1); }"),
+        ("@ParameterizedTest @CsvSource({\"a, is 44\"}) void it(String a, String why) { assertTrue(f(a), why); }", ""),
+        ("@RepeatedTest(value = 2, name = \"44\") @Tag(\"44\") void it() { assertEquals(44, f(2)); }", ""),
+    ],
+)  # fmt: skip
+def test_nothing_of_what_is_expected_stays(body: str, more: str) -> None:
+    text, why = divided(body, more)
+    assert not why
+    assert "44" not in text
+
+
 def test_other_tests_and_what_only_they_use_are_taken_out() -> None:
     more = (
         'private int[] rows() { return new int[] {44}; } @ParameterizedTest @MethodSource("rows") void other(int a) { }'
@@ -272,8 +359,31 @@ def test_errors_and_numbers_are_judged_apart_from_texts() -> None:
         True, True, False, False, False, False,
     ]  # fmt: skip
     assert not what_is_reported(as_json({"returned": True, "values": [["1", "", error]]})).telling
+    plain = of("assertThrows(IllegalStateException.class, () -> f(2));")
+    assert judge(plain, "~thrown java.lang.IllegalStateException", "~thrown a.B$IllegalStateException") == [True, False]
 
 
 def test_runs_of_one_method_are_counted_from_one() -> None:
     assert JavaGrading().numbered("A.java::ATest::it[0]") == "A.java::ATest::it[1]"
     assert JavaGrading().numbered("A.java::ATest::it") == "A.java::ATest::it"
+
+
+def test_time_grows_with_the_size_of_a_file_and_deep_ones_are_refused() -> None:
+    lines = "".join(f"int e{i} = {i}; int g{i} = f({i}); assertEquals(e{i}, g{i}); " for i in range(400))
+    tests = "".join(
+        f"static final int E{i} = {i}; @Test void t{i}() {{ assertEquals(E{i}, f(2)); }}" for i in range(500)
+    )
+    began = time.process_time()
+    names = ["ATest::it", *(f"ATest::t{i}" for i in range(500))]
+    found = lifted(f"{JUPITER}class ATest {{ @Test void it() {{ {lines} }} {tests} }}".encode(), names, DEPENDING, ())
+    assert found is not None
+    assert len(found.functions) == 501
+    assert time.process_time() - began < 20
+    assert divided(f"assertEquals({'+'.join(['1'] * 3000)}, f(2));")[1] == "too deeply nested"
+    assert divided("assertTrue(f(2));", "class A { " * 3000 + "}" * 3000)[1] == "too deeply nested"
+
+
+def test_files_in_other_encodings_are_not_divided() -> None:
+    source = f'{JUPITER}class ATest {{ @Test void it() {{ assertEquals(4, f("\u00e4")); }} }}'
+    assert lifted(source.encode(), ["ATest::it"], DEPENDING, ()) is not None
+    assert lifted(source.encode("latin-1"), ["ATest::it"], DEPENDING, ()) is None

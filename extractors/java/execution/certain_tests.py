@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from tree_sitter import Node
 
-from excise.extractors.java.analysis.grammar import name_of, text
+from excise.extractors.java.analysis.grammar import descendants, name_of, text
 from excise.extractors.java.execution.checks import arguments
 
 LOOPS = frozenset({"for_statement", "enhanced_for_statement", "while_statement", "do_statement"})
@@ -24,6 +24,9 @@ _FREE = frozenset({
     "block", "expression_statement", "finally_clause", "synchronized_statement", "local_variable_declaration",
     "variable_declarator", "argument_list", "method_invocation", "method_declaration",
 })  # fmt: skip
+_CONDITIONS = frozenset({"if_statement", "switch_expression", "switch_statement", "ternary_expression"})
+_CHANGES = frozenset({"assignment_expression", "update_expression"})
+_STEPS = frozenset({"next", "read", "poll", "pop", "incrementAndGet", "getAndIncrement", "remove"})
 _TRIES = frozenset({"try_statement", "try_with_resources_statement"})
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _ENDS = _JUMPS | {"return_statement", "throw_statement"}
@@ -89,17 +92,25 @@ def _is_fixed(loop: Node, is_written: Callable[[Node], bool]) -> bool:
     if init is None or update is None or left.type != "identifier" or not is_written(right):
         return False
     values = [each.child_by_field_name("value") for each in init.children_by_field_name("declarator")]
-    return len(values) == 1 and values[0] is not None and is_written(values[0])
+    is_counting = update.type == "update_expression" or (
+        update.type == "assignment_expression" and is_written(update.named_children[-1])
+    )
+    body = loop.child_by_field_name("body")
+    changes = (each for each in descendants(body) if each.type in _CHANGES) if body is not None else ()
+    is_changed = any(each.named_children[0].text == left.text for each in changes)
+    return len(values) == 1 and values[0] is not None and is_written(values[0]) and is_counting and not is_changed
 
 
 def why_changed(
     node: Node, source: bytes, depending: Collection[str], has_check: Callable[[Node], bool], body: Node
 ) -> str:
     """Why a node outside of checks may end the test early, or compares; empty if it does neither."""
+    if node.type == "throw_statement" and _is_chosen(node, body):
+        return "failure without a check"
     if node.type in _ENDS:
         return "test that may end early" if _ends_test(node, has_check, body) else ""
     is_call = node.type == "method_invocation" and may_compare(name_of(node, source), depending)
-    is_other = node.type in _CHOICES or (is_comparison(node) and not _is_of_loop(node))
+    is_other = node.type in _CHOICES or (is_comparison(node) and not is_of_loop(node, source, depending))
     if not (is_call or is_other) or is_given(node, source, depending, body):
         return ""
     return "comparing function" if is_call else "comparison outside a check"
@@ -116,6 +127,17 @@ def _ends_test(node: Node, has_check: Callable[[Node], bool], body: Node) -> boo
     return True
 
 
+def _is_chosen(node: Node, body: Node) -> bool:
+    """Whether a statement is under a condition in a function or class."""
+    around, chosen = node.parent, False
+    while around is not None and around != body:
+        if around.type in {"lambda_expression", "class_body"}:
+            return chosen
+        chosen = chosen or around.type in _CONDITIONS
+        around = around.parent
+    return False
+
+
 def is_given(node: Node, source: bytes, depending: Collection[str], body: Node) -> bool:
     """Whether a node is in a function or class that is given to the code under test."""
     around, inside = node.parent, False
@@ -125,6 +147,14 @@ def is_given(node: Node, source: bytes, depending: Collection[str], body: Node) 
             return True
         around = around.parent
     return False
+
+
+def has_effect(message: Node, source: bytes) -> bool:
+    """Whether what makes a message changes something that the test goes on with."""
+    return any(
+        each.type in _CHANGES or (each.type == "method_invocation" and name_of(each, source) in _STEPS)
+        for each in descendants(message)
+    )
 
 
 def is_call_of(node: Node, source: bytes, depending: Collection[str]) -> bool:
@@ -150,7 +180,8 @@ def is_input(node: Node, source: bytes, depending: Collection[str], body: Node) 
     return False
 
 
-def _is_of_loop(node: Node) -> bool:
+def is_of_loop(node: Node, source: bytes, depending: Collection[str]) -> bool:
     """Whether a comparison ends a loop that counts."""
     parent = node.parent
-    return parent is not None and parent.type == "for_statement" and parent.child_by_field_name("condition") == node
+    is_end = parent is not None and parent.type == "for_statement" and parent.child_by_field_name("condition") == node
+    return is_end and not any(is_call_of(each, source, depending) for each in descendants(node))

@@ -106,6 +106,7 @@ class CheckReader:
     def __init__(self, source: bytes, imports: Imports, own: Collection[str], *, is_junit3: bool) -> None:
         """``own``: names of the methods of the class, which hide imported ones."""
         self.source, self.imports, self.own, self.is_junit3 = source, imports, own, is_junit3
+        self._types: dict[str, str] = {}
 
     def read(self, call: Node) -> Check | None:
         """The check that a call makes; ``None`` if it makes none by itself."""
@@ -224,7 +225,10 @@ class CheckReader:
 
     def _type_of(self, node: Node) -> str:
         """The type of a variable or field, if all that the file declares by that name have it."""
-        name = re.escape(text(node, self.source).encode())
-        found = {kind.decode() for kind in re.findall(rb"\b([\w.]+)\s+%s\s*[=;,):]" % name, self.source)}
-        found -= {"return", "case", "throw", "else", "new", "instanceof"}
-        return found.pop() if len(found) == 1 else ""
+        name = text(node, self.source)
+        if name not in self._types:
+            pattern = rb"\b([\w.]+)\s+%s\s*[=;,):]" % re.escape(name.encode())
+            found = {kind.decode() for kind in re.findall(pattern, self.source)}
+            found -= {"return", "case", "throw", "else", "new", "instanceof"}
+            self._types[name] = found.pop() if len(found) == 1 else ""
+        return self._types[name]

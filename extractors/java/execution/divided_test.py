@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tree_sitter import Node
 
-from excise.extractors.java.analysis.grammar import descendants, name_of, statements, text
+from excise.extractors.java.analysis.grammar import annotations_of, descendants, name_of, statements, text
 from excise.extractors.java.execution.certain_tests import (
-    LOOPS,
-    is_comparison,
+    has_effect,
     is_input,
-    may_compare,
     why_changed,
     why_repeated,
 )
 from excise.extractors.java.execution.checks import Check, Kind, arguments, is_assertion_name
 from excise.extractors.java.execution.expected_errors import expected_class, is_of_error, try_that_fails
 from excise.extractors.java.execution.expected_values import Edit, edited, is_written_out
+from excise.extractors.java.execution.mixed_values import MixedValues, mixes
 from excise.extractors.java.execution.observing_checks import REPORTER, ObservingCheck, Undividable, report
-from excise.extractors.java.execution.test_class import TestClass, parameters_of
+from excise.extractors.java.execution.test_class import TestClass, parameters_of, simple_annotations
 from excise.extractors.java.execution.written_names import UNCHANGING, WrittenNames
 
 MAX_DEPTH = 2
 """Helpers that call helpers are divided to this depth."""
 _CHECKED = frozenset({Kind.EQUAL, Kind.ITEMS, Kind.SAME, Kind.TRUE, Kind.NULL, Kind.THROWS})
 _ADDING = frozenset({"add", "put", "append", "addAll"})
-_THREADS = frozenset({"Thread", "ExecutorService", "CompletableFuture", "CountDownLatch", "Executors"})
+_THREADS = frozenset({
+    "Thread", "ExecutorService", "CompletableFuture", "CountDownLatch", "Executors", "CyclicBarrier", "ForkJoinPool",
+    "Timer", "parallelStream", "parallel", "submit", "invokeAll",
+})  # fmt: skip
+_FAILURES = frozenset({
+    "AssertionError", "AssertionFailedError", "ComparisonFailure", "Expectations", "StrictExpectations",
+    "Verifications", "FullVerifications", "VerificationsInOrder",
+})  # fmt: skip
+"""Types of which a test makes objects to fail, or to check what was called."""
+_CHECKING = ("org.assertj.", "org.hamcrest.", "com.google.common.truth.", "org.testng.")
+"""Packages of libraries of checks."""
+_SHOWING = frozenset({"System.out", "System.err"})
+_OF_RUNS = frozenset({"TestInfo", "TestReporter", "RepetitionInfo"})
+"""Types of parameters that get no column of the rows."""
 _THROWABLE = "java.lang.Throwable"
+_ACTING = frozenset({
+    "method_invocation", "object_creation_expression", "assignment_expression", "update_expression",
+    "lambda_expression",
+})  # fmt: skip
+_ALL_ERRORS = frozenset({"Throwable", "Error", "AssertionError"})
+"""What would also catch a failure of the test."""
 
 
 class DividedTest:
@@ -41,6 +59,7 @@ class DividedTest:
             raise Undividable("any number of parameters")
         self.holder, self.method, self.body, self.depth, self.parameters = holder, method, body, depth, parameters
         self.file, self.source, self.depending = holder.file, holder.file.source, holder.file.depending
+        self.has_rows: bool = "ParameterizedTest" in simple_annotations(method, self.source)
         self.names = WrittenNames(holder, method, body)
         self.edits: list[Edit] = []
         self.sites: dict[str, dict[str, Any]] = {}
@@ -54,8 +73,8 @@ class DividedTest:
         self.given_parameters: set[str] = set()
         """Parameters that hold what is expected and are given to the code, too."""
         self._given_to_helpers: list[Node] = []
-        self._dropped: list[tuple[Node, list[Node]]] = []
-        """What has no place in the form, but for some of it."""
+        self._dropped: set[int] = set()
+        """The ids of nodes that have no place in the form."""
         self._variables: set[str] = set()
         """Variables and parameters that are compared with what the code gives."""
         self._checks: list[Check] = []
@@ -77,6 +96,7 @@ class DividedTest:
         self._require_certain()
         self._keep_given_fields()
         self.edits += list(self._expected_edits())
+        self.edits += list(self._unused_edits())
 
     # -------------------------------------------------------------------------------------- finding checks
     def _collect(self, node: Node, inside: Check | None) -> None:
@@ -121,9 +141,12 @@ class DividedTest:
         is_inherited = target is None and not is_own and name not in self.file.imports.functions
         above = list(self.holder.inherited(name)) if is_inherited else []
         is_unknown = is_inherited and not above and not self.holder.is_whole
-        if is_unknown or any(each.checks_in(method) or compares(each, method) for each, method in above):
+        if is_unknown or any(each.checks_in(method) or each.compares(method) for each, method in above):
             raise Undividable("helper of another file")
-        if is_assertion_name(name) and not is_own:
+        owner = "" if is_own or target is not None else self.file.imports.functions.get(name, "")
+        is_open = name.startswith("then") and any(each.startswith(_CHECKING) for each in self.file.imports.open_types)
+        is_check = owner.startswith(_CHECKING) or (target is None and is_open)
+        if not is_own and (is_check or is_assertion_name(name)):
             raise Undividable("check of another kind")
         holder = text(target, self.source) if target is not None else self.file.imports.functions.get(name, "")
         last = holder.rpartition(".")[2]
@@ -167,6 +190,8 @@ class DividedTest:
             given = arguments(check.node)
             if check.kind is Kind.ALL and given and given[0].type == "string_literal":
                 self._edit(given[0], '""')
+            elif check.kind is Kind.HARMLESS and len(given) > 1:
+                self._edit(given[1], '""')
             elif check.kind is Kind.FAIL:
                 self._divide_failure(check)
         found = expected_class(self.method, self.source)
@@ -176,7 +201,7 @@ class DividedTest:
             raise Undividable("checks before an expected error")
         name, start, end = found
         site, mark = self.body.start_byte, self.file.mark
-        self.sites[str(site)] = {"thrown": [name]}
+        self.sites[str(site)] = {"thrown": [self.file.full_name(name)]}
         head = f"{{ {_THROWABLE} error{mark} = null; try "
         tail = (
             f" catch ({_THROWABLE} other{mark}) {{ error{mark} = other{mark}; }}"
@@ -196,14 +221,18 @@ class DividedTest:
             self._edit(check.node, f"{REPORTER}.fail()")
             return
         found = try_that_fails(statement, self.source)
-        if found is None or found.clause.parent is None:
+        if (
+            found is None
+            or found.clause.parent is None
+            or _ALL_ERRORS.intersection(each.rpartition(".")[2] for each in found.classes)
+        ):
             raise Undividable("failure without a check")
         before = range(block.start_byte, statement.start_byte)
         if any(each.node.start_byte in before for each in self._checks):
             raise Undividable("checks before an expected error")
         self._require_made_once(found.clause.parent)
         site, place = check.node.start_byte, found.block.start_byte + 1
-        self.sites[str(site)] = {"thrown": list(found.classes)}
+        self.sites[str(site)] = {"thrown": list(map(self.file.full_name, found.classes))}
         self._edit(check.node, report("thrown", site, "null"))
         self._edit(found.kind, _THROWABLE)
         self.edits.append(Edit(place, place, f" {report('thrown', site, found.name)};".encode()))
@@ -211,15 +240,18 @@ class DividedTest:
 
     def _edit(self, node: Node, code: str) -> None:
         self.edits.append(Edit(node.start_byte, node.end_byte, code.encode()))
-        self._dropped.append((node, []))
+        self._drop(node)
 
     # --------------------------------------------------------------------------------------------- checks
     def _divide_check(self, check: Check) -> None:
         node = check.node
+        said = [each for each in arguments(node) if each not in (check.actual, check.expected, check.delta)]
+        if any(has_effect(each, self.source) for each in said):
+            raise Undividable("message with an effect")
         made = ObservingCheck(check, self.names, self._is_expected)
         self.sites |= made.sites
         self.edits.append(Edit(node.start_byte, node.end_byte, made.code.encode()))
-        self._dropped.append((node, made.observed))
+        self._drop(node, made.observed)
         declaration = self._declared_by(node)
         if check.kind is Kind.THROWS and declaration is not None:
             kind, name = declaration.child_by_field_name("type"), declaration.child_by_field_name("declarator")
@@ -255,6 +287,18 @@ class DividedTest:
         for name in sorted(self.fields):
             if self.names.is_immutable(name) and self.gives(name):
                 self.fields.discard(name)
+
+    @property
+    def columns(self) -> list[tuple[str, Node]]:
+        """(name, node) of the parameters that get a value from a caller, or from rows."""
+        kinds = {name: node.child_by_field_name("type") for name, node in self.parameters}
+        of_run = {name for name, kind in kinds.items() if kind is not None and text(kind, self.source) in _OF_RUNS}
+        return [(name, node) for name, node in self.parameters if name not in of_run]
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """Variables and parameters that are compared with what the code gives."""
+        return frozenset(self._variables)
 
     def gives(self, name: str) -> bool:
         """Whether the code under test gets what a name stands for."""
@@ -297,6 +341,24 @@ class DividedTest:
             for each in (*declared, *changes):
                 yield Edit(each.start_byte, each.end_byte, b"")
 
+    def _unused_edits(self) -> Iterator[Edit]:
+        """The edits that take out variables that are not used any more, and what is printed; parameters are noted."""
+        if self.depth or self.has_rows:
+            self.expected_parameters |= {name for name, _ in self.columns if not self._uses(name)}
+        for name, declared in self.names.index.declared.items():
+            line = declared[0].parent
+            value = declared[0].child_by_field_name("value")
+            is_single = line is not None and len(line.children_by_field_name("declarator")) == len(declared) == 1
+            if not is_single or line is None or line.parent is None or line.parent.type != "block":
+                continue
+            if value is not None and self.names.is_fixed(value) and not self._uses(name):
+                yield Edit(line.start_byte, line.end_byte, b"")
+        for each in descendants(self.body):
+            target = each.child_by_field_name("object") if each.type == "method_invocation" else None
+            if target is not None and text(target, self.source) in _SHOWING:
+                texts = (leaf for given in arguments(each) for leaf in descendants(given))
+                yield from (Edit(t.start_byte, t.end_byte, b'""') for t in texts if t.type == "string_literal")
+
     def _changes(self, name: str) -> Iterator[Node]:
         """Statements that add a written value to a variable: ``expected.add(3);``."""
         for use in self._uses(name):
@@ -312,9 +374,9 @@ class DividedTest:
     def _uses(self, name: str) -> list[Node]:
         """Where a variable is used, but for its declaration and checks."""
         found = []
-        for each in descendants(self.body):
+        for each in self.names.uses(name):
             parent = each.parent
-            if each.type != "identifier" or parent is None or text(each, self.source) != name or self._is_dropped(each):
+            if parent is None or self._is_dropped(each):
                 continue
             is_declared = parent.type == "variable_declarator" and parent.child_by_field_name("name") == each
             is_loop = parent.type == "enhanced_for_statement" and parent.child_by_field_name("name") == each
@@ -324,14 +386,18 @@ class DividedTest:
                 found.append(each)
         return found
 
+    def _drop(self, node: Node, kept: Iterable[Node] = ()) -> None:
+        """Note that a node has no place in the form, but for some of it."""
+        self._dropped.update(each.id for each in descendants(node))
+        for part in kept:
+            self._dropped.difference_update(each.id for each in descendants(part))
+
     def _is_dropped(self, node: Node) -> bool:
-        return any(
-            _is_within(node, dropped) and not any(_is_within(node, each) for each in kept)
-            for dropped, kept in self._dropped
-        )
+        return node.id in self._dropped
 
     def _require_certain(self) -> None:
         """Raise :class:`Undividable` if the code may decide what is checked, or something else is compared."""
+        mixed = MixedValues(self.names, is_helper=self.depth > 0)
         places = [*(check.node.start_byte for check in self._checks), *(call.start_byte for call in self._helper_calls)]
 
         def has_check(node: Node) -> bool:
@@ -342,11 +408,21 @@ class DividedTest:
                 raise Undividable("threads")
             if self._is_dropped(node):
                 continue
+            if node.type == "type_identifier" and text(node, self.source) in _FAILURES:
+                raise Undividable("failure without a check")
+            if why := mixed.why(node):
+                raise Undividable(why)
+            if node.type == "method_reference":
+                called = self.holder.methods.get(text(node.named_children[-1], self.source), ())
+                if any(self.holder.checks_in(each) or self.holder.compares(each) for each in called):
+                    raise Undividable("helper that checks")
             if why := why_changed(node, self.source, self.depending, has_check, self.body):
                 raise Undividable(why)
             if node.type == "method_invocation" and name_of(node, self.source) not in self.depending:
                 helper = self._helper_of(node)
-                if helper is not None and node not in self._helper_calls and compares(self.holder, helper):
+                if helper is None or node in self._helper_calls:
+                    continue
+                if self.holder.compares(helper) or (mixed.is_of_code(node) and mixes(self.holder, helper)):
                     raise Undividable("comparing function")
 
     # -------------------------------------------------------------------------------------------- helpers
@@ -354,19 +430,22 @@ class DividedTest:
         """Let a call call the observing form of a helper, without what it expects."""
         helper = self._helper_of(call)
         kind = helper.child_by_field_name("type") if helper is not None else None
-        if helper is None or kind is None or kind.type != "void_type" or self.depth >= MAX_DEPTH:
+        is_plain = helper is not None and "Override" not in annotations_of(helper, self.source)
+        if helper is None or not is_plain or kind is None or kind.type != "void_type" or self.depth >= MAX_DEPTH:
             raise Undividable("helper that checks")
-        made = DividedTest(self.holder, helper, self.depth + 1)
-        made.divide()
+        made = self._divided_helper(helper)
         self.helpers |= {**made.helpers, helper.start_byte: made}
         self.sites |= made.sites
         self.fields |= made.fields
         kept = []
         for (parameter, _), argument in zip(made.parameters, arguments(call), strict=True):
             if parameter in made.expected_parameters:
-                if not self._is_expected(argument):
+                is_unused = parameter not in made.compared and not any(
+                    each.type in _ACTING for each in descendants(argument)
+                )
+                if not is_unused and not self._is_expected(argument):
                     raise Undividable("expected value that is computed")
-                self._dropped.append((argument, []))
+                self._drop(argument)
                 continue
             if parameter in made.given_parameters and not self._is_unchanging(argument):
                 raise Undividable("expected value that is computed")
@@ -376,8 +455,29 @@ class DividedTest:
         whole, called = call.child_by_field_name("arguments"), call.child_by_field_name("name")
         assert whole is not None
         assert called is not None
-        self.edits.append(Edit(called.end_byte, called.end_byte, self.file.mark.encode()))
+        self.edits.append(Edit(called.end_byte, called.end_byte, made.mark.encode()))
         self.edits.append(Edit(whole.start_byte, whole.end_byte, f"({', '.join(kept)})".encode()))
+
+    def _divided_helper(self, helper: Node) -> DividedTest:
+        known = self.holder.divided_helpers
+        key = (helper.id, self.depth)
+        if key not in known:
+            try:
+                known[key] = DividedTest(self.holder, helper, self.depth + 1)
+                known[key].divide()
+            except Undividable as reason:
+                known[key] = reason
+        found = known[key]
+        if isinstance(found, Undividable):
+            raise found
+        made: DividedTest = found
+        return made
+
+    @property
+    def mark(self) -> str:
+        """What the name of a helper's form ends with: forms of overloaded helpers may have equal parameters."""
+        is_overloaded = len(self.holder.methods.get(name_of(self.method, self.source), ())) > 1
+        return f"{self.file.mark}_{len(self.parameters)}" if is_overloaded else self.file.mark
 
     def as_helper(self) -> bytes:
         """The observing form of a helper under a name of its own, without the parameters that say what is expected."""
@@ -387,7 +487,7 @@ class DividedTest:
         kept = [text(node, self.source) for name, node in self.parameters if name not in self.expected_parameters]
         edits = [
             *self.edits,
-            Edit(head.end_byte, head.end_byte, self.file.mark.encode()),
+            Edit(head.end_byte, head.end_byte, self.mark.encode()),
             Edit(parameters.start_byte, parameters.end_byte, f"({', '.join(kept)})".encode()),
         ]
         start, end = self.method.start_byte, self.method.end_byte
@@ -397,14 +497,3 @@ class DividedTest:
 
 def _is_within(node: Node, other: Node) -> bool:
     return other.start_byte <= node.start_byte and node.end_byte <= other.end_byte
-
-
-def compares(holder: TestClass, helper: Node) -> bool:
-    """Whether a helper of a class, which checks nothing, compares something, but to end a loop."""
-    for node in descendants(helper):
-        is_call = node.type == "method_invocation"
-        if is_call and may_compare(name_of(node, holder.file.source), holder.file.depending):
-            return True
-        if is_comparison(node) and (node.parent is None or node.parent.type not in LOOPS):
-            return True
-    return False

@@ -21,7 +21,7 @@ class FailingTry(NamedTuple):
     kind: Node
     """The types that are caught."""
     classes: tuple[str, ...]
-    """Their simple names."""
+    """Their names."""
     name: str
     """The variable of the error."""
     block: Node
@@ -29,10 +29,10 @@ class FailingTry(NamedTuple):
 
 
 def expected_class(method: Node, source: bytes) -> tuple[str, int, int] | None:
-    """(simple name, first byte, one past the last) of the error that ``@Test(expected = X.class)`` asks for."""
+    """(name, first byte, one past the last) of the error that ``@Test(expected = X.class)`` asks for."""
     modifiers = modifiers_of(method)
     found = _EXPECTED.search(source, modifiers.start_byte, modifiers.end_byte) if modifiers is not None else None
-    return (found[1].decode().rpartition(".")[2], found.start(), found.end()) if found is not None else None
+    return (found[1].decode(), found.start(), found.end()) if found is not None else None
 
 
 def try_that_fails(failure: Node, source: bytes) -> FailingTry | None:
@@ -54,7 +54,7 @@ def try_that_fails(failure: Node, source: bytes) -> FailingTry | None:
     name = name_of(parameter, source)
     if not is_of_error(name, body, source) or any(each.type != "expression_statement" for each in statements(body)):
         return None
-    names = tuple(text(each, source).rpartition(".")[2] for each in kind.named_children if each.type not in COMMENTS)
+    names = tuple(text(each, source) for each in kind.named_children if each.type not in COMMENTS)
     return FailingTry(clauses[0], kind, names, name, body)
 
 

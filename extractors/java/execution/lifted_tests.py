@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -19,6 +19,7 @@ from excise.extractors.java.execution.divided_test import DividedTest
 from excise.extractors.java.execution.expected_values import Edit, edited
 from excise.extractors.java.execution.observing_checks import Undividable
 from excise.extractors.java.execution.parameter_sources import Unseparable, column_edits
+from excise.extractors.java.execution.remaining_code import tests_beside_comparisons
 from excise.extractors.java.execution.test_class import (
     TestClass,
     TestFile,
@@ -33,8 +34,10 @@ from excise.protocols import LiftedTests
 _RUNNERS = re.compile(
     r"RunWith\(\s*(?:value\s*=\s*)?(?:JUnit4|BlockJUnit4ClassRunner|MockitoJUnitRunner[\w.]*)\.class\s*\)"
 )
-_SHOWN = frozenset({"DisplayName", "DisplayNameGeneration"})
+_SHOWN = frozenset({"DisplayName", "DisplayNameGeneration", "IndicativeSentencesGeneration", "Tag", "Tags"})
 """Annotations that may say in words what is expected, and change nothing of a test that runs."""
+_OF_WHOLE_ROWS = re.compile(r"\b(?:ArgumentsAccessor|AggregateWith)\b")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _KINDS = frozenset({"Test", "ParameterizedTest", "RepeatedTest"})
 
 
@@ -46,7 +49,22 @@ def lifted(
 
     ``depending``: names of the code under test and of what calls it. ``beside``: the other test files of the folder.
     """
-    others, names = list(beside), frozenset(depending)
+    try:
+        source.decode()
+        return _lifted(source, functions, frozenset(depending), list(beside))
+    except UnicodeDecodeError:  # texts would have other characters
+        return None
+    except RecursionError:
+        return _all_refused(dict.fromkeys(functions, "too deeply nested"))
+
+
+def _all_refused(refused: Mapping[str, str]) -> LiftedTests:
+    return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
+
+
+def _lifted(
+    source: bytes, functions: Collection[str], names: frozenset[str], others: Sequence[bytes]
+) -> LiftedTests | None:
     file = TestFile(source, names, tuple(TestFile(other, names) for other in others))
     if file.root.has_error:
         return None
@@ -57,17 +75,24 @@ def lifted(
             divided[name] = _divided(*found.get(name, (None, ())))
         except (Undividable, Unseparable) as reason:
             refused[name] = str(reason)
+        except RecursionError:
+            refused[name] = "too deeply nested"
     while True:
         made = _observing(file, found, divided, others)
-        wrong = [name for name, (test, _) in divided.items() if any(_is_named(field, made) for field in test.fields)]
+        words = set(_WORD.findall(made.decode()))
+        wrong = [name for name, (test, _) in divided.items() if not words.isdisjoint(test.fields)]
+        why = "expected value that the tests use otherwise"
+        if not wrong and divided:
+            wrong = sorted(tests_beside_comparisons(TestFile(made, names), divided, file.mark))
+            why = "comparison outside the tests"
         for name in wrong:
-            refused[name] = "expected value that the tests use otherwise"
+            refused[name] = why
             del divided[name]
         if not wrong:
             break
     if not divided or parse_tree(made).root_node.has_error:
         refused |= dict.fromkeys(divided, "form that cannot be parsed")
-        return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
+        return _all_refused(refused)
     judging = {name: test.sites for name, (test, _) in divided.items() if test.sites}
     form = json.dumps(judging, sort_keys=True).encode()
     return LiftedTests(observing=made, judging=form, functions=tuple(divided), refused=refused)
@@ -94,19 +119,21 @@ def _divided(holder: TestClass | None, methods: Collection[Node]) -> tuple[Divid
             if annotation.startswith("RunWith") and not _RUNNERS.match(annotation):
                 raise Undividable("test with a runner of its own")
         around = around.outer
-    if holder.set_up_checks():
+    if holder.set_up_checks:
         raise Undividable("set-up that checks")
     made = DividedTest(holder, method)
     made.divide()
     parameters = parameters_of(method, source) or []
     if made.given_parameters and any(not made.names.is_immutable(name) for name in made.given_parameters):
         raise Undividable("expected value that the test uses otherwise")
-    columns = [number for number, (name, _) in enumerate(parameters) if name in made.expected_parameters]
+    columns = [number for number, (name, _) in enumerate(made.columns) if name in made.expected_parameters]
     edits = list(_annotation_edits(method, source))
     if columns:
         if "ParameterizedTest" not in kinds:
             raise Undividable("expected value that is computed")
-        edits += column_edits(holder, method, columns, len(parameters))
+        if _OF_WHOLE_ROWS.search(text(method, source)):
+            raise Undividable("rows in another form")
+        edits += column_edits(holder, method, columns, len(made.columns))
         whole = method.child_by_field_name("parameters")
         assert whole is not None
         kept = ", ".join(text(node, source) for name, node in parameters if name not in made.expected_parameters)
@@ -124,6 +151,11 @@ def _annotation_edits(method: Node, source: bytes) -> Iterator[Edit]:
             yield Edit(node.start_byte, node.end_byte, b"")
         elif name == "ParameterizedTest" and given is not None:
             yield Edit(given.start_byte, given.end_byte, b"")
+        elif name == "RepeatedTest" and given is not None:
+            pairs = [each for each in given.named_children if each.type == "element_value_pair"]
+            values = [text(each, source) for each in pairs if text(each, source).startswith("value")]
+            if pairs:
+                yield Edit(given.start_byte, given.end_byte, f"({', '.join(values)})".encode())
 
 
 def _observing(
@@ -137,6 +169,8 @@ def _observing(
     for test, more in divided.values():
         edits += [*test.edits, *more]
         helpers |= test.helpers
+    for holder in {id(holder): holder for holder, _ in found.values()}.values():
+        edits += _annotation_edits(holder.node, file.source)
     for helper in helpers.values():
         place = helper.method.end_byte
         edits.append(Edit(place, place, b"\n    " + helper.as_helper()))
@@ -144,10 +178,4 @@ def _observing(
         for method in methods:
             if name not in divided and is_test(method, file.source, is_junit3=holder.is_junit3):
                 edits.append(Edit(method.start_byte, method.end_byte, b""))
-        for edit in _annotation_edits(holder.node, file.source):
-            edits.append(edit)
     return without_unused_members(edited(file.source, edits), others)
-
-
-def _is_named(field: str, source: bytes) -> bool:
-    return re.search(rb"\b%s\b" % re.escape(field.encode()), source) is not None

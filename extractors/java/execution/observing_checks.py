@@ -63,7 +63,7 @@ class ObservingCheck:
         if actual.type not in {"lambda_expression", "method_reference"}:
             raise Undividable("expected error of a variable")
         name = text(expected, self.source).removesuffix(".class").strip()
-        self.sites[str(site)] = {"thrown": [name.rpartition(".")[2]]}
+        self.sites[str(site)] = {"thrown": [self.names.file.full_name(name)]}
         self.observed.append(actual)
         return report("caught", site, text(actual, self.source))
 

@@ -34,7 +34,7 @@ def column_edits(holder: TestClass, method: Node, columns: Sequence[int], size: 
     (rows,) = sources
     kind = name_of(rows, source).rpartition(".")[2]
     if kind == "CsvSource":
-        yield from _csv_edits(rows, source, columns)
+        yield from _csv_edits(rows, source, columns, size)
     elif kind == "MethodSource":
         yield from _method_edits(holder, rows, method, columns, size)
     else:
@@ -62,7 +62,7 @@ def _values(annotation: Node, source: bytes, allowed: Sequence[str]) -> tuple[li
     return values, settings
 
 
-def _csv_edits(annotation: Node, source: bytes, columns: Sequence[int]) -> Iterator[Edit]:
+def _csv_edits(annotation: Node, source: bytes, columns: Sequence[int], size: int) -> Iterator[Edit]:
     values, settings = _values(annotation, source, ["delimiter", "nullValues", "emptyValue"])
     delimiter = settings.get("delimiter", "','")[1:-1]
     for row in values:
@@ -73,7 +73,7 @@ def _csv_edits(annotation: Node, source: bytes, columns: Sequence[int]) -> Itera
             rf"(?:'[^']*'|[^'{re.escape(delimiter)}])+|(?<={re.escape(delimiter)})(?={re.escape(delimiter)}|$)",
             found[1:-1],
         )
-        if delimiter.join(cells) != found[1:-1]:
+        if delimiter.join(cells) != found[1:-1] or len(cells) != size:
             raise Unseparable("rows in another form")
         kept = delimiter.join(cell for number, cell in enumerate(cells) if number not in columns)
         if not kept.strip():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tree_sitter import Node
 
@@ -19,11 +20,20 @@ from excise.extractors.java.analysis.grammar import (
     parse_tree,
     text,
 )
+from excise.extractors.java.execution.certain_tests import LOOPS, is_comparison, may_compare
 from excise.extractors.java.execution.checks import CheckReader, Imports, imports_of
 
 _TYPE = re.compile(rb"\b(?:class|interface|enum|record)\s+(\w+)")
 _BASES = frozenset({"TestCase", "junit.framework.TestCase"})
 _LIFECYCLE = ("Before", "After", "Rule", "ClassRule", "RegisterExtension", "Parameters", "DataPoint")
+_OF_JAVA = frozenset({
+    "Throwable", "Exception", "Error", "RuntimeException", "IllegalArgumentException", "IllegalStateException",
+    "NullPointerException", "IndexOutOfBoundsException", "ArrayIndexOutOfBoundsException", "ClassCastException",
+    "StringIndexOutOfBoundsException", "UnsupportedOperationException", "ArithmeticException", "NumberFormatException",
+    "CloneNotSupportedException", "NegativeArraySizeException", "ArrayStoreException", "InterruptedException",
+    "ClassNotFoundException", "SecurityException", "StackOverflowError", "OutOfMemoryError", "AssertionError",
+})  # fmt: skip
+"""Errors of the package ``java.lang``."""
 _TESTS = ("Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory")
 
 
@@ -48,9 +58,24 @@ class TestFile:
         return imports_of(self.source)
 
     @cached_property
+    def assigned(self) -> Mapping[str, list[Node]]:
+        """Where names get other values, by name."""
+        return assigned_names(self.root, self.source)
+
+    @cached_property
     def mark(self) -> str:
         """What new names end with."""
         return f"_{hashlib.sha256(self.source).hexdigest()[:10]}"
+
+    def full_name(self, name: str) -> str:
+        """The full name of a class as far as imports tell it, else the last part."""
+        first, _, rest = name.partition(".")
+        if first[:1].islower():
+            return name
+        known = self.imports.classes.get(first, "")
+        if not known and first in _OF_JAVA and first not in self.types | self.foreign_types:
+            known = f"java.lang.{first}"
+        return ".".join(part for part in (known, rest) if part) if known else name.rpartition(".")[2]
 
     @cached_property
     def foreign_types(self) -> frozenset[str]:
@@ -89,10 +114,18 @@ class TestClass:
                     self.fields[name_of(each, source)] = each
         self.methods |= own
         self.own_methods = own
+        self._checking: dict[int, bool] = {}
+        self.divided_helpers: dict[tuple[int, int], Any] = {}
+        """Helpers by what names them, once divided, or why they are not."""
         self.reader = CheckReader(source, file.imports, self.methods, is_junit3=self.is_junit3)
 
     def checks_in(self, node: Node) -> bool:
         """Whether anything below a node, or a method of the class that it calls, checks something."""
+        if node.id not in self._checking:
+            self._checking[node.id] = self._checks_in(node)
+        return self._checking[node.id]
+
+    def _checks_in(self, node: Node) -> bool:
         seen: set[str] = set()
         left = [node]
         while left:
@@ -109,6 +142,16 @@ class TestClass:
                     left += self.methods.get(name, [])
         return False
 
+    def compares(self, helper: Node) -> bool:
+        """Whether a helper of the class, which checks nothing, compares something, but to end a loop."""
+        for node in descendants(helper):
+            is_call = node.type == "method_invocation"
+            if is_call and may_compare(name_of(node, self.file.source), self.file.depending):
+                return True
+            if is_comparison(node) and (node.parent is None or node.parent.type not in LOOPS):
+                return True
+        return False
+
     def inherited(self, name: str) -> Iterator[tuple[TestClass, Node]]:
         """The methods with a name of classes above."""
         above = self.base
@@ -116,10 +159,11 @@ class TestClass:
             yield from ((above, method) for method in above.own_methods.get(name, ()))
             above = above.base
 
+    @cached_property
     def set_up_checks(self) -> bool:
         """Whether something is checked before or after each test: in methods, constructors, initialisers or fields."""
         above = (each for each in (self.outer, self.base) if each is not None)
-        return any(map(self.checks_in, self._set_up())) or any(each.set_up_checks() for each in above)
+        return any(map(self.checks_in, self._set_up())) or any(each.set_up_checks for each in above)
 
     def _set_up(self) -> Iterator[Node]:
         for member in members_of(self.node):
@@ -170,6 +214,20 @@ def _nested(outer: TestClass) -> Iterator[TestClass]:
             found = TestClass(outer.file, member, outer)
             yield found
             yield from _nested(found)
+
+
+def assigned_names(node: Node, source: bytes) -> dict[str, list[Node]]:
+    """Where names get another value, or an item of it, by name."""
+    found = dict[str, list[Node]]()
+    for each in descendants(node):
+        target = each.child_by_field_name("left") if each.type == "assignment_expression" else None
+        if each.type == "update_expression":
+            target = each.named_children[0]
+        while target is not None and target.type in {"array_access", "field_access"}:
+            target = target.named_children[-1 if target.type == "field_access" else 0]
+        if target is not None:
+            found.setdefault(text(target, source), []).append(each)
+    return found
 
 
 def parameters_of(method: Node, source: bytes) -> list[tuple[str, Node]] | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from tree_sitter import Node
 
 from excise.extractors.java.analysis.grammar import descendants, name_of, text
 from excise.extractors.java.execution.expected_values import LITERALS, is_written_out, number_of
-from excise.extractors.java.execution.test_class import TestClass, parameters_of
+from excise.extractors.java.execution.test_class import TestClass, assigned_names, parameters_of
 
 _IMMUTABLE = frozenset({
     "String", "boolean", "byte", "short", "char", "int", "long", "float", "double", "Boolean", "Byte", "Short",
@@ -19,6 +22,36 @@ _BINDING = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """What stands where in a method, by name."""
+
+    declared: Mapping[str, list[Node]]
+    assigned: Mapping[str, list[Node]]
+    uses: Mapping[str, list[Node]]
+    loops: Mapping[str, list[Node]]
+    """Loops over items that are called so."""
+    bound: frozenset[str]
+
+
+def _index(body: Node, source: bytes) -> _Index:
+    declared, uses, loops = dict[str, list[Node]](), dict[str, list[Node]](), dict[str, list[Node]]()
+    bound = set[str]()
+    for each in descendants(body):
+        if each.type == "identifier":
+            uses.setdefault(text(each, source), []).append(each)
+        elif each.type == "variable_declarator":
+            declared.setdefault(name_of(each, source), []).append(each)
+        elif each.type in _BINDING:
+            bound.add(name_of(each, source))
+        if each.type == "enhanced_for_statement":
+            loops.setdefault(name_of(each, source), []).append(each)
+        parameters = each.child_by_field_name("parameters") if each.type == "lambda_expression" else None
+        if parameters is not None:
+            bound.update(text(leaf, source) for leaf in descendants(parameters))
+    return _Index(declared, assigned_names(body, source), uses, loops, frozenset(bound))
+
+
 class WrittenNames:
     """The names that a method uses."""
 
@@ -26,6 +59,7 @@ class WrittenNames:
         self.holder, self.body = holder, body
         self.file, self.source, self.depending = holder.file, holder.file.source, holder.file.depending
         self.parameters = dict(parameters_of(method, self.source) or [])
+        self.index = _index(body, self.source)
 
     def is_fixed(self, node: Node) -> bool:
         """Whether a value is written out somewhere in the test."""
@@ -54,36 +88,23 @@ class WrittenNames:
 
     def declarators(self, name: str) -> list[Node]:
         """The declarations of local variables with a name."""
-        found = (each for each in descendants(self.body) if each.type == "variable_declarator")
-        return [each for each in found if name_of(each, self.source) == name]
+        return list(self.index.declared.get(name, ()))
 
-    def assignments(self, name: str, within: Node | None = None) -> list[Node]:
+    def assignments(self, name: str) -> list[Node]:
         """Where a name gets another value, or an item of it."""
-        found = []
-        for each in descendants(within or self.body):
-            target = each.child_by_field_name("left") if each.type == "assignment_expression" else None
-            if each.type == "update_expression":
-                target = each.named_children[0]
-            while target is not None and target.type in {"array_access", "field_access"}:
-                target = target.named_children[-1 if target.type == "field_access" else 0]
-            if target is not None and text(target, self.source) == name:
-                found.append(each)
-        return found
+        return list(self.index.assigned.get(name, ()))
+
+    def uses(self, name: str) -> list[Node]:
+        """Where a name stands, in whatever role."""
+        return list(self.index.uses.get(name, ()))
 
     def _is_bound(self, name: str) -> bool:
         """Whether a loop, function or clause of the method gives a value to a name."""
-        for each in descendants(self.body):
-            if each.type in _BINDING and name_of(each, self.source) == name:
-                return True
-            parameters = each.child_by_field_name("parameters") if each.type == "lambda_expression" else None
-            if parameters is not None and name in {text(leaf, self.source) for leaf in descendants(parameters)}:
-                return True
-        return False
+        return name in self.index.bound
 
     def loop_over_written(self, name: str) -> Node | None:
         """The loop that gives each of some written values to a name, which never gets others."""
-        loops = (each for each in descendants(self.body) if each.type == "enhanced_for_statement")
-        found = [each for each in loops if name_of(each, self.source) == name]
+        found = self.index.loops.get(name, [])
         value = found[0].child_by_field_name("value") if len(found) == 1 else None
         if value is None or self.declarators(name) or self.assignments(name) or not self.is_fixed(value):
             return None
@@ -108,7 +129,7 @@ class WrittenNames:
             return None
         else:
             declarator = self.holder.fields.get(name)
-            if declarator is not None and self.assignments(name, self.file.root):
+            if declarator is not None and name in self.file.assigned:
                 return None
         value = declarator.child_by_field_name("value") if declarator is not None else None
         if value is None or not is_written_out(value, self.source, self.depending, self._is_constant):
@@ -121,6 +142,15 @@ class WrittenNames:
         value = declarator.child_by_field_name("value") if declarator is not None else None
         return value is not None and is_written_out(value, self.source, self.depending)
 
+    def is_counter(self, name: str) -> bool:
+        """Whether a variable gets nothing but written values, and is counted."""
+        declared, assigned = self.declarators(name), self.assignments(name)
+        if len(declared) != 1 or self._is_bound(name):
+            return False
+        values = [declared[0].child_by_field_name("value"), *(each.child_by_field_name("right") for each in assigned)]
+        found = [each for each in values if each is not None]
+        return bool(found) and all(is_written_out(each, self.source, self.depending) for each in found)
+
     def number(self, node: Node) -> float | None:
         """The number that a literal says, or the variable of one."""
         value = self.initial_value(text(node, self.source)) if node.type == "identifier" else node
@@ -130,7 +160,7 @@ class WrittenNames:
         """Whether a variable gets nothing but what calls return, or a field what code elsewhere gives it."""
         if not self.is_variable(name):
             field = self.holder.fields.get(name)
-            return field is not None and not self.assignments(name, self.file.root)
+            return field is not None and name not in self.file.assigned
         values = [each.child_by_field_name("value") for each in self.declarators(name)]
         values += [each.child_by_field_name("right") for each in self.assignments(name)]
         kinds = {"method_invocation", "array_access", "field_access"}

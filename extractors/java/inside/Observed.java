@@ -41,6 +41,8 @@ public final class Observed {
         Byte.class, Short.class, Integer.class, Long.class, Float.class, Double.class, BigInteger.class, BigDecimal.class,
         UUID.class, URI.class, URL.class, Locale.class, Currency.class, BitSet.class, File.class, OptionalInt.class,
         OptionalLong.class, OptionalDouble.class);
+    private static final Set<Class<?>> NUMBERS = Set.of(
+        Byte.class, Short.class, Integer.class, Long.class, Float.class, Double.class);
     private static Connection supervisor;
 
     private Observed() {
@@ -58,7 +60,11 @@ public final class Observed {
     /** Reports a value that would be compared. {@code site}: the place of the check in its file. */
     public static void report(int site, Object value) {
         StringBuilder text = new StringBuilder();
-        send(site, add(value, text, 0) ? text.toString() : null);
+        if (value != null && NUMBERS.contains(value.getClass())) {
+            send(site, value.toString()); // as if it were not boxed
+        } else {
+            send(site, add(value, text, 0) ? text.toString() : null);
+        }
     }
 
     public static void report(int site, long value) {
@@ -83,6 +89,14 @@ public final class Observed {
 
     /** Reports a number that may differ a little from what is expected. */
     public static void near(int site, double value) {
+        send(site, "~near " + value);
+    }
+
+    public static void near(int site, float value) {
+        send(site, "~near " + value);
+    }
+
+    public static void near(int site, long value) {
         send(site, "~near " + value);
     }
 
