@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit, Undividable
 from excise.extractors.go.analysis.grammar import descendants, statements, text
 from excise.extractors.go.execution.certain_checks import is_comparison, why_uncertain
 from excise.extractors.go.execution.comparing_functions import EQUAL, may_compare
@@ -23,7 +24,6 @@ from excise.extractors.go.execution.declared_names import (
     range_names,
 )
 from excise.extractors.go.execution.expected_values import (
-    Edit,
     Table,
     cells,
     element_type,
@@ -41,10 +41,6 @@ _TESTING = re.compile(r"^\*?\s*\w+\.(?:T|TB)$")
 _ENDING = frozenset({"panic", "os.Exit", "log.Fatal", "log.Fatalf", "log.Panic", "runtime.Goexit"})
 MAX_DEPTH = 2
 """Helpers that call helpers are divided to this depth."""
-
-
-class Undividable(Exception):
-    """Raised for a test that cannot be divided; the message is the reason."""
 
 
 class DividedFunction:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.go.analysis.grammar import NAMES, descendants, text
 
 _PLAIN = frozenset({
@@ -24,14 +25,6 @@ _BASIC = frozenset({
 })  # fmt: skip
 _CONSTANTS = frozenset({"math", "time", "utf8", "unicode"})
 """Packages of which values may be named."""
-
-
-class Edit(NamedTuple):
-    """A change of a file, by bytes."""
-
-    start: int
-    end: int
-    text: bytes
 
 
 class Table(NamedTuple):

@@ -12,10 +12,10 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from excise.extractors.divided_tests import Edit, Undividable, edited
 from excise.extractors.go.analysis.grammar import descendants, parse_tree, text
 from excise.extractors.go.analysis.parsed_file import name_of
-from excise.extractors.go.execution.divided_function import DividedFunction, Undividable
-from excise.extractors.go.execution.expected_values import Edit
+from excise.extractors.go.execution.divided_function import DividedFunction
 from excise.extractors.go.execution.lifted_reporter import with_reporter
 from excise.protocols import LiftedTests
 
@@ -65,15 +65,6 @@ def lifted(
     result = edited(source, edits) + b"".join(b"\n" + code + b"\n" for _, code in sorted(text_of_helpers.items()))
     observing = with_reporter(_without_unused_imports(source, result), mark)
     return LiftedTests(observing=observing, judging=b"", functions=tuple(divided), refused=refused)
-
-
-def edited(source: bytes, edits: Iterable[Edit]) -> bytes:
-    """A file with changes that do not overlap."""
-    result, place = bytearray(), 0
-    for edit in sorted(set(edits)):
-        result += source[place : edit.start] + edit.text
-        place = edit.end
-    return bytes(result + source[place:])
 
 
 def _refuse_shared_columns(divided: dict[str, DividedFunction], refused: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit, Undividable, edited
 from excise.extractors.java.analysis.grammar import annotations_of, descendants, name_of, statements, text
 from excise.extractors.java.execution.certain_tests import (
     has_effect,
@@ -16,9 +17,9 @@ from excise.extractors.java.execution.certain_tests import (
 )
 from excise.extractors.java.execution.checks import Check, Kind, arguments, is_assertion_name
 from excise.extractors.java.execution.expected_errors import expected_class, is_of_error, try_that_fails
-from excise.extractors.java.execution.expected_values import Edit, edited, is_written_out
+from excise.extractors.java.execution.expected_values import is_written_out
 from excise.extractors.java.execution.mixed_values import MixedValues, mixes
-from excise.extractors.java.execution.observing_checks import REPORTER, ObservingCheck, Undividable, report
+from excise.extractors.java.execution.observing_checks import REPORTER, ObservingCheck, report
 from excise.extractors.java.execution.test_class import TestClass, parameters_of, simple_annotations
 from excise.extractors.java.execution.written_names import UNCHANGING, WrittenNames
 

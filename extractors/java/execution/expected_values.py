@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -39,24 +38,6 @@ _CHANGING = frozenset({
 """Methods that make another value of one."""
 _CONSTANT = re.compile(r"(?:\w+\.)+[A-Z][A-Z0-9_]*$|(?:Locale|Charset)\.[A-Z]\w+$")
 _NUMBER = re.compile(r"(\d[\d_]*)?(?:\.(\d[\d_]*)?)?(?:[eE][-+]?\d+)?[fFdDlL]?")
-
-
-class Edit(NamedTuple):
-    """A change of a file, by bytes."""
-
-    start: int
-    end: int
-    text: bytes
-
-
-def edited(source: bytes, edits: Collection[Edit]) -> bytes:
-    """A file, or a part of it, with changes; those within others are left out."""
-    result, place = bytearray(), 0
-    for edit in sorted(set(edits), key=lambda each: (each.start, each.end > each.start, -each.end)):
-        if edit.start >= place:
-            result += source[place : edit.start] + edit.text
-            place = edit.end
-    return bytes(result + source[place:])
 
 
 def is_written_out(

@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit, Undividable, edited
 from excise.extractors.java.analysis.grammar import annotations_of, modifiers_of, name_of, parse_tree, text
 from excise.extractors.java.execution.divided_test import DividedTest
-from excise.extractors.java.execution.expected_values import Edit, edited
-from excise.extractors.java.execution.observing_checks import Undividable
 from excise.extractors.java.execution.parameter_sources import Unseparable, column_edits
 from excise.extractors.java.execution.remaining_code import tests_beside_comparisons
 from excise.extractors.java.execution.test_class import (

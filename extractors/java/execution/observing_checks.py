@@ -10,6 +10,7 @@ from typing import Any
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Undividable
 from excise.extractors.java.analysis.grammar import descendants, name_of, text
 from excise.extractors.java.execution.certain_tests import is_comparison, may_compare
 from excise.extractors.java.execution.checks import Check, Kind, arguments
@@ -20,10 +21,6 @@ REPORTER = "excise.Observed"
 _COMPUTED = frozenset({"switch_expression", "assignment_expression", "update_expression"})
 
 _ASKED = frozenset({"method_invocation", "field_access", "array_access"})
-
-
-class Undividable(Exception):
-    """Raised for a test that cannot be divided; the message is the reason."""
 
 
 def report(function: str, site: int, value: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.java.analysis.grammar import COMMENTS, descendants, modifiers_of, name_of, statements, text
 from excise.extractors.java.execution.checks import arguments
-from excise.extractors.java.execution.expected_values import Edit, is_written_out
+from excise.extractors.java.execution.expected_values import is_written_out
 from excise.extractors.java.execution.test_class import TestClass
 
 _INPUTS = frozenset({"ValueSource", "EnumSource", "NullSource", "EmptySource", "NullAndEmptySource", "MethodSource",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit, edited
 from excise.extractors.java.analysis.grammar import (
     COMMENTS,
     TYPES,
@@ -19,7 +20,7 @@ from excise.extractors.java.analysis.grammar import (
     parse_tree,
 )
 from excise.extractors.java.execution.checks import arguments, is_assertion_name
-from excise.extractors.java.execution.expected_values import Edit, edited, is_written_out
+from excise.extractors.java.execution.expected_values import is_written_out
 from excise.extractors.java.execution.test_class import is_lifecycle, is_test
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Undividable
 from excise.extractors.javascript.analysis.bindings import Binding, Bindings
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, required, string_value, text, unwrapped
 
@@ -74,10 +75,6 @@ _PLAIN = {
 """Matchers without an expected value, to the constant that they ask for; empty for those of truth."""
 _COUNTING = re.compile(r"expect\.(?:assertions|hasAssertions)")
 _THROWS = frozenset({"toThrow", "toThrowError", "throw", "throws", "Throw", "throwError"})
-
-
-class Undividable(Exception):
-    """Raised for a test that cannot be divided; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Undividable
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, text, unwrapped
-from excise.extractors.javascript.execution.assertions import Undividable
 from excise.extractors.javascript.execution.known_values import KnownValues, calls_around
 from excise.extractors.javascript.execution.met_literals import MetLiterals
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Undividable
 from excise.extractors.javascript.analysis.bindings import Binding, parameters_of
 from excise.extractors.javascript.analysis.grammar import children, descendants, string_value, text, unwrapped
-from excise.extractors.javascript.execution.assertions import Undividable
 from excise.extractors.javascript.execution.expected_places import ExpectedPlaces
 
 _NEUTRAL = frozenset({

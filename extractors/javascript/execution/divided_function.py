@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit, Undividable
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, descendants, string_value, text, unwrapped
-from excise.extractors.javascript.execution.assertions import Assertions, Check, Part, Undividable
+from excise.extractors.javascript.execution.assertions import Assertions, Check, Part
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
 from excise.extractors.javascript.execution.expected_places import Spans
 from excise.extractors.javascript.execution.known_values import KnownValues
@@ -22,14 +22,6 @@ _LATE = frozenset({"rejects", "resolves"})
 """Calls of the reporter that give promises."""
 MARK = "exciseReport"
 """Stands for the name of the reporter in edits."""
-
-
-class Edit(NamedTuple):
-    """A change of a file, by bytes."""
-
-    start: int
-    end: int
-    text: bytes
 
 
 @dataclass(slots=True)

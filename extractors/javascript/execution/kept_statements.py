@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.javascript.analysis.bindings import Binding
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, required, unwrapped
 from excise.extractors.javascript.analysis.test_blocks import TestBlock
-from excise.extractors.javascript.execution.divided_function import Edit
 from excise.extractors.javascript.execution.expected_places import Spans
 from excise.extractors.javascript.execution.known_values import MODULES, KnownValues
 

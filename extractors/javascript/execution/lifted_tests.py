@@ -15,14 +15,15 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit, Undividable
 from excise.extractors.javascript.analysis.bindings import Binding, bindings_of, parameters_of
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, string_value, text
 from excise.extractors.javascript.analysis.suite_files import runner_kind
 from excise.extractors.javascript.analysis.test_blocks import TestBlock, blocks_of, clean_title
-from excise.extractors.javascript.execution.assertions import Assertions, Undividable
+from excise.extractors.javascript.execution.assertions import Assertions
 from excise.extractors.javascript.execution.certain_checks import CertainChecks
 from excise.extractors.javascript.execution.computed_titles import ComputedTitles
-from excise.extractors.javascript.execution.divided_function import DividedFunction, Edit, FunctionDivider
+from excise.extractors.javascript.execution.divided_function import DividedFunction, FunctionDivider
 from excise.extractors.javascript.execution.expected_places import ExpectedPlaces, Spans
 from excise.extractors.javascript.execution.kept_statements import KeptStatements
 from excise.extractors.javascript.execution.known_values import KnownValues

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.javascript.analysis.grammar import descendants
-from excise.extractors.javascript.execution.divided_function import MARK, Edit
+from excise.extractors.javascript.execution.divided_function import MARK
 
 _PRAGMA = re.compile(rb"@(?:jest|vitest)-[\w-]+[ \t]+(?:[\w./-]+|\{[^\n]*\})")
 _TAKEN = {

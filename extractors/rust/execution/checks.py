@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.rust.analysis.grammar import text
 
 _CHECKS = {
@@ -16,14 +17,6 @@ _CHECKS = {
 """Macros that check, to the number of arguments that are values."""
 _LITERAL = re.compile(r"""b?r(#*)"[\s\S]*?"\1|b?"(?:\\[\s\S]|[^"\\])*"|b?'(?:\\.[^']*|[^'\\])'""")
 """A text or a character."""
-
-
-class Edit(NamedTuple):
-    """A change of a file, by bytes."""
-
-    start: int
-    end: int
-    text: bytes
 
 
 class Check(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.rust.analysis.grammar import NAMES, descendants, field_text, text
-from excise.extractors.rust.execution.checks import Edit
 from excise.extractors.rust.execution.neutral_values import neutral_value
 
 _FORMLESS = re.compile(r"""&?(?:0(?:\.0)?(?:[iuf]\w+)?|""|' '|false)$""")

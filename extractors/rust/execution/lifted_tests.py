@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit, Undividable, edited
 from excise.extractors.rust.analysis.grammar import LITERALS, before_item, descendants, field_text, parse_tree, text
-from excise.extractors.rust.execution.checks import Edit, argument_places
+from excise.extractors.rust.execution.checks import argument_places
 from excise.extractors.rust.execution.expected_places import ExpectedPlaces
 from excise.extractors.rust.execution.lifted_module import MODULE, NAME
 from excise.extractors.rust.execution.mirrored_tests import TestFunction, checking_helpers, functions_of, names_in
@@ -45,10 +46,6 @@ _UNCERTAIN = frozenset({"while_expression", "loop_expression", "closure_expressi
 _ITERATING = frozenset({"iter", "into_iter", "enumerate", "rev", "copied", "cloned", "zip"})
 _OUTSIDE = frozenset({"spawn", "scope", "thread", "par_iter", "catch_unwind", "set_hook", "rayon"})
 """Names of what runs code elsewhere, so that the order of reports is not certain, or what fails is not seen."""
-
-
-class Undividable(Exception):
-    """Raised for a test that cannot be divided; the message is the reason."""
 
 
 class _Report(NamedTuple):
@@ -88,11 +85,7 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
         return LiftedTests(observing=b"", judging=b"", functions=(), refused=refused)
     emptied = [function.body for name, function in tests.items() if name not in divided]
     edits += [Edit(body.start_byte, body.end_byte, b"{ unimplemented!() }") for body in emptied]
-    result, place = bytearray(), 0
-    for edit in sorted(set(edits)):
-        result += source[place : edit.start] + edit.text
-        place = edit.end
-    observing = bytes(result + source[place:]) + MODULE.encode()
+    observing = edited(source, edits) + MODULE.encode()
     return LiftedTests(observing=observing, judging=b"", functions=tuple(divided), refused=refused)
 
 

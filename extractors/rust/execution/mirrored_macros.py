@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.rust.analysis.grammar import descendants, field_text, text
-from excise.extractors.rust.execution.checks import Check, Edit, checked_values, noted, notes_module
+from excise.extractors.rust.execution.checks import Check, checked_values, noted, notes_module
 
 
 class _Macro(NamedTuple):

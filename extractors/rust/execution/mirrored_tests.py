@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.rust.analysis.grammar import (
     COMMENTS,
     LITERALS,
@@ -28,7 +29,7 @@ from excise.extractors.rust.analysis.grammar import (
     parse_tree,
     text,
 )
-from excise.extractors.rust.execution.checks import Check, Edit, checked_values, noted, notes_module
+from excise.extractors.rust.execution.checks import Check, checked_values, noted, notes_module
 from excise.extractors.rust.execution.mirrored_macros import mirrored_macros
 
 _PLAIN_METHODS = frozenset(

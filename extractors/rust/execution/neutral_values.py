@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.extractors.divided_tests import Edit
 from excise.extractors.rust.analysis.grammar import LITERALS, descendants, parse_tree, text
-from excise.extractors.rust.execution.checks import Edit
 from excise.extractors.rust.execution.mirrored_tests import is_plain_node
 
 _HEAD = b"fn f() { let _ = "
