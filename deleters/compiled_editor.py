@@ -7,9 +7,9 @@ from typing import Generic
 
 from excise.deleters.compiled_edits import C, CompiledEdits
 from excise.deleters.deletion_record import PARTLY_KEPT, hiding, patch_of
-from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX, texts_of_parts
-from excise.deleters.part_deleters import ExpressionDeleter, LineDeleter
-from excise.deleters.parts_of_functions import returned
+from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.part_deleters import ExpressionDeleter, LineDeleter, edits_of_results
+from excise.deleters.parts_of_functions import returned_texts
 from excise.deleters.remove_definitions import RemoveDeleter
 from excise.deleters.source_texts import source_text
 from excise.deleters.statement.spelling import unnumbered
@@ -37,7 +37,7 @@ class CompiledEditor(Generic[C]):
         }
         if (returns := self._edits.returns) is not None:
             found[LineDeleter.name] = lambda: LineDeleter(self._edits, returns)
-            found[ExpressionDeleter.name] = lambda: ExpressionDeleter(self._edits, returns)
+            found[ExpressionDeleter.name] = lambda: ExpressionDeleter(edits_of_results(self._edits, returns))
         return found
 
     def path(self, codebase: Codebase, symbol: Symbol) -> CodePath | None:  # noqa: ARG002
@@ -64,8 +64,7 @@ class CompiledEditor(Generic[C]):
         known = codebase.symbols()
         symbols = [known[symbol_id] for symbol_id in removed if symbol_id in known]
         if deleter == ExpressionDeleter.name and (returns := self._edits.returns) is not None:
-            found = [(s.symbol_id, returned(codebase.modules[s.path].source, s, returns).text) for s in symbols]
-            return [(f"{symbol_id}{EXPRESSION_SUFFIX}", text) for symbol_id, text in found]
+            return returned_texts(codebase, symbols, returns)
         if deleter not in PARTLY_KEPT:
             return [(symbol.symbol_id, source_text(codebase, symbol)) for symbol in symbols]
         left = {path: self._functions_left(path, data) for path, data in edits.items() if data is not None}

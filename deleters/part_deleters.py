@@ -1,4 +1,4 @@
-"""The deleters ``line`` and ``expression`` of compiled languages, which make the easiest tasks.
+"""The deleters ``line`` (of compiled languages) and ``expression``, which make the easiest tasks.
 
 ``line`` replaces the body of functions that consist of one statement. ``expression`` keeps the body except one result,
 which becomes something that raises.
@@ -6,10 +6,12 @@ which becomes something that raises.
 
 from __future__ import annotations
 
-from typing import Generic
+from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from excise.deleters.compiled_edits import C, CompiledEdits, chosen_symbols, functions_of
-from excise.deleters.deletion_record import EditedFiles, build_deletion
+from excise.deleters.deletion_record import Changed, EditedFiles, build_deletion
+from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.parts_of_functions import ReturnGrammar, require_one_statement, returned
 from excise.deleters.stub_bodies import StubDeleter
@@ -44,14 +46,29 @@ class LineDeleter(StubDeleter[C]):
         return super().delete(codebase, feature, only=only, hide=hide)
 
 
-class ExpressionDeleter(Generic[C]):
-    """Replaces the longest result of a function."""
+class ResultEdits(NamedTuple):
+    """What the deleter ``expression`` needs of a language."""
+
+    functions: Callable[[Codebase, Feature, frozenset[str] | None], list[Symbol]]
+    """The functions of a feature, or of some of its symbols. Raises :class:`DeletionRefused` if there are none."""
+    edited: Callable[[Codebase, str, Edit], Changed]
+    """A file with an edit, without what only the old text needed. Raises :class:`DeletionRefused`."""
+    hide: Callable[[Codebase, Collection[str]], tuple[Changed, Collection[str]]]
+    """(test files before and after, ids of the hidden tests) without some tests."""
+    stand_ins: Callable[[Codebase, Collection[str]], tuple[tuple[str, str], ...]]
+    """See :meth:`excise.protocols.CodeEditor.stand_ins`."""
+    returns: ReturnGrammar
+    """How it writes results."""
+
+
+class ExpressionDeleter:
+    """Replaces the longest result of a function by something that raises."""
 
     name = "expression"
     version = 1
 
-    def __init__(self, edits: CompiledEdits[C], returns: ReturnGrammar) -> None:
-        self._edits, self._returns = edits, returns
+    def __init__(self, edits: ResultEdits) -> None:
+        self._edits = edits
 
     def delete(
         self,
@@ -63,28 +80,38 @@ class ExpressionDeleter(Generic[C]):
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`; refuses functions that return no such expression or do nothing
         else."""
-        own = self._edits.own(codebase)
-        functions = _functions(own, feature, only)
+        functions = self._edits.functions(codebase, feature, only)
         if len(functions) != 1:
             raise DeletionRefused("more than one function", reason="not_one_function")
         (function,) = functions
-        found = returned(own.modules[function.path].source, function, self._returns)
-        tests, hidden = self._edits.hide(own, hide or feature.tests, NOTHING)
+        found = returned(codebase.modules[function.path].source, function, self._edits.returns)
+        tests, hidden = self._edits.hide(codebase, hide or feature.tests)
         files = EditedFiles(
-            changed={**self._edits.edited(own, {function.path: [found.edit]}), **tests},
+            changed={**self._edits.edited(codebase, function.path, found.edit), **tests},
             removed=[function.symbol_id],
             hidden=hidden,
             text=[(f"{function.symbol_id}{EXPRESSION_SUFFIX}", found.text)],
             stubs_of=[function.symbol_id],
         )
         return build_deletion(
-            own,
+            codebase,
             feature,
             files,
             name=self.name,
             version=self.version,
-            stand_ins=lambda each: self._edits.stand_ins(own, each),
+            stand_ins=lambda each: self._edits.stand_ins(codebase, list(each)),
         )
+
+
+def edits_of_results(edits: CompiledEdits[C], returns: ReturnGrammar) -> ResultEdits:
+    """What the deleter ``expression`` needs of a compiled language."""
+    return ResultEdits(
+        functions=lambda codebase, feature, only: _functions(edits.own(codebase), feature, only),
+        edited=lambda codebase, path, edit: edits.edited(edits.own(codebase), {path: [edit]}),
+        hide=lambda codebase, tests: edits.hide(edits.own(codebase), tests, NOTHING),
+        stand_ins=edits.stand_ins,
+        returns=returns,
+    )
 
 
 def _functions(codebase: C, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:

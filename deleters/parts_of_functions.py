@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
 from excise.deleters.edits.byte_edits import Edit
+from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.errors import DeletionRefused
+from excise.protocols import Codebase
 from excise.types import Symbol
 
 
@@ -77,6 +79,12 @@ def returned(source: bytes, function: Symbol, grammar: ReturnGrammar) -> Returne
     before = b"".join(statement.encode() + break_ for statement in grammar.uses(body, node, source))
     edit = Edit(node.start_byte, node.end_byte, before + grammar.placeholder + end)
     return Returned(edit, source[value.start_byte : value.end_byte].decode("utf-8", "replace"))
+
+
+def returned_texts(codebase: Codebase, functions: Iterable[Symbol], grammar: ReturnGrammar) -> list[tuple[str, str]]:
+    """(id, text) of what the deleter ``expression`` takes of each function."""
+    found = ((each, returned(codebase.modules[each.path].source, each, grammar).text) for each in functions)
+    return [(f"{each.symbol_id}{EXPRESSION_SUFFIX}", text) for each, text in found]
 
 
 def _is_control(node: Node) -> bool:

@@ -92,6 +92,14 @@ def syntax_parts(
             yield part
 
 
+def declared_before(node: Node, declarations: frozenset[str]) -> Iterator[Node]:
+    """The declarations whose names a statement may see: those in the blocks around it, up to the function's."""
+    around = node.parent
+    while around is not None and around.child_by_field_name("parameters") is None:
+        yield from (child for child in around.named_children if child.type in declarations)
+        around = around.parent
+
+
 def _innermost(functions: list[Symbol], start: int, end: int) -> Symbol | None:
     around = [each for each in functions if each.start <= start and end <= each.end]
     return min(around, key=lambda each: each.end - each.start, default=None)
@@ -143,7 +151,7 @@ def _has_clause(loop: Node) -> bool:
 def _branches(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
     """The branches of a condition: the first one, and the other, if there is one."""
     condition = node.child_by_field_name("condition")
-    if condition is None or _is_binding(condition) or grammar.binds(condition):
+    if condition is None or grammar.binds(condition):
         return
     text = _text(condition, source)
     line = node.start_point[0] + 1
@@ -163,13 +171,6 @@ def _joined(condition: Node, source: bytes, rest: bytes) -> bytes:
     return b"(" + text + b") " + rest
 
 
-def _is_binding(condition: Node) -> bool:
-    """Whether a condition gives names values: ``if let Some(x) = y``."""
-    return condition.type in {"let_condition", "let_chain"} or any(
-        child.type == "let_condition" for child in condition.named_children
-    )
-
-
 def _operands(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
     """The operands of ``&&`` or ``||``, but for those that are joined by the same operator themselves."""
     operator, sides = _operator(node), (node.child_by_field_name("left"), node.child_by_field_name("right"))
@@ -178,7 +179,7 @@ def _operands(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part
         return
     neutral = b"|| true" if operator == "&&" else b"&& false"
     for side in (left, right):
-        if _operator(side) == operator or _is_binding(side) or grammar.binds(side):
+        if _operator(side) == operator or grammar.binds(side):
             continue
         what = f"line {side.start_point[0] + 1}: {' '.join(_text(side, source).split())[:MAX_SHOWN]}"
         if not grammar.any_value:

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from excise.deleters.java.bodies import PLACEHOLDER
 from excise.deleters.parts_of_functions import ReturnGrammar
-from excise.deleters.syntax_parts import PartGrammar
+from excise.deleters.syntax_parts import PartGrammar, declared_before
 from excise.extractors.java.analysis.grammar import (
     CONSTRUCTORS,
     FUNCTIONS,
@@ -29,13 +29,12 @@ def _is_first_value(node: Node, source: bytes) -> bool:
         around = around.parent
     if around is None or around.type in CONSTRUCTORS:
         return True
-    return left is not None and left.type == "identifier" and text(left, source) in _without_value(around, source)
-
-
-def _without_value(function: Node, source: bytes) -> set[str]:
-    """Names of the variables that are declared without a value."""
-    declared = (node for node in descendants(function) if node.type == "variable_declarator")
-    return {name_of(node, source) for node in declared if node.child_by_field_name("value") is None}
+    if left is None or left.type != "identifier":
+        return False
+    declared = declared_before(node, frozenset({"local_variable_declaration"}))
+    variables = (each for found in declared for each in found.named_children if each.type == "variable_declarator")
+    name = text(left, source)
+    return any(name_of(each, source) == name and each.child_by_field_name("value") is None for each in variables)
 
 
 def _binds(condition: Node) -> bool:

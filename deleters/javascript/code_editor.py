@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.javascript.hidden_tests import hiding_only
-from excise.deleters.javascript.part_deleters import Expression, Line
+from excise.deleters.javascript.part_deleters import RESULTS, Line
 from excise.deleters.javascript.parts import PARTS, RETURNS
 from excise.deleters.javascript.remove import Remove
 from excise.deleters.javascript.selection import body_text, require_javascript
 from excise.deleters.javascript.stand_ins import stand_ins
 from excise.deleters.javascript.statement_words import JavaScriptWords
 from excise.deleters.javascript.stub import Stub
-from excise.deleters.parts_of_functions import returned
+from excise.deleters.part_deleters import ExpressionDeleter
+from excise.deleters.parts_of_functions import returned_texts
 from excise.deleters.source_texts import source_text
 from excise.deleters.syntax_parts import syntax_parts
 from excise.errors import DeletionRefused
@@ -27,7 +27,10 @@ class JavaScriptEditor:
 
     words = JavaScriptWords()
     deleters: Mapping[str, Callable[[], Deleter]] = MappingProxyType(
-        {each.name: each for each in (Line, Expression, Stub, Remove)}
+        {
+            ExpressionDeleter.name: lambda: ExpressionDeleter(RESULTS),
+            **{each.name: each for each in (Line, Stub, Remove)},
+        }
     )
 
     def path(self, codebase: Codebase, symbol: Symbol) -> CodePath | None:
@@ -52,9 +55,8 @@ class JavaScriptEditor:
         """See :meth:`excise.protocols.CodeEditor.deleted_texts`."""
         javascript = require_javascript(codebase)
         symbols = [javascript.symbols()[each] for each in removed if each in javascript.symbols()]
-        if deleter == Expression.name:
-            found = [(s.symbol_id, returned(javascript.modules[s.path].source, s, RETURNS).text) for s in symbols]
-            return [(f"{symbol_id}{EXPRESSION_SUFFIX}", text) for symbol_id, text in found]
+        if deleter == ExpressionDeleter.name:
+            return returned_texts(javascript, symbols, RETURNS)
         if deleter in {Stub.name, Line.name}:
             return [(s.symbol_id, body_text(javascript, s)) for s in symbols]
         outer = [

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from excise.deleters.deletion_record import EditedFiles, build_deletion
-from excise.deleters.edits.byte_edits import apply_edits
-from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
+from excise.deleters.deletion_record import Changed
+from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.javascript.hidden_tests import hide_tests
 from excise.deleters.javascript.parts import RETURNS
 from excise.deleters.javascript.selection import require_javascript, symbols_to_delete
 from excise.deleters.javascript.stand_ins import functions_of, require_parses, stand_ins
 from excise.deleters.javascript.stub import Stub
 from excise.deleters.javascript.unused_code import without_unused
-from excise.deleters.parts_of_functions import require_one_statement, returned
+from excise.deleters.part_deleters import ResultEdits
+from excise.deleters.parts_of_functions import require_one_statement
 from excise.errors import DeletionRefused
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.protocols import Codebase
@@ -41,45 +39,6 @@ class Line(Stub):
         return super().delete(codebase, feature, only=only, hide=hide)
 
 
-class Expression:
-    """Replaces the ``return`` with the longest expression of a function by a statement that throws."""
-
-    name = "expression"
-    version = 1
-
-    def delete(
-        self,
-        codebase: Codebase,
-        feature: Feature,
-        *,
-        only: frozenset[str] | None = None,
-        hide: frozenset[str] = frozenset(),
-    ) -> Deletion:
-        """See :class:`excise.protocols.Deleter`; refuses functions that return no such expression or do nothing
-        else."""
-        javascript = require_javascript(codebase)
-        functions = _functions(javascript, feature, only)
-        if len(functions) != 1:
-            raise DeletionRefused("more than one function", reason="not_one_function")
-        (function,) = functions
-        source = javascript.modules[function.path].source
-        found = returned(source, function, RETURNS)
-        after = without_unused(source, apply_edits(source, [found.edit]))
-        require_parses(function.path, after)
-        hiding, hidden = hide_tests(javascript, hide or frozenset(feature.tests))
-        files = EditedFiles(
-            changed={function.path: (source, after), **hiding},
-            removed=[function.symbol_id],
-            hidden=hidden,
-            text=[(f"{function.symbol_id}{EXPRESSION_SUFFIX}", found.text)],
-            stubs_of=[function.symbol_id],
-        )
-        made = partial(stand_ins, javascript)
-        return build_deletion(
-            javascript, feature, files, name=self.name, version=self.version, stand_ins=lambda ids: made(list(ids))
-        )
-
-
 def _functions(codebase: JavaScriptCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
     """The functions of a feature. Raises :class:`DeletionRefused` if there are none."""
     wanted = [symbol.symbol_id for symbol in symbols_to_delete(codebase, feature, only)]
@@ -87,3 +46,20 @@ def _functions(codebase: JavaScriptCodebase, feature: Feature, only: frozenset[s
     if not functions:
         raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
     return functions
+
+
+def _edited(codebase: Codebase, path: str, edit: Edit) -> Changed:
+    source = codebase.modules[path].source
+    after = without_unused(source, apply_edits(source, [edit]))
+    require_parses(path, after)
+    return {path: (source, after)}
+
+
+RESULTS = ResultEdits(
+    functions=lambda codebase, feature, only: _functions(require_javascript(codebase), feature, only),
+    edited=_edited,
+    hide=lambda codebase, tests: hide_tests(require_javascript(codebase), frozenset(tests)),
+    stand_ins=lambda codebase, symbols: stand_ins(require_javascript(codebase), symbols),
+    returns=RETURNS,
+)
+"""What the deleter ``expression`` needs of JavaScript."""

@@ -6,24 +6,27 @@ from tree_sitter import Node
 
 from excise.deleters.parts_of_functions import ReturnGrammar
 from excise.deleters.rust.bodies import PLACEHOLDER
-from excise.deleters.syntax_parts import PartGrammar
-from excise.extractors.rust.analysis.grammar import LITERALS, TYPES, descendants, field_text, parse_tree, text
+from excise.deleters.syntax_parts import PartGrammar, declared_before
+from excise.extractors.rust.analysis.grammar import LITERALS, TYPES, field_text, parse_tree, text
 
 
 def _is_first_value(node: Node, source: bytes) -> bool:
     """Whether a statement gives a variable its first value: ``let size;`` stands before it."""
-    assigned, around = node.named_children[0], node.parent
+    assigned = node.named_children[0]
     left = assigned.child_by_field_name("left") if assigned.type == "assignment_expression" else None
-    while around is not None and around.type != "function_item":
-        around = around.parent
-    if left is None or left.type != "identifier" or around is None:
+    if left is None or left.type != "identifier":
         return False
+    name = text(left, source)
     return any(
-        each.type == "let_declaration"
-        and each.child_by_field_name("value") is None
-        and field_text(each, "pattern", source) == text(left, source)
-        for each in descendants(around)
+        each.child_by_field_name("value") is None and field_text(each, "pattern", source) == name
+        for each in declared_before(node, frozenset({"let_declaration"}))
     )
+
+
+def _binds(condition: Node) -> bool:
+    """Whether a condition gives names values: ``if let Some(x) = y``."""
+    inner = {child.type for child in condition.named_children}
+    return condition.type in {"let_condition", "let_chain"} or "let_condition" in inner
 
 
 PARTS = PartGrammar(
@@ -38,6 +41,7 @@ PARTS = PartGrammar(
     },
     parentheses=False,
     keeps=_is_first_value,
+    binds=_binds,
 )
 """Parts of Rust code."""
 
