@@ -18,7 +18,7 @@ from excise.extractors.java.execution.certain_tests import (
 from excise.extractors.java.execution.checks import Check, Kind, arguments, is_assertion_name
 from excise.extractors.java.execution.expected_errors import expected_class, is_of_error, try_that_fails
 from excise.extractors.java.execution.expected_values import is_written_out
-from excise.extractors.java.execution.mixed_values import MixedValues, mixes
+from excise.extractors.java.execution.hidden_comparisons import HiddenComparisons, mixes
 from excise.extractors.java.execution.observing_checks import REPORTER, ObservingCheck, report
 from excise.extractors.java.execution.test_class import TestClass, parameters_of, simple_annotations
 from excise.extractors.java.execution.written_names import UNCHANGING, WrittenNames
@@ -398,7 +398,7 @@ class DividedTest:
 
     def _require_certain(self) -> None:
         """Raise :class:`Undividable` if the code may decide what is checked, or something else is compared."""
-        mixed = MixedValues(self.names, is_helper=self.depth > 0)
+        mixed = HiddenComparisons(self.names, is_helper=self.depth > 0)
         places = [*(check.node.start_byte for check in self._checks), *(call.start_byte for call in self._helper_calls)]
 
         def has_check(node: Node) -> bool:

@@ -11,8 +11,8 @@ from tree_sitter import Node
 
 from excise.extractors.divided_tests import Undividable
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, descendants, text, unwrapped
+from excise.extractors.javascript.execution.hidden_comparisons import HiddenComparisons
 from excise.extractors.javascript.execution.known_values import KnownValues, calls_around
-from excise.extractors.javascript.execution.met_literals import MetLiterals
 
 _COMPARISONS = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "in", "instanceof"})
 _COMPARING = frozenset(
@@ -37,7 +37,7 @@ class CertainChecks:
 
     def __init__(self, values: KnownValues, depending: Collection[str]) -> None:
         self.values, self.source, self.depending = values, values.source, depending
-        self.met = MetLiterals(values, depending)
+        self.comparisons = HiddenComparisons(values, depending)
         self.is_assertion: Callable[[Node], bool] = lambda _: False
 
     def require_certain(self, check: Node, function: Node, *, is_helper: bool = False) -> None:
@@ -150,15 +150,15 @@ class CertainChecks:
         for node in nodes:
             if self._compares(node) and not self._is_given_to_code(node) and (not of_code or self._concerns(node)):
                 raise Undividable("comparison outside a check")
-            if self.met.meets(node) and not self._is_input(node) and not self._is_given_to_code(node):
+            if self.comparisons.compares(node) and not self._is_input(node) and not self._is_given_to_code(node):
                 raise Undividable("value of the code beside a literal")
-            if self.met.says(node):
+            if self.comparisons.says(node):
                 raise Undividable("output that may tell what is expected")
             if node.type == "throw_statement" and self._is_verdict(node):
                 raise Undividable("error that a test throws itself")
 
     def _concerns(self, node: Node) -> bool:
-        return any(self.met.is_of_code(child) for child in children(node))
+        return any(self.comparisons.is_of_code(child) for child in children(node))
 
     def _is_verdict(self, statement: Node) -> bool:
         """Whether an error is thrown under a condition, as one of a check is."""

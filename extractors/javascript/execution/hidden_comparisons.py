@@ -36,14 +36,14 @@ _DECLARING = frozenset({"variable_declarator", "lexical_declaration", "variable_
 _STUBBING = frozenset({"stub", "spy", "replace", "useFakeTimers", "createSandbox", "fake", "restore", "mock", "method"})
 
 
-class MetLiterals:
+class HiddenComparisons:
     """Judges the expressions of one file; ``depending``: names of the code under test."""
 
     def __init__(self, values: KnownValues, depending: Collection[str]) -> None:
         self.values, self.bindings, self.source, self.depending = values, values.bindings, values.source, depending
         self._of_code: dict[int, bool] = {}
 
-    def meets(self, node: Node) -> bool:
+    def compares(self, node: Node) -> bool:
         """Whether a node, which is not an argument of the code, brings a value of the code together with a literal."""
         if node.type == "subscript_expression":
             index, owner = node.child_by_field_name("index"), node.child_by_field_name("object")

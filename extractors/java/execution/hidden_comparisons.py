@@ -35,7 +35,7 @@ _JOINING = frozenset({"formatted", "concat", "append", "format", "toArray"})
 _KEYED = re.compile(r"(?:new\s+)?(?:java\.util\.)?\w*(?:Set|Map)\b")
 
 
-class MixedValues:
+class HiddenComparisons:
     """Finds such operations in a method."""
 
     def __init__(self, names: WrittenNames, *, is_helper: bool) -> None:
@@ -170,5 +170,5 @@ def mixes(holder: TestClass, helper: Node) -> bool:
     body = helper.child_by_field_name("body")
     if body is None:
         return False
-    found = MixedValues(WrittenNames(holder, helper, body), is_helper=True)
+    found = HiddenComparisons(WrittenNames(holder, helper, body), is_helper=True)
     return any(found.why(node) for node in descendants(body))
