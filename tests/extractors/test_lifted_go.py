@@ -11,6 +11,8 @@ import pytest
 
 from excise.extractors.go.execution.lifted_tests import lifted
 
+from .reporting_programs import reported
+
 HEAD = 'package a\n\nimport (\n\t"fmt"\n\t"reflect"\n\t"testing"\n)\n\n'
 BESIDE = b"""package a
 
@@ -179,19 +181,7 @@ def test_plain_values_are_reported_as_texts(tmp_path: Path) -> None:
     variables = {**os.environ, "GOCACHE": str(tmp_path / "cache"), "GOFLAGS": "", "HOME": str(tmp_path)}
     command = ["/usr/lib/go/bin/go", "test", "-c", "-vet=off", "-o", "program", "."]
     subprocess.run(command, cwd=tmp_path, env=variables, check=True, capture_output=True)
-    assert reported(tmp_path / "program", "TestValues") == [
+    assert reported(tmp_path / "program", ["-test.run", "^TestValues$"]) == [
         "1 true", "2 1.5", "3 {1,2,}", "2 1.5", "3 {1,2,}", "2 1.5", "3 {1,2,}", "4 false", '5 "no"',
     ]  # fmt: skip
-    assert reported(tmp_path / "program", "TestOwn") == ["OPAQUE"]
-
-
-def reported(program: Path, test: str) -> list[str]:
-    """What one test reports at the descriptor of results."""
-    read, write = os.pipe()
-    os.dup2(write, 101)
-    subprocess.run([program, "-test.run", f"^{test}$"], pass_fds=[101], check=True, capture_output=True)
-    os.close(write)
-    os.close(101)
-    with os.fdopen(read, "rb") as pipe:
-        lines = [line.split(" ") for line in pipe.read().decode().splitlines()]
-    return [f"{words[1]} {bytes.fromhex(words[3]).decode()}" if len(words) > 1 else words[0] for words in lines]
+    assert reported(tmp_path / "program", ["-test.run", "^TestOwn$"]) == ["OPAQUE"]

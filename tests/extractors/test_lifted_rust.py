@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,6 +13,8 @@ from excise.extractors.rust.execution.lifted_tests import lifted
 from excise.extractors.rust.execution.neutral_values import neutral_value
 from excise.protocols import LiftedRun, ReportedValues
 from excise.types import Status
+
+from .reporting_programs import reported
 
 SHOWN = re.compile(
     r"match &\((.*?)\) \{ lifted_seen => \{ (?:let _ = \|\| \{ (.*?) \}; )?\(&[\w:]+Seen\(lifted_seen\)\)"
@@ -195,23 +196,11 @@ def test_values_of_common_types_are_reported_as_texts(tmp_path: Path, edition: s
     (tmp_path / "form.rs").write_bytes(form.observing)
     command = ["/usr/bin/rustc", "--test", f"--edition={edition}", "--cap-lints=allow", "form.rs", "-o", "form"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    found = {name: reported(tmp_path / "form", name) for name in names}
+    found = {name: reported(tmp_path / "form", ["--exact", name]) for name in names}
     assert found["plain"] == [
         "1 Ok(5)", "2 7", "3 [1, 2]", '4 Some(["a"])', "5 (0, -0.0)", "6 false", "7 2",
     ]  # fmt: skip
     assert [found[name] for name in names[1:]] == [["OPAQUE"]] * 3
-
-
-def reported(program: Path, test: str) -> list[str]:
-    """What one test reports at the descriptor of results."""
-    read, write = os.pipe()
-    os.dup2(write, 101)
-    subprocess.run([program, "--exact", test], pass_fds=[101], check=True, capture_output=True)
-    os.close(write)
-    os.close(101)
-    with os.fdopen(read, "rb") as pipe:
-        lines = [line.split() for line in pipe.read().decode().splitlines()]
-    return [f"{words[1]} {bytes.fromhex(words[3]).decode()}" if len(words) > 1 else words[0] for words in lines]
 
 
 def test_values_are_right_if_they_are_the_originals() -> None:
