@@ -12,7 +12,7 @@ from excise.extractors.grading_without_calls import GradingWithoutCalls
 from excise.extractors.reported_texts import as_json, judged, what_is_reported
 from excise.extractors.test_reports.runner_program import PYTHON, REPO
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
-from excise.protocols import ForkServer, GradedRun, GradedRunRequest, GradingMode, ReportedValues, Session
+from excise.protocols import GradedRun, GradedRunRequest, GradingMode, ReportedValues, Session
 from excise.types import Recipe, TestRun, WorkerOutcome
 
 
@@ -38,10 +38,8 @@ class CompiledGrading(GradingWithoutCalls):
         """The only mode: tests are compiled, and only their results are believed."""
         return GradingMode(strict=False, sealed=False)
 
-    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:  # noqa: ARG002
-        """The command of a graded run; it is never forked."""
-        argv = (PYTHON, "-I", "-S", f"/excise/inside/{self.supervisor.file}")
-        return ForkServer(argv=argv, env=dict(recipe.env))
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> None:
+        """No run is forked."""
 
     def numbered(self, test: str) -> str:
         """The id in runs of the test that is numbered so in runs of lifted tests."""
@@ -68,9 +66,9 @@ class CompiledGrading(GradingWithoutCalls):
             "test_timeout_s": request.test_timeout_s,
             "times_observed": 0 if lifted is None else 2 if lifted.is_repeated else 1,
         }
-        server = self.run_server(recipe, request)
+        command = (PYTHON, "-I", "-S", f"/excise/inside/{self.supervisor.file}")
         stdin = json.dumps(body).encode()
-        done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
+        done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=dict(recipe.env))
         report = signed_report(done.stdout, key)
         seen = {}
         for entry in (report or {}).get("results", ()):

@@ -9,6 +9,8 @@ import pytest
 from excise.deleters.code_editors import editor_of
 from excise.extractors.languages import get_language
 from excise.languages import LANGUAGES
+from excise.protocols import GradedRunRequest, GradingMode, Start
+from excise.types import Recipe
 
 from .test_layout import MAY_IMPORT, ROOT, imported_modules, modules
 
@@ -54,3 +56,16 @@ def test_every_language_has_its_rooms(language: str) -> None:
     assert "stub" in editor_of(language).deleters
     heads = get_language(language).scan_rules.definitions
     assert all(re.match(r"\w+", head) for head in heads), "the recovery agent searches for their first words"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_only_programs_that_serve_are_forked(language: str) -> None:
+    spoken, recipe = get_language(language), Recipe(python="3.12.1")
+    mode = GradingMode(strict=False, sealed=False)
+    request = GradedRunRequest(mode=mode, ids=(), timeout_s=1.0, test_timeout_s=1.0)
+    servers = [spoken.grading.run_server(recipe, request), spoken.grading.replay_server(recipe, 0)]
+    servers += [spoken.fork_server(recipe, start) for start in Start]
+    programs = [word for server in servers if server is not None for word in server.argv if word.endswith(".py")]
+    silent = [name for name in programs if "--serve" not in (spoken.inside / name.rpartition("/")[2]).read_text()]
+    assert not silent, "a sandbox waits a minute for the answer of one that does not serve"
+    assert bool(programs) is (language == "python")

@@ -22,7 +22,6 @@ from excise.extractors.reported_texts import as_json
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
     Canaries,
-    ForkServer,
     GradedRun,
     GradedRunRequest,
     GradingMode,
@@ -152,9 +151,8 @@ class JavaScriptGrading(GradingWithoutCalls):
         """A digest of the values: they are compared as they are, but for texts that a pattern matches."""
         return originals_values(values)
 
-    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
-        """The supervisor; it is started like any other command."""
-        return ForkServer(argv=(PYTHON, "-I", "-S", _SUPERVISOR), env=dict(recipe.env))
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> None:
+        """No run is forked."""
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Start the supervisor in the sandbox and accept only its signed report; a judging run matches texts alone.
@@ -180,9 +178,9 @@ class JavaScriptGrading(GradingWithoutCalls):
             "test_timeout_s": request.test_timeout_s,
             "times_observed": 0 if observed is None else 2 if observed.is_repeated else 1,
         }
-        server = self.run_server(recipe, request)
+        command = (PYTHON, "-I", "-S", _SUPERVISOR)
         stdin = json.dumps(body).encode()
-        done = session.exec(server.argv, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
+        done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=dict(recipe.env))
         report = signed_report(done.stdout, key)
         run = graded_results(done, report, (*request.ids, *request.canaries))
         changed = (report or {}).get("changed", ())

@@ -224,8 +224,10 @@ class Grading(Protocol):
         """What a judging run has to know of the values that a lifted test reported on the original code."""
         ...
 
-    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer | None:
         """The command of graded runs that may be forked: those of the original code, or of a part of it.
+
+        ``None`` if its program serves no forks.
 
         Observing and judging runs have different ones, since all forks of a process share the addresses of objects:
         values that depend on these must not be equal by that.
@@ -277,8 +279,11 @@ class Grading(Protocol):
         """
         ...
 
-    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer:
-        """The command of replays that may be forked: those of the original code, or of stubs in its place."""
+    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer | None:
+        """The command of replays that may be forked: those of the original code, or of stubs in its place.
+
+        ``None`` if its program serves no forks.
+        """
         ...
 
     def replay_calls(
