@@ -116,6 +116,8 @@ MARKS = {
     "docker_host": "docker",
 }
 """Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""
+RUNS = {"shapes", "spans", "lengths", "ledger", "parcels"}
+"""Fixtures that are finished runs of ``excise generate``: one process makes each, and the others wait for it."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -153,17 +155,26 @@ def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
     """The queue that the processes take tests from: those of services first, then long ones spread among quick ones.
 
     Many quick tests wait most of their time, for a timeout or a process. Beside a long test they leave it their core.
-    One group starts the run on ``shapes`` early; the others that need it come when it is likely to be finished.
+    One test starts each run that many wait for early; the others come when it is likely to be finished.
     """
     services, long, quick = [], [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         kind = services if marks & {"vllm", "docker"} else long if "slow" in marks else quick
         kind.append(item)
-    long.sort(key=lambda item: "shapes" in getattr(item, "fixturenames", ()) and item.path.name != "test_run.py")
+    started: set[str] = set()
+    long.sort(key=lambda item: _awaits_others(item, started))
     places = [(LONG_SHARE * n / len(long), item) for n, item in enumerate(long)]
     places += [(n / len(quick), item) for n, item in enumerate(quick)]
     return [*services, *(item for _, item in sorted(places, key=lambda place: place[0]))]
+
+
+def _awaits_others(item: pytest.Item, started: set[str]) -> bool:
+    """Whether a test needs only runs that others start; ``started`` are the runs that the tests so far need."""
+    runs = RUNS & set(getattr(item, "fixturenames", ()))
+    awaits = bool(runs) and runs <= started
+    started |= runs
+    return awaits
 
 
 @pytest.fixture(scope="session")
