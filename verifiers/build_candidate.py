@@ -305,6 +305,7 @@ def _statement(
         examples=examples,
         tested=tested,
         compares_calls=recording is not None and bool(recording.calls),
+        coverage=bench.prepared.coverage,
     )
 
 

@@ -22,6 +22,17 @@ _LIBRARIES = frozenset({"std", "core", "alloc"})
 _WITHOUT_METHODS = frozenset({"fmt", "ops", "cmp", "convert", "iter", "marker", "default", "clone", "collections"})
 """Modules of the standard library whose types and traits, but for ``fmt::Write``, are used by their names, or whose
 methods need no import."""
+_METHODS = {
+    "Any": {"type_id"},
+    "Borrow": {"borrow"},
+    "BorrowMut": {"borrow_mut"},
+    "BuildHasher": {"build_hasher", "hash_one"},
+    "Error": {"source", "description", "cause"},
+    "FromStr": {"from_str"},
+    "Hash": {"hash", "hash_slice"},
+    "Hasher": {"finish", *(f"write_{kind}{size}" for kind in "iu" for size in (8, 16, 32, 64, 128, "size"))},
+}
+"""Methods of traits of the standard library that are often imported for bounds; ``Hasher::write`` is in every file."""
 MAX_LINE = 100
 """Length up to which a list of imports is on one line."""
 
@@ -56,7 +67,7 @@ def tidied(before: RustModule, after: bytes) -> bytes:
             return False  # a path of another import may begin with it, or a text name it
         if leaf.name not in traits or (leaf.path[0] in _LIBRARIES and not _WITHOUT_METHODS.isdisjoint(leaf.path)):
             return True
-        methods = traits[leaf.name]
+        methods = traits[leaf.name] | (_METHODS.get(leaf.name, set()) if leaf.path[0] in _LIBRARIES else set())
         return bool(methods) and "io" not in leaf.path and methods.isdisjoint(used)
 
     found = apply_edits(after, without_leaves(after, is_unused))

@@ -75,7 +75,7 @@ _TITLES = {
     NeedKind.NAME: "Names in the module",
     NeedKind.ATTRIBUTE: "Attributes",
     NeedKind.KEYWORD: "Keyword arguments",
-    NeedKind.KEY: "Keys that it reads or makes in dictionaries, as far as tests name them",
+    NeedKind.KEY: "Keys that it reads or makes, as far as tests name them",
     NeedKind.TEXT: "Texts that it reads or writes",
     NeedKind.NUMBER: "Numbers",
     NeedKind.FORMAT: "Writes values as texts with",
@@ -278,10 +278,14 @@ def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
 
 
 def _has_attribute(word: str, text: str) -> bool:
-    """Whether a text names an attribute as one: behind a dot, as code, in a class; a parameter of the name is none."""
+    """Whether a text names an attribute as one: behind a dot, as code, in a class; a parameter of the name is none.
+
+    As code alone, it may also be an argument of a call that the text shows.
+    """
+    is_argument = re.search(rf"\w\([^()\n]*\b{word}\b[^()\n]*\)", text) is not None
     forms = (
         rf"(?m)^class .*\b{word}\b",
-        rf"`[^`\n(]*\b{word}\b[^`\n(]*`",
+        *([] if is_argument else [rf"`[^`\n(]*\b{word}\b[^`\n(]*`"]),
         rf"\.{word}\b",
         rf"(?m)^\s*{word}\s*(?::|=(?!=))",
         rf":(?:i?var|attr) {word}:",

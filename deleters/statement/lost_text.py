@@ -23,6 +23,8 @@ _CLOSING = re.compile(r"\s*(?:`{3,}|~{3,})?\s*$")
 """A blank line, or a fence that closes a block."""
 _RULE = re.compile(r"([=~^\"'`#*+-])\1{2,}\s*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+"""A text in a line of code."""
 
 
 def removed_text(
@@ -52,7 +54,7 @@ def removed_text(
     return found
 
 
-def _fenced(changes: Iterable[Change], lines: Iterable[str | None]) -> Iterator[Change]:
+def _fenced(changes: Iterable[Change], lines: Sequence[str | None]) -> Iterator[Change]:
     """The changes of a document with these lines, or of a source with these lines of comments, ``None`` for others;
     those within a fenced example with its fences around them."""
     opening, opened = "", []
@@ -62,15 +64,47 @@ def _fenced(changes: Iterable[Change], lines: Iterable[str | None]) -> Iterator[
             opening = ""
         elif _FENCE.match(line):
             opening = "" if opening else line
-    for change in changes:
+    for change in (_moved_out(each, lines, opened) for each in changes):
         fence = opened[change.first] if change.first < len(opened) else ""
         if not fence or any(map(_FENCE.match, [*change.before, *change.after])):
             yield change
             continue
-        before, after = (
-            [fence, *own, _FENCE.findall(fence)[0]] if own else [] for own in (change.before, change.after)
-        )
+        lost = change.before if change.after else _whole_lines(change.before)
+        before, after = ([fence, *own, _FENCE.findall(fence)[0]] if own else [] for own in (lost, change.after))
         yield change._replace(before=before, after=after, below=[])
+
+
+def _moved_out(change: Change, lines: Sequence[str | None], opened: Sequence[str]) -> Change:
+    """The change; lines that are gone, the first ones the end of an example, as the same lines further below if those
+    begin outside of it: a patch may show either."""
+    first, number = change.first, len(change.before)
+    while not change.after and first + number < len(lines) and opened[first] and lines[first] == lines[first + number]:
+        first += 1
+    if first == change.first or opened[first] or change.after:
+        return change
+    return change._replace(first=first, before=[line or "" for line in lines[first : first + number]], below=[])
+
+
+def _whole_lines(code: Sequence[str]) -> list[str]:
+    """The lines of code without those in which a bracket is opened and not closed in any of them, or closed only: of
+    some lines of a statement, nobody can tell what they say."""
+    opened: list[int] = []
+    broken = set()
+    for number, line in enumerate(code):
+        for bracket in re.findall(r"[][(){}]", _TEXT.sub("", line)):
+            if bracket in "([{":
+                opened.append(number)
+            elif opened:
+                opened.pop()
+            else:
+                broken.add(number)
+    return [line for number, line in enumerate(code) if number not in {*broken, *opened}]
+
+
+def _lists_names(line: str, left: str) -> bool:
+    """Whether a line of code, of which a text is ``left``, only lists names, most of which are still there."""
+    names = re.findall(r"\w+", line)
+    return not _CALL.search(line) and 2 * len(set(names) & set(re.findall(r"\w+", left))) >= len(names)
 
 
 def _changed_words(
@@ -139,6 +173,7 @@ def _lost_text(change: Change) -> str:
         own = [line for line, _ in group]
         if is_example:
             code = [line for line in own if one_line(line) not in left and not _FENCE.match(line)]
+            code = _whole_lines([line for line in code if not _lists_names(line, left)])
             fences = [line for line in own[:1] if _FENCE.match(line)]
             found.append("\n".join([*fences, *code, *(_FENCE.findall(line)[0] for line in fences)] if code else []))
         else:

@@ -53,6 +53,7 @@ from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
 from excise.protocols import Codebase, Module, StatementWords
 from excise.types import (
+    CoverageMap,
     Deletion,
     GivenBy,
     Need,
@@ -105,6 +106,7 @@ def write_statement(
     examples: Sequence[str] = (),
     tested: Mapping[str, Collection[str]] = MappingProxyType({}),
     compares_calls: bool = False,
+    coverage: CoverageMap | None = None,
 ) -> Statement:
     """Write the problem statement.
 
@@ -112,11 +114,12 @@ def write_statement(
     :func:`~excise.deleters.statement.project_docs.read_documents`. ``needs`` are the details that the tests need; those
     of tests in sight are given by the tree. ``examples`` are lines of code with results of the original,
     ``tested`` are ids of functions that parts of hidden tests describe, if these can be shown, to those tests.
-    ``compares_calls``: graders compare what calls of hidden tests give.
+    ``compares_calls``: graders compare what calls of hidden tests give. ``coverage`` tells the callers of a method from
+    those of another one with its name.
     """
     symbols, words = codebase.symbols(), editor_of(repo.language).words
     removed = [symbols[s] for s in deletion.removed if s in symbols]
-    callers = callers_of(codebase, removed)
+    callers = callers_of(codebase, removed, coverage)
     named = _words_of_tests(codebase, fail_to_pass)
     shown = _interface(codebase, removed, named, callers)
     partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed

@@ -11,7 +11,7 @@ from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.assignments import is_plain_data
 from excise.deleters.statement.spelling import unnumbered
 from excise.protocols import Codebase
-from excise.types import Deletion, Symbol, SymbolKind, is_inside, is_whole_file, path_of
+from excise.types import CoverageMap, Deletion, Symbol, SymbolKind, is_inside, is_whole_file, path_of
 
 MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
@@ -28,14 +28,31 @@ def with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
                 yield inner
 
 
-def callers_of(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[str]]:
-    """Id of each removed symbol, and of each inside one, to its callers that stayed, without tests."""
+def callers_of(
+    codebase: Codebase, removed: Sequence[Symbol], coverage: CoverageMap | None = None
+) -> dict[str, list[str]]:
+    """Id of each removed symbol, and of each inside one, to its callers that stayed, without tests.
+
+    A method's callers are found by its name, which others may have: one that no test executes together with the
+    method, though tests execute it, is none.
+    """
     inner = {s.symbol_id: s for symbol in removed for s in with_members(codebase, symbol)}
     found = {}
-    for symbol_id in inner:
+    for symbol_id, symbol in inner.items():
         callers = (c for c in codebase.callers(symbol_id) if c not in inner and not is_whole_file(c))
-        found[symbol_id] = sorted(c for c in callers if not codebase.is_test(path_of(c)))
+        found[symbol_id] = sorted(
+            c
+            for c in callers
+            if not codebase.is_test(path_of(c))
+            and not (coverage is not None and symbol.kind is SymbolKind.METHOD and _never_meet(coverage, c, symbol_id))
+        )
     return found
+
+
+def _never_meet(coverage: CoverageMap, first: str, second: str) -> bool:
+    """Whether tests execute both symbols, and none executes the two."""
+    tests = [coverage.executing([symbol]) for symbol in (first, second)]
+    return all(tests) and tests[0].isdisjoint(tests[1])
 
 
 def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:

@@ -25,6 +25,8 @@ def test_a_text_that_looks_like_a_keyword_is_given_as_a_text_alone() -> None:
     [
         ("total", "The total number of items.", False),
         ("total", "Its `total` is the sum.", True),
+        ("total", "As in `sum(total, unit)`: `total` is a number.", False),
+        ("total", "As in `sum(count, unit)`: `total` is a number.", True),
         ("total", "Reads self.total first.", True),
         ("total", "def add(self, total)", False),
         ("total_size", "def add(self, total_size=3)", False),

@@ -327,7 +327,7 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
     assert "- Raises `ArithmeticError`; the message contains `'too low'`.\n" in text
     assert "\n- Raises `LookupError`; the message contains `'the heap is empty: %s'`." in text
     assert "In texts and messages, `%s` stands for what is filled in." in text
-    assert "- Keys that it reads or makes in dictionaries, as far as tests name them: `'item'`." in text
+    assert "- Keys that it reads or makes, as far as tests name them: `'item'`." in text
     assert "cost" not in text
     assert {need.label: str(need.given) for need in found.needs} == {
         "attribute size": "tree",  # the base class reads it

@@ -246,6 +246,24 @@ def test_what_is_gone_begins_with_its_heading_and_keeps_its_fences() -> None:
     assert told["README.md"].endswith("```python\ngone_by(1)\n```")
 
 
+def test_parts_of_statements_and_ends_of_other_examples_are_not_told() -> None:
+    before = (
+        "# A\n\n```rust\nuse kit::{one, two, three,\n          gone, four};\n\nfn main() {\n"
+        "    assert_eq!(gone(1), vec![2,\n        3]);\n    assert!((two(1) - 0.5).abs() < 1.0);\n}\n```\n\n"
+        "With a list of all:\n\n```rust\nfn main() {\n    gone(&[1]);\n}\n```\n\n## B\n"
+    )
+    after = (
+        "# A\n\n```rust\nuse kit::{one, two, three, four};\n\nfn main() {\n"
+        "    assert!((two(1) - 0.5).abs() < 1.0);\n}\n```\n\n## B\n"
+    )
+    patch = unified({"README.md": before.encode()}, {"README.md": after.encode()})
+    told = removed_text({"README.md": before}, PythonCodebase.from_texts({}), [], patch)["README.md"]
+    assert told == (
+        "```rust\n    assert_eq!(gone(1), vec![2,\n        3]);\n```\n\n"
+        "With a list of all:\n\n```rust\nfn main() {\n    gone(&[1]);\n}\n```"
+    )
+
+
 def test_what_comments_and_docstrings_of_code_that_stays_lose_is_told() -> None:
     files = {
         "a.go": "package a\n\n// Str tells it.\n//\n// It is quick. If Next was not called, nothing\n// is told.\n"

@@ -240,6 +240,19 @@ def test_a_module_that_only_removed_code_named_is_no_longer_imported() -> None:
     assert b"use core::iter::{self, Take};" in (after["src/lib.rs"] or b"")
 
 
+def test_a_trait_that_only_bounds_of_removed_code_named_is_no_longer_imported() -> None:
+    one = "pub fn one<T: Eq + Hash>(all: &[T]) -> usize {\n    all.len()\n}\n\n"
+    two = "pub fn two(text: &str) -> u64 {\n    text.len() as u64\n}\n"
+    source = f"use std::hash::Hash;\n\n{one}{two}"
+    codebase = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"])
+    after = apply_patch({"src/lib.rs": source.encode()}, removed(codebase, "src/lib.rs::one").source_patch)
+    assert after["src/lib.rs"] == two.encode()
+    hashing = source.replace("text.len() as u64", "text.hash(&mut own)")
+    codebase = RustCodebase.from_texts({"src/lib.rs": hashing}, names=["kit"])
+    after = apply_patch({"src/lib.rs": hashing.encode()}, removed(codebase, "src/lib.rs::one").source_patch)
+    assert (after["src/lib.rs"] or b"").startswith(b"use std::hash::Hash;\n")
+
+
 def test_what_calls_a_function_with_the_name_of_a_test_stays() -> None:
     own = 'use super::*;\n\n#[test]\nfn compare() {\n    assert_eq!(parts("1"), 1);\n}\n'
     files = {

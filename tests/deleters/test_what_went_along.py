@@ -13,7 +13,7 @@ from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
-from excise.types import Feature, FeatureKind
+from excise.types import CoverageMap, Feature, FeatureKind
 
 from .planned_deletions import REPO, delete_symbol
 from .test_remove_details import after, delete
@@ -330,6 +330,23 @@ def test_a_class_is_no_second_place_of_what_one_of_its_methods_uses() -> None:
     text = write_statement(codebase, deletion, REPO, (test,)).text
     used = text.partition("## Where it is used\n\n")[2].partition("\n\n")[0].splitlines()
     assert used == ["- `pkg.py::Cut.wrap`: `for part in self.parts(word):`"]
+
+
+def test_a_method_is_not_used_by_code_that_no_test_runs_together_with_it() -> None:
+    source = (
+        "class File:\n    def read(self):\n        return 'text'\n\n\ndef load(io):\n    return io.read()\n\n\n"
+        "def whole(file):\n    return file.read()\n"
+    )
+    tests = "".join(f"def test_{name}():\n    assert pkg.File().read()\n\n\n" for name in ("read", "load", "whole"))
+    codebase = PythonCodebase.from_texts({"pkg.py": source, "test_pkg.py": f"import pkg\n\n\n{tests}"})
+    ids = tuple(f"test_pkg.py::test_{name}" for name in ("read", "load", "whole"))
+    deletion = delete_symbol(codebase, "pkg.py::File.read", ids, "stub")
+    covered = {"pkg.py::File.read": (0, 2), "pkg.py::load": (1,), "pkg.py::whole": (2,)}
+    coverage = CoverageMap(env_id="e", tests=ids, by_symbol=covered, at_import=())
+    for known, named in ((None, ["load", "whole"]), (coverage, ["whole"])):
+        text = write_statement(codebase, deletion, REPO, ids, coverage=known).text
+        used = text.partition("## Where it is used\n\n")[2].partition("\n\n")[0].splitlines()
+        assert [line.partition("`:")[0] for line in used] == [f"- `pkg.py::{name}" for name in named]
 
 
 def test_a_use_on_several_lines_is_shown_whole() -> None:

@@ -308,13 +308,17 @@ def test_types_of_results_on_which_tests_rely(tmp_path: Path, test: str, expecte
         (["Shelf([]).rows == []", "Shelf([1]).rows[0] == (1, 'x')"], "rows: list[tuple[int, str]]"),
         (["Shelf([1]).rows", "Shelf([2.5, None]).rows"], ""),
         (["Shelf([1]).named == {'x': [1, None]}"], "named: dict[str, list[None | int]]"),
-        (["Shelf([1]).high == 1"], ""),
+        (["Shelf([1]).high == 1"], "high: int"),
+        (["Shelf([]).last is None"], ""),
+        (["Shelf([]).last is None", "Shelf([1]).last == 1"], "last: int | None"),
+        (["Shelf([1.5]).last", "Shelf([1]).last == 1"], ""),
     ],
 )
 def test_what_is_in_attributes_that_tests_read(tmp_path: Path, tests: list[str], expected: str) -> None:
     shelf = (
         "class Shelf:\n    def __init__(self, values):\n        self.rows = [(value, 'x') for value in values]\n"
         "        self.named = {'x': [*values, None]}\n        self.high = len(values)\n"
+        "        self.last = values[-1] if values else None\n"
     )
     functions = (f"def test_{n}():\n    assert {test}\n" for n, test in enumerate(tests))
     files = {"shelf.py": shelf, "tests/test_shelf.py": "from shelf import Shelf\n\n" + "\n\n".join(functions)}

@@ -2,7 +2,7 @@
 
 The functions of the tests are rewritten (``excise_observed.py``) when the suite has been collected. What they do with
 such values is noted as words, by test: ``attributes``, ``settled`` (attributes of objects whose class stays), ``keys``,
-``shapes`` (of containers, after the name of the attribute and a blank), ``keywords`` (after the name of the function
+``shapes`` (of plain values, after the name of the attribute and a blank), ``keywords`` (after the name of the function
 and a blank), ``texts``, ``expressions`` (regular ones, that texts match), ``numbers``, ``exceptions`` and ``patterns``
 (regular expressions that messages match).
 Places where a word of interest was used on nothing but values that have nothing to do with removed code are reported,
@@ -31,6 +31,8 @@ MAX_EVENTS = 20000
 thousands of steps would take a minute."""
 MAX_LENGTH = 2000
 """Length of a text above which it is left out."""
+SHAPED = frozenset([bool, bytes, dict, float, frozenset, int, list, set, str, tuple, type(None)])
+"""Types of values whose shapes are noted."""
 MAX_SHAPED = 20
 """Number of items of a container that its shape is told by."""
 MAX_KINDS = 3
@@ -224,7 +226,7 @@ class Watch:
         """What was loaded."""
         if self.related.get(site):
             self.origins.mark(value)
-            if self.sites[site].kind == "attribute" and type(value) in (list, tuple, set, frozenset, dict):
+            if self.sites[site].kind == "attribute" and type(value) in SHAPED:
                 self.note("shapes", "%s %s" % (self.sites[site].word, shape_of(value)))
         return value
 

@@ -175,10 +175,12 @@ class _Found:
         return tuple(needs)
 
     def _shaped(self, attribute: str) -> str:
-        """``rows: list[tuple[int, str]]``, if all values that tests saw in an attribute are alike; else empty."""
+        """``rows: list[tuple[int, str]]``, if all values that tests saw in an attribute, but ``None``, are alike; else
+        empty."""
         shapes = {shape for name, _, shape in (each.partition(" ") for each in self.shapes) if name == attribute}
         telling = {shape for shape in shapes if not any(other.startswith(f"{shape}[") for other in shapes)}
-        return f"{attribute}: {telling.pop()}" if len(telling) == 1 else ""
+        some = sorted(telling - {"None"})
+        return f"{attribute}: {' | '.join([*some, *(telling & {'None'})])}" if len(some) == 1 else ""
 
 
 def _place(found: tuple[tuple[NeedKind, str], _Detail]) -> tuple[str, NeedKind, str, int, str]:
