@@ -165,7 +165,7 @@ class Removal:
         possible = list(possible_uses(self.remover))
         self.leftovers = list(_without_sense(self.codebase, {p: changed[p] for p, _ in uses if p in changed}))
         texts = self._texts([*gone, *helpers])
-        options = orphaned_options(self.remover, [text for _, text in (*texts, *uses)])
+        options = orphaned_options(self.remover, [text for _, text in texts], [text for _, text in uses])
         self.leftovers += (Leftover(path, f"nothing would obey {option} any more", "") for path, option in options)
         self.leftovers += [
             Leftover(path, f"it would look for entry points of {group}, of which none is left", "")

@@ -51,6 +51,8 @@ _DIRECTIVE = re.compile(
 _STATEMENT = re.compile(r"[)\w\]'\"];$|[;{]\s*\}?$|^\}")
 """The end of a line of code that is commented out, in a language with braces."""
 _ADDRESS = re.compile(r"\b[a-z]+://\S+")
+_TYPED = re.compile(r"@\w+[ \t]*\{[^\n]*\}(?:[ \t]+\[?[\w.$]+\]?)?")
+"""A tag of JSDoc with a type, and the name of a parameter."""
 _STRING_BELOW = (
     r"""[ \t]*(?:\#[^\n]*)?\n[ \t]*[rRuU]?"""
     r"""(?:"{3}([\s\S]*?)"{3}|'{3}([\s\S]*?)'{3}|"([^"\n]*)"|'([^'\n]*)')[ \t]*$"""
@@ -300,9 +302,9 @@ def _without_placeholders(text: str) -> str:
 
 
 def _has_words(text: str, name: str, least: int = MIN_WORDS) -> bool:
-    """Whether a text has enough words besides those of a definition's name."""
+    """Whether a text has enough words besides those of a definition's name, and those of types in JSDoc."""
     known = {part.lower() for part in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
-    words = re.findall(r"[^\W\d_]{2,}", _ADDRESS.sub("", _without_placeholders(text)))
+    words = re.findall(r"[^\W\d_]{2,}", _TYPED.sub("", _ADDRESS.sub("", _without_placeholders(text))))
     return sum(word.lower() not in known for word in words) >= least
 
 

@@ -57,7 +57,7 @@ PLACEHOLDERS = {
     "`${name}`": re.compile(r"\$\{[\w!:.<>^+#?,%-]*\}"),
     "`{name}`": re.compile(r"(?<!\$)\{[\w!:.<>^+#?,%-]+\}"),
     "`{}`": re.compile(r"(?<![${])\{\}"),
-    "`%s`": re.compile(r"%[-+#0-9.*]*[a-zA-Z(]"),
+    "`%s`": re.compile(r"%(?![^`\n]*%[YmbBHMSpyjaA]\b)[-+#0-9.*]*[sdirfFgGeExXoc(]"),  # no format of times
 }
 """What stands for something that is filled in, as statements spell it, to what finds it in a line of details."""
 SENTINEL = re.compile(r"(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)")

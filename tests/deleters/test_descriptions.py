@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from excise.deleters.statement.descriptions import description
+from excise.deleters.statement.descriptions import described, description
 from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Visibility
 
@@ -226,3 +227,20 @@ def test_comments_of_the_part_that_is_gone() -> None:
     part = source[source.index("    if y") :]
     assert description(codebase, symbol, part) == ("Comments in its code:", "The second way is for large ones.", "")
     assert "first" in description(codebase, symbol)[1]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_described"),
+    [
+        ("@type {(ps: PropertyKey[]) => boolean}", False),
+        ("@param {string} text\n@returns {Promise<string>}", False),
+        ("@param {string} text what is to be cut\n@returns {string}", True),
+        ("@returns {string} the first half", True),
+    ],
+)
+def test_types_alone_describe_nothing(said: str, *, is_described: bool) -> None:
+    comment = "".join(f" * {line}\n" for line in said.splitlines())
+    source = f"/**\n{comment} */\nfunction halve(text) {{\n  const n = 2;\n  return text.slice(n);\n}}\n"
+    codebase = JavaScriptCodebase.from_texts({"index.js": f"{source}module.exports = halve;\n"})
+    silent, _ = described(codebase, [codebase.symbols()["index.js::halve"]], [], set(), {})
+    assert (not silent) is is_described

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excise.deleters.statement.details import is_named, known_from_rest, lines_by_symbol, locate
+from excise.deleters.statement.details import PLACEHOLDERS, is_named, known_from_rest, lines_by_symbol, locate
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
@@ -129,3 +129,10 @@ def test_how_a_file_is_opened_is_known_from_python(word: str, given: GivenBy) ->
     codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": "def test_a():\n    assert 1\n"})
     need = Need(kind=NeedKind.TEXT, word=word, owner="m.py::load", tests=("test_m.py::test_a",))
     assert [each.given for each in locate([need], "", "", codebase)] == [given]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_filled_in"), [("'%s: %d'", True), ("'%-d %b %Y'", False), ("'%d %B %Y'", False), ("'100 %'", False)]
+)
+def test_formats_of_times_are_not_filled_in(line: str, *, is_filled_in: bool) -> None:
+    assert (PLACEHOLDERS["`%s`"].search(f"- Texts that it reads or writes: `{line}`.") is not None) is is_filled_in

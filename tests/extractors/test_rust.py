@@ -95,6 +95,12 @@ def inside(name: str) -> ModuleType:
     return module
 
 
+def test_a_signature_on_several_lines_is_spelled_on_one() -> None:
+    source = "pub fn cut(\n    text: &str,\n    ends: (usize, usize),\n) -> String {\n    text.to_string()\n}\n"
+    codebase = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"])
+    assert symbol(codebase, "cut").signature == "pub fn cut(text: &str, ends: (usize, usize)) -> String"
+
+
 def test_symbols_have_spans_signatures_and_documentation(codebase: RustCodebase) -> None:
     size = symbol(codebase, "Bag.size")
     assert (size.kind, size.signature, size.docstring, size.complexity, size.is_public) == (

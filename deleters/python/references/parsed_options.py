@@ -1,9 +1,9 @@
-"""Options of a command line that nothing obeys any more, since only removed code read their values."""
+"""Options of a command line, and values of them, that nothing obeys any more, since only removed code read them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.remaining_words import paths_of_words, source_left
@@ -11,12 +11,21 @@ from excise.deleters.python.references.remaining_words import paths_of_words, so
 _VALUE = re.compile(r"\b(?:args|arguments|opts|options|namespace|ns|parsed|params)\.([a-z]\w*)")
 """A value of an option, as code of programs calls what a parser returns."""
 _DEFINES = ("add_argument(", "add_option(")
+_COMPARED = re.compile(r"""(?:==\s*|\bcase\s+)(["'])([\w-]{2,})\1""")
+"""A text that code compares a value with."""
+_CHOICES = re.compile(r"\bchoices\s*=\s*[\[({]([^\])}]*)")
+"""The values that an option may have."""
 
 
-def orphaned_options(remover: DependentRemover, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(path, option) of each option that sources still define, and whose value was read in removed ``texts`` alone, or
-    else only where options are defined and checked."""
-    names = {name for text in texts for name in _VALUE.findall(text)}
+def orphaned_options(remover: DependentRemover, texts: Sequence[str], uses: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(path, option) of each option that sources still define, and whose value was read in removed code alone, or else
+    only where options are defined and checked; and of each value that one may still have, and that removed code was
+    compared with.
+
+    ``texts`` are those of what went whole, ``uses`` of branches that are gone from functions which stay: a value that
+    other code is compared with, too, is only one of the latter.
+    """
+    names = {name for text in (*texts, *uses) for name in _VALUE.findall(text)}
     for name in sorted(names):
         option = re.compile(rf"""["']--{re.escape(name.replace("_", "-"))}["']""")
         read = re.compile(rf"\.{re.escape(name)}\b")
@@ -24,6 +33,18 @@ def orphaned_options(remover: DependentRemover, texts: Iterable[str]) -> Iterato
         defining = [path for path, text in left.items() if option.search(text) and any(d in text for d in _DEFINES)]
         is_read = any(read.search(_without_parser(text)) for text in left.values())
         yield from [] if is_read else ((path, f"--{name.replace('_', '-')}") for path in defining)
+    of_branches = _compared(uses)
+    for value in sorted(of_branches | _compared(texts)):
+        left = dict(_left_with(remover, {value, value.split("-")[0]}))
+        if value in of_branches or value not in _compared(left.values()):
+            quoted = re.compile(rf"""(["']){re.escape(value)}\1""")
+            offering = (path for path, text in left.items() if any(map(quoted.search, _CHOICES.findall(text))))
+            yield from ((path, repr(value)) for path in offering)
+
+
+def _compared(texts: Iterable[str]) -> set[str]:
+    """The texts that code compares values with."""
+    return {value for text in texts for _, value in _COMPARED.findall(text)}
 
 
 def _left_with(remover: DependentRemover, words: Iterable[str]) -> Iterator[tuple[str, str]]:

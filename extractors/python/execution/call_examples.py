@@ -70,7 +70,9 @@ def _leaves_arguments(made: dict[str, Any], found: dict[str, Any]) -> bool:
 def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], found: dict[str, Any]) -> str:
     """See :func:`example`; ``asked`` is the call ``made`` after the ``steps`` that make its object."""
     if "result" not in found:
-        return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_raised(found)}"
+        raised = _raised(found)  # a program that ends well has said elsewhere what it has to say
+        is_quiet = raised in {"SystemExit", "SystemExit(0)", "SystemExit(None)"}
+        return "" if is_quiet else f"{'; '.join([*steps, _call_text(asked)])}  # raises {raised}"
     kind, *content = found["result"]
     if kind == "it":
         items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")

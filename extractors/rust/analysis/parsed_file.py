@@ -367,7 +367,9 @@ def _is_branch(node: Node) -> bool:
 
 
 def _one_line(data: bytes) -> str:
-    return " ".join(data.decode("utf-8", "replace").split())
+    """Code on one line; of a list on several, without the comma at its end."""
+    code = re.sub(r"\(\s*\n\s*", "(", data.decode("utf-8", "replace"))
+    return " ".join(re.sub(r",?\s*\n\s*\)", ")", code).split())
 
 
 def _loc(code: str) -> int:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import pytest
+
 from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.protocols import MAX_EXAMPLE_CHARS, CallRecording
 from excise.types import RecordedCall
@@ -75,6 +77,13 @@ def test_calls_with_paths_of_the_sandbox_are_no_examples() -> None:
     paths = ("/testbed/tests/a.png", "/TESTBED/TESTS/A.PNG", "/tmp/x", "a.png")
     found = examples_of(behaviour_of([asked("f", path, True) for path in paths]), PythonGrading())
     assert found["f"].shown == ["f('a.png')  # True"]
+
+
+@pytest.mark.parametrize(("said", "is_shown"), [([["i", "0"]], False), ([], False), ([["i", "2"]], True)])
+def test_a_program_that_ends_well_is_no_example(said: list[list[str]], *, is_shown: bool) -> None:
+    outcome = {"raised": ["builtins:SystemExit", "builtins:BaseException"], "said": said, "after": []}
+    ended = replace(asked("f", "a", True), outcome=json.dumps(outcome))
+    assert bool(PythonGrading().example(ended.call, ended.outcome)) is is_shown
 
 
 def test_a_function_has_few_examples() -> None:
