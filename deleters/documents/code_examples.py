@@ -288,12 +288,14 @@ class _Example:
 
 
 def _behind_objects(code: MaskedCode, owned: Iterable[str]) -> Iterator[str]:
-    """Names behind the objects that an example makes of their owners: ``b = Box(1)``, ``b := store.NewBox()``."""
+    """Names behind the objects that an example makes of their owners: ``b = Box(1)``, ``b := store.NewBox()``; what
+    ``store.New()`` gives is no ``store``."""
     text = "\n".join(code.code)
     for dotted in owned:
         owner, _, name = dotted.rpartition(".")
         if owner and re.search(rf"\.{re.escape(name)}\b", text):
-            made = rf"\b(\w+)\s*(?::\s?[\w<>]{{1,60}}\s*)?:?=\s*[^=;\n]{{0,60}}?\b(?:New)?{re.escape(owner)}\b"
+            named = rf"\b(?:New)?{re.escape(owner)}\b" + (r"(?!\.|::)" if owner.islower() else "")
+            made = rf"\b(\w+)\s*(?::\s?[\w<>]{{1,60}}\s*)?:?=\s*[^=;\n]{{0,60}}?{named}"
             yield from (f"{each}.{name}" for each in re.findall(made, text))
 
 

@@ -109,6 +109,12 @@ def test_objects_that_an_example_makes_have_lost_what_their_types_have(made: str
     )
 
 
+def test_what_a_function_of_a_package_gives_is_not_the_package() -> None:
+    lines = ["s := structs.New(one)", "f := structs.Fields(one)", "for _, g := range s.Fields() {", "\tuse(g)", "}"]
+    left = without_uses(lines, GoneUses(names=(), members=(), owned=("structs.Fields",)))
+    assert left == [lines[0], *lines[2:]]
+
+
 def test_nothing_is_left_of_a_program_that_only_prepares_for_it() -> None:
     program = """
         package main

@@ -126,6 +126,8 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "    if a:\n        return gone(b) if b else out\n    return 1\n",
         "    if a:\n        try:\n            out(a)\n        except TypeError:\n            gone(a)\n"
         "            raise\n    return b\n",
+        "    if a == 'x':\n        print(1)\n    elif a == 'y':\n        print(2)\n    else:\n        out.go()\n"
+        "        print(gone(b))\n    return b\n",
     ],
     ids=[
         "whole",
@@ -149,6 +151,7 @@ def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
         "awaited",
         "one-of-two",
         "raised-again",
+        "usual",
     ],
 )
 def test_what_the_function_depends_on_stays(body: str) -> None:

@@ -57,6 +57,25 @@ def is_one_of_two_values(use: Node) -> bool:
     return False
 
 
+def is_what_is_usual(arm: Node) -> bool:
+    """Whether an ``else`` is for all values that an ``if`` and its ``elif`` do not compare with a text of their own:
+    without it, nothing would be done for the usual one."""
+    owner = arm.parent
+    if arm.type != "else_clause" or owner is None or owner.type != "if_statement":
+        return False
+    others = [each for each in owner.children_by_field_name("alternative") if each.type == "elif_clause"]
+    conditions = [each.child_by_field_name("condition") for each in (owner, *others)]
+    asked = {_compared_with_a_text(each) for each in conditions if each is not None}
+    return len(conditions) > 1 and len(asked) == 1 and asked != {""}
+
+
+def _compared_with_a_text(condition: Node) -> str:
+    """What ``x == "text"`` compares with a text; empty for another condition."""
+    if condition.type != "comparison_operator" or [each.type for each in condition.children][1:] != ["==", "string"]:
+        return ""
+    return text_of(condition.children[0])
+
+
 def is_last_way_out(arm: Node) -> bool:
     """Whether a function would end without a value or an exception where an ``else`` at its end gives one."""
     owner, body = arm.parent, arm.child_by_field_name("body")

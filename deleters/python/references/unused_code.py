@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -285,6 +285,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     module = plan.module
     exported = {entry.name for entry in module.exports}
     names = [binding.name for binding in module.bindings if not binding.klass]
+    makers = _pure_functions(plan.root)
     found: list[tuple[str, str]] = []
     for binding in module.bindings:
         name = binding.name
@@ -304,12 +305,16 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
         if (
             statement is None
             or plan.is_removed(binding.start, binding.end)
-            or not is_constant(node)
+            or not is_constant(node, makers=makers)
             or name not in words.removed
         ):
             continue
-        if not is_used_in(words.after, name) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
-            plan.remove_statement(statement)
+        fillers = [each for each in _fillers(plan.root, name) if not plan.is_removed(each.start_byte, each.end_byte)]
+        filling = [Edit(each.start_byte, each.end_byte) for each in fillers]
+        rest = apply_edits(plan.source, merged([*plan.edits(), *filling])) if fillers else words.after
+        if not is_used_in(rest, name) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
+            for each in (statement, *fillers):
+                plan.remove_statement(each)
             found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
     return tuple(found)
 
@@ -321,21 +326,56 @@ def statement_of_module(assignment: Node) -> Node | None:
     return statement if is_top else None
 
 
-def is_constant(assignment: Node, target: str = "identifier") -> bool:
-    """Whether an assignment binds one name to data: literals, names, and calls of :data:`_MAKERS`.
+def _fillers(root: Node, name: str) -> list[Node]:
+    """The statements of a module that put data into what a name is bound to: ``NAMES["a"] = "b"``."""
+    found = []
+    for statement in root.named_children:
+        inner = statement.named_children[0] if statement.type == "expression_statement" else statement
+        if inner.type == "assignment" and is_constant(inner, "subscript"):
+            filled = field(field(inner, "left"), "value")
+            found += [statement] if filled.type == "identifier" and text_of(filled) == name else []
+    return found
+
+
+def _pure_functions(root: Node) -> frozenset[bytes]:
+    """Names of private functions of a module that only return what they make of their arguments."""
+    found = set()
+    for function in root.named_children:
+        name = function.child_by_field_name("name")
+        block = function.child_by_field_name("body")
+        if function.type != "function_definition" or name is None or block is None:
+            continue
+        body = [each for each in statements(block) if not _is_text(each)]
+        is_expression = len(body) == 1 and body[0].type == "return_statement"
+        if is_expression and (name.text or b"").startswith(b"_") and _makes_data(body[0], frozenset()):
+            found.add(name.text or b"")
+    return frozenset(found)
+
+
+def _is_text(statement: Node) -> bool:
+    return statement.type == "expression_statement" and statement.named_children[0].type == "string"
+
+
+def is_constant(assignment: Node, target: str = "identifier", makers: Collection[bytes] = ()) -> bool:
+    """Whether an assignment binds one name to data: literals, names, and calls of :data:`_MAKERS`, or of ``makers``.
 
     ``target`` is the type of the node that names what it binds.
     """
     left, right = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
     if assignment.type != "assignment" or left is None or left.type != target or right is None:
         return False
-    for node in descendants(right):
+    return _makes_data(right, makers)
+
+
+def _makes_data(expression: Node, makers: Collection[bytes]) -> bool:
+    """Whether an expression does nothing but to make data."""
+    for node in descendants(expression):
         if node.type in {"assignment", "named_expression", "await", "yield"}:
             return False
         if node.type == "call":
             function = node.child_by_field_name("function")
             name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
-            if name not in _MAKERS and not _LOADER.fullmatch(name):
+            if name not in _MAKERS and name not in makers and not _LOADER.fullmatch(name):
                 return False
     return True
 
