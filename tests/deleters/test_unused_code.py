@@ -437,7 +437,8 @@ def test_a_constant_that_a_private_loader_makes_goes_with_what_used_it(loader: s
 def test_a_table_that_is_made_and_filled_goes_with_what_used_it(body: str, filled: str, *, is_gone: bool) -> None:
     source = (
         f"def _reversed(d):\n    'Turn it round.'\n    {body}\n\n\nCODES = {{'b': 'a'}}\n\n"
-        f"_NAMES = _reversed(CODES)\n\n{filled}\n{filled}\n\n_all = {{'x': _NAMES}}\n\n\ndef f():\n    return _all\n\n\n"
+        f"_NAMES = _reversed(CODES)\n\n{filled}\n{filled}\n\n_all = {{'x': _NAMES}}\n\n\n"
+        "def f():\n    return _all\n\n\n"
         "def other():\n    return CODES\n"
     )
     files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
