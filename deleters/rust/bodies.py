@@ -14,6 +14,8 @@ from excise.types import Symbol
 
 PLACEHOLDER = "unimplemented!()"
 """The expression in the place of deleted code; its type fits every result but ``impl Trait``."""
+_DENIES_UNUSED = re.compile(rb"#!\[\s*(?:deny|forbid)\s*\([^)]*\b(?:warnings|unused|unused_variables)\b")
+"""What makes unused variables errors in a crate."""
 _NUMBER = re.compile(r"[iu](?:8|16|32|64|128|size)|f(?:32|64)")
 _WITH_DEFAULT = re.compile(
     r"(?:[\w:]*::)?(?:String|(?:Vec|HashMap|BTreeMap|HashSet|BTreeSet|VecDeque|Option)<.*>)|&(?:'\w+ )?str"
@@ -37,9 +39,24 @@ def body(codebase: RustCodebase, root: Node, symbol: Symbol, kind: str) -> Edit:
     line = source.rfind(b"\n", 0, node.start_byte) + 1
     indentation = source[line : node.start_byte]
     indentation = indentation[: len(indentation) - len(indentation.lstrip())]
-    inner = _body(node, source, kind).encode()
-    lines = indentation + b"    " + inner + ending if inner else b""
+    inner = [*_discarded(codebase, node, source), _body(node, source, kind)] if kind == "raise" else []
+    inner = inner or [_body(node, source, kind)]
+    lines = b"".join(indentation + b"    " + line.encode() + ending for line in inner if line)
     return Edit(block.start_byte, block.end_byte, b"{" + ending + lines + indentation + b"}")
+
+
+def _discarded(codebase: RustCodebase, function: Node, source: bytes) -> list[str]:
+    """The statement that uses the parameters of a function, if unused ones are errors in its crate."""
+    if not any(_DENIES_UNUSED.search(module.source) for module in codebase.modules.values()):
+        return []
+    parameters = function.child_by_field_name("parameters")
+    names = []
+    for parameter in parameters.named_children if parameters is not None else ():
+        pattern = parameter.child_by_field_name("pattern") if parameter.type == "parameter" else None
+        is_mutable = any(each.type == "mutable_specifier" for each in parameter.named_children)
+        if pattern is not None and pattern.type == "identifier" and not text(pattern, source).startswith("_"):
+            names.append(f"&{'mut ' if is_mutable else ''}{text(pattern, source)}")
+    return [f"let _ = {names[0] if len(names) == 1 else '(' + ', '.join(names) + ')'};"] if names else []
 
 
 def _body(function: Node, source: bytes, kind: str) -> str:

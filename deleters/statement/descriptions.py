@@ -26,8 +26,8 @@ MIN_COMMENT_WORDS = 6
 """Minimum number of words of the comments in a function's body that say what it does; at least one for each line."""
 MAX_COMMENT_CHARS = 800
 """Number of characters of these after which no more of them are quoted."""
-_PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
-"""How comments begin that say what code does not do."""
+_PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b|.*(?:\?\??|\bnot sure\b.*)$")
+"""How comments begin that say what code does not do, and lines of comments that ask."""
 _PLACEHOLDER = re.compile(
     r"(?:(?:@\w+(?: +[\w<>.]+)?|:\w+(?: +[\w*]+)?:)[ \t]*)?(?:[-:][ \t]*)?"
     r"(?:(?:no |missing |the )?(?:description|documentation|docs?|javadoc|docstring|comment)s?"
@@ -342,9 +342,10 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
         is_plain = not any(is_code(text) or _STATEMENT.search(text) for text in [*said, "\n".join(said)])
         if said and not _PLAN.match(said[0]) and is_plain and _has_words(" ".join(said), "", 3):
+            if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:
+                paragraphs.append("…")
+                break
             paragraphs.append("\n".join(said))
-        if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:
-            break
     return "\n\n".join(dict.fromkeys(paragraphs))
 
 

@@ -14,6 +14,8 @@ from excise.protocols import Codebase
 
 MIN_LINE_WORDS = 3
 """Number of words of the longest line from which on removed lines of a document are text, and no list of names."""
+LEFT_SHARE = 0.7
+"""Share of the words of a sentence that are still there from which on it has only been changed."""
 _COMMENT = re.compile(r"\s*(?://[/!]?|/\*[*!]?|\*/|\*(?=\s|$)|#(?!\[))[ \t]?")
 """The mark of a line of a comment."""
 _CALL = re.compile(r"\w\(")
@@ -177,9 +179,15 @@ def _lost_text(change: Change) -> str:
             fences = [line for line in own[:1] if _FENCE.match(line)]
             found.append("\n".join([*fences, *code, *(_FENCE.findall(line)[0] for line in fences)] if code else []))
         else:
-            gone = " ".join(each for each in sentences_of(one_line(" ".join(own))) if each not in left)
+            gone = " ".join(each for each in sentences_of(one_line(" ".join(own))) if not _is_left(each, left))
             found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(filter(None, found))
+
+
+def _is_left(sentence: str, left: str) -> bool:
+    """Whether a sentence is among a text, or at least most of its words are: it has only lost some names."""
+    words, others = re.findall(r"\w+", sentence), set(re.findall(r"\w+", left))
+    return sentence in left or sum(word in others for word in words) > LEFT_SHARE * len(words)
 
 
 def _from_its_beginning(change: Change) -> list[str]:

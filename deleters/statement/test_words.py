@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import takewhile
 
 from excise.protocols import Codebase, StatementWords
 from excise.types import Symbol, Visibility, is_whole_file, symbol_of_test
@@ -35,6 +36,10 @@ _ISSUE = re.compile(
 """Addresses, numbers of issues and the words around them, which say nothing to those who cannot read the issue."""
 _TITLE = re.compile(r"(?i)tests? (?:of|for|the|case)\b|testing\b|examples? (?:from|of|in)\b")
 """How descriptions begin that name what is tested, and say nothing of it."""
+_FIELD = re.compile(r"\s*-?\s*(?::\w[\w ]*:|@\w+\b|>>>)")
+"""How a line of a docstring begins that is on a parameter or a result, or an example."""
+_REFERENCE = re.compile(r"`(`[^`]+`)`__?|(?<!`)`([^`<]+?)(?: <[^>]*>)?`__?")
+"""A link in reStructuredText."""
 _WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
 
 
@@ -53,7 +58,7 @@ def words_of_tests(
         bare = {each.name.partition("#")[0] for each in gone}
         functions = [each for each in functions if _is_about(codebase, each, bare, own - _PLAIN_WORDS)]
     for symbol in functions:
-        text = " ".join(symbol.docstring.strip().partition("\n\n")[0].split())
+        text = _described(symbol.docstring)
         is_title = _TITLE.match(text) is not None
         if len(_ISSUE.sub(" ", text).split()) >= MIN_WORDS and len(text) <= MAX_CHARS and not is_title:
             found[text] = None
@@ -69,6 +74,13 @@ def words_of_tests(
             f"{'Others' if lines else 'Tests that are not in this checkout'} are called {', '.join(called)}{more}."
         )
     return "\n\n".join(["## What the tests say", *parts]) if parts else ""
+
+
+def _described(docstring: str) -> str:
+    """The first paragraph of a docstring without fields and without a sentence that goes on below it."""
+    lines = takewhile(lambda line: not _FIELD.match(line), docstring.strip().partition("\n\n")[0].splitlines())
+    text = " ".join(_REFERENCE.sub(lambda link: link[1] or link[2], " ".join(lines)).split())
+    return text if text[-1:] not in {",", ";", ":"} else text[: text.rfind(". ") + 1]
 
 
 def _is_about(codebase: Codebase, test: Symbol, names: Collection[str], words: Collection[str]) -> bool:

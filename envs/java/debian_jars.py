@@ -23,7 +23,7 @@ from excise.types import Repo
 
 JARS = "/usr/share/java"
 """Where Debian's packages put jars."""
-_KIND = re.compile(r"lib.+-java")
+_KIND = r"lib.+-java"
 """Names of the packages with them."""
 _OF_BUILDS = re.compile(r"maven|plugin|surefire|doxia|plexus|-ant-")
 """Names of packages that builds need, not what is built."""
@@ -95,9 +95,10 @@ def find_libraries(layout: ProjectLayout, packages: DebianPackages, repo: Repo, 
     found = libraries_in(packages, layout)
     if found.missing or found.left_out:
         artifacts = layout.artifacts | {_PART.sub("", artifact) for artifact in layout.artifacts}
-        names = {f"lib{artifact}-java" for artifact in artifacts} | archive.build_dependencies(repo.source)
+        names = {f"lib{artifact}-java" for artifact in artifacts} | archive.build_dependencies(repo.source) | artifacts
         asked = {name for name in names if not _OF_BUILDS.search(name)}
-        if unpacked := {each.name: each.root for each in archive.unpacked(asked, _KIND)}:
+        kind = re.compile("|".join([_KIND, *map(re.escape, sorted(artifacts))]))  # ``ant`` is a package, too
+        if unpacked := {each.name: each.root for each in archive.unpacked(asked, kind)}:
             found = libraries_in(packages.and_unpacked(unpacked), layout)
     if found.missing:
         raise archive.failure(

@@ -81,8 +81,14 @@ def test_a_stub_keeps_signature_and_documentation(root: Path, codebase: RustCode
     deletion = stubbed(codebase, "src/lib.rs::parse", "src/lib.rs::Length.plus", tests=tests)
     changed = files_after(root, deletion.source_patch, deletion.hide_patch)
     source = (changed["src/lib.rs"] or b"").decode()
-    assert "pub fn parse(text: &str) -> Result<Length, ParseError> {\n    unimplemented!()\n}" in source
-    assert "    pub fn plus(self, other: Length) -> Length {\n        unimplemented!()\n    }" in source
+    assert (
+        "pub fn parse(text: &str) -> Result<Length, ParseError> {\n    let _ = &text;\n    unimplemented!()\n}"
+        in source
+    )
+    assert (
+        "    pub fn plus(self, other: Length) -> Length {\n        let _ = &other;\n        unimplemented!()\n    }"
+        in source
+    )
     assert "/// Reads a length" in source
     hidden = (changed["src/tests.rs"] or b"").decode()
     assert "parts_are_added" not in hidden
@@ -165,6 +171,19 @@ def test_definitions_go_with_imports_and_exports(root: Path, codebase: RustCodeb
     assert compiled(root, tmp_path / "second", changed) == ""
 
 
+def test_stubs_use_their_parameters_where_unused_ones_are_errors(tmp_path: Path) -> None:
+    function = "pub fn cut(text: &str, mut size: usize, _more: u8) -> String {\n    size += 1;\n"
+    function += "    text[size..].to_string()\n}\n"
+    for head, used in (("", ""), ("#![deny(missing_docs, unused)]\n", "    let _ = (&text, &mut size);\n")):
+        source = f"{head}{function}"
+        codebase = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"])
+        patch = stubbed(codebase, "src/lib.rs::cut").source_patch
+        after = (apply_patch({"src/lib.rs": source.encode()}, patch)["src/lib.rs"] or b"").decode()
+        assert after.endswith(f"-> String {{\n{used}    unimplemented!()\n}}\n")
+        (tmp_path / "lib.rs").write_text(after.replace("missing_docs, ", ""))
+        subprocess.run(["/usr/bin/rustc", "--crate-type=lib", "lib.rs"], cwd=tmp_path, check=True, capture_output=True)
+
+
 def test_what_code_that_stays_uses_is_left_as_a_stub(root: Path, codebase: RustCodebase, tmp_path: Path) -> None:
     deletion = removed(codebase, "src/units.rs::nearest_unit", "src/lib.rs::divided")
     assert (deletion.deleter, deletion.removed) == (
@@ -195,7 +214,7 @@ def test_the_compiler_says_which_traits_must_stay(root: Path, tmp_path: Path) ->
     second = deleter.corrected(codebase, first, [said]).delete(codebase, wanted)
     assert (second.deleter, second.removed) == ("remove_and_stub", first.removed)
     shipped = {**before, **apply_patch(before, second.source_patch), **apply_patch(before, second.hide_patch)}
-    assert b"fmt::Result {\n        unimplemented!()" in (shipped["src/lib.rs"] or b"")
+    assert b"        unimplemented!()\n    }\n}\n" in (shipped["src/lib.rs"] or b"")
     assert compiled(root, tmp_path / "second", shipped) == ""
 
 

@@ -38,6 +38,26 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
     assert "descriptions" not in write_statement(codebase, deletion, REPO, tests, Visibility.SIGNATURE).text
 
 
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ("It keeps `all the values`__ of a configuration.", "It keeps all the values of a configuration."),
+        ("It keeps the values.\n    :type a: int", "It keeps the values."),
+        ("It keeps all values of it.\n    :type a: int", "It keeps all values of it."),
+        ("It keeps all values of it. According to the page,\n\n    x", "It keeps all values of it."),
+        (":type folder: the type of a folder", ""),
+    ],
+)
+def test_descriptions_of_tests_are_whole_sentences(said: str, quoted: str) -> None:
+    test = f'from m import gone\n\n\ndef test_gone():\n    """{said}\n    """\n    assert gone(1)\n'
+    codebase, tests = (
+        PythonCodebase.from_texts({"m.py": "def gone(x):\n    return x\n", "test_m.py": test}),
+        ("test_m.py::test_gone",),
+    )
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::gone", tests, "stub"), REPO, tests).text
+    assert text.partition("descriptions:\n\n")[2].partition("\n\n")[0].removeprefix("- ") == quoted
+
+
 WALK = """
 def test_walk(self):
     \"\"\"Walks.\"\"\"

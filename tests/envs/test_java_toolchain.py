@@ -163,7 +163,10 @@ def test_libraries_are_those_that_are_imported_and_none_holds_the_project(
     assert "left out, since they hold the project's own types: box-1.0, shaded" in libraries.evidence
 
 
-def test_libraries_that_the_manifest_names_come_from_the_archive(tmp_path: Path, machine: DebianPackages) -> None:
+@pytest.mark.parametrize("package", ["libnew-java", "new"])
+def test_libraries_that_the_manifest_names_come_from_the_archive(
+    tmp_path: Path, machine: DebianPackages, package: str
+) -> None:
     folder = project(tmp_path, "import org.new.Thing;", "import org.junit.Test;\nimport org.mock.Mock;")
     written(folder, {"pom.xml": "<project><dependencies><dependency><artifactId>new</artifactId></dependency>"})
     (tmp_path / "jars").mkdir()
@@ -172,7 +175,7 @@ def test_libraries_that_the_manifest_names_come_from_the_archive(tmp_path: Path,
     archive, place = tmp_path / "archive", str(debian_jars.JARS).strip("/")
     archive.mkdir()
     data = {name: (tmp_path / "jars" / f"{name}.jar").read_bytes() for name in ("new", "part")}
-    make_package(archive, "libnew-java", {f"{place}/new.jar": data["new"]}, depends="libpart-java, libbase-java")
+    make_package(archive, package, {f"{place}/new.jar": data["new"]}, depends="libpart-java, libbase-java")
     make_package(archive, "libpart-java", {f"{place}/part.jar": data["part"]})
     make_package(archive, "libbase-java", {})
     found = find_libraries(read_layout(folder), machine, REPO, archive_of(archive, tmp_path / "cache"))

@@ -6,7 +6,7 @@ import pytest
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
-from excise.types import NeedKind
+from excise.types import NeedKind, Watched
 
 ACCOUNT = '''
 LIMIT = 5000
@@ -458,3 +458,22 @@ def test_the_usual_encoding_is_no_text() -> None:
     assert labels("def test_a():\n    assert bank.read('UTF-8') == 'none at all'", source, ("bank.py::read",)) == {
         "text none at all": False
     }
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if x:\n        return True\n    return False", {"result find bool"}),
+        ("if x:\n        return 1", {"result find None"}),
+        ("return x", set()),
+    ],
+)
+def test_what_graders_compare_is_a_need(body: str, expected: set[str]) -> None:
+    files = {
+        "bank.py": f"def find(x):\n    {body}\n\n\ndef other():\n    return True\n",
+        "tests/test_bank.py": "import bank\n\n\ndef test_a():\n    bank.find(bank.other())\n",
+    }
+    watched = Watched(compared=frozenset({"find"}))
+    removed, tests = ("bank.py::find", "bank.py::other"), ("tests/test_bank.py::test_a",)
+    needs = Python().find_needs(PythonCodebase.from_texts(files), removed, tests, watched)
+    assert {need.label for need in needs if need.kind is NeedKind.RESULT} == expected

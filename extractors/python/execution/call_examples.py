@@ -67,12 +67,17 @@ def _leaves_arguments(made: dict[str, Any], found: dict[str, Any]) -> bool:
     return bool(found.get("kept")) or found.get("after", made["args"]) == made["args"]
 
 
+_UNTOLD = frozenset(
+    {"SystemExit", "SystemExit(0)", "SystemExit(None)", "FileNotFoundError", "IsADirectoryError", "NotADirectoryError"}
+)
+"""How a program ends that has said elsewhere what it has to say, and what depends on the files where it runs."""
+
+
 def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], found: dict[str, Any]) -> str:
     """See :func:`example`; ``asked`` is the call ``made`` after the ``steps`` that make its object."""
     if "result" not in found:
-        raised = _raised(found)  # a program that ends well has said elsewhere what it has to say
-        is_quiet = raised in {"SystemExit", "SystemExit(0)", "SystemExit(None)"}
-        return "" if is_quiet else f"{'; '.join([*steps, _call_text(asked)])}  # raises {raised}"
+        raised = _raised(found)
+        return "" if raised in _UNTOLD else f"{'; '.join([*steps, _call_text(asked)])}  # raises {raised}"
     kind, *content = found["result"]
     if kind == "it":
         items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")

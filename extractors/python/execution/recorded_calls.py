@@ -8,6 +8,7 @@ import textwrap
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from excise.errors import SandboxError
@@ -133,16 +134,23 @@ def record(
         {str(why)[:80]: n for why, n in reported.items() if isinstance(n, int)} if isinstance(reported, dict) else {}
     )
     watched = found.get("watched")
+    calls = tuple(spread(raw))
+    uses = read_report(found.get("uses"), asked.ids) if watch else Watched(problem="The tests were not watched.")
     return CallRecording(
-        calls=tuple(spread(raw)),
+        calls=calls,
         modules=tuple(dict.fromkeys([*modules, *_strings(found.get("modules"))])),
         folders=_in_fixed_order(_strings(found.get("folders")), recipe.roots),
         removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names), *private])),
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
         by_test=_by_test(found.get("tests"), raw),
-        uses=read_report(found.get("uses"), asked.ids) if watch else Watched(problem="The tests were not watched."),
+        uses=replace(uses, compared=_functions_of(calls)),
     )
+
+
+def _functions_of(calls: Iterable[str]) -> frozenset[str]:
+    """The last names of the functions that are called."""
+    return frozenset(str(json.loads(call).get("name")).rpartition(":")[2].rpartition(".")[2] for call in calls)
 
 
 def _in_fixed_order(folders: Iterable[str], roots: Sequence[str]) -> tuple[str, ...]:

@@ -92,9 +92,19 @@ def find_needs(
     for words in supplied:
         for word in _used_alone(codebase, words, removed):
             found.add((NeedKind.USED, word), _Detail(words.symbol.symbol_id), tests)
-    for words, word in _results(supplied, watched):
+    for words, word in (*_results(supplied, watched), *_compared(supplied, watched)):
         found.add((NeedKind.RESULT, word), _Detail(words.symbol.symbol_id, is_watched=True), tests)
     return found.needs()
+
+
+def _compared(supplied: Sequence[Words], watched: Watched | None) -> Iterator[tuple[Words, str]]:
+    """Functions whose results graders compare, with their names and what is returned, where the code says that."""
+    compared = watched.compared if watched is not None else ()
+    for words in supplied:
+        name = words.symbol.name.partition("#")[0]
+        if name in compared and not _is_dunder(name):
+            gives = (("None", words.gives_none), ("bool", words.gives_truth), ("self", words.gives_self))
+            yield from ((words, f"{name} {kind}") for kind, is_given in gives if is_given)
 
 
 def _is_known(kind: NeedKind, word: str, known: Collection[tuple[NeedKind, str]]) -> bool:

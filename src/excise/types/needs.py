@@ -109,5 +109,7 @@ class Watched:
     lines: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
     """Test to path and number of each line of the removed code that it executes; only tests all of whose calls were
     followed."""
+    compared: frozenset[str] = frozenset()
+    """Names of functions of which graders compare what recorded calls give."""
     problem: str = ""
     """Why nothing is known of all or some tests; empty if the run was as usual."""
