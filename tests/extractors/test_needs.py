@@ -190,6 +190,14 @@ def test_a_format_without_words_is_a_need_where_a_test_shows_a_text_of_its_form(
     assert not {need.label for need in needs} & {"text {x}-{y}", "text {x}", "text {x}/{y}"}
 
 
+def test_what_stands_around_a_value_is_a_need_where_a_test_shows_it() -> None:
+    source = "def line(p):\n    text = f'{p.level} of {p.place}'\n    text += f'[{p.rule}] '\n    text += f'<{p.x}>'\n"
+    source += "    return text\n"
+    found = labels("def test_a():\n    assert bank.line(1) == 'high of 2:3 [spaces] x'\n", source, ("bank.py::line",))
+    assert "text [{p.rule}] " in found
+    assert "text <{p.x}>" not in found
+
+
 def test_few_texts_of_tests_are_told_whole_and_the_parts_of_the_others() -> None:
     source = "def f(x, y):\n    a = 'alpha beta ' + x\n    b = ' - gamma delta ' + y\n    c = a + b\n    return c\n"
     tests = "".join(

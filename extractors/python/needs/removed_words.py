@@ -366,12 +366,14 @@ def pieces_of(node: ast.AST, role: Role, exception: str = "") -> Iterator[Piece]
 
 
 def _formats_of(node: ast.AST) -> Iterator[Format]:
-    """How a text puts several values together with nothing but punctuation, or several blanks, between them."""
+    """How a text puts several values together with nothing but punctuation, or several blanks, between them, or one
+    value between two of them: ``[{rule}] ``."""
     parts = _parts_of(node) or []
     separators = [text for text, is_literal in parts if is_literal and text]
     joined = "".join(separators)
     is_telling = bool(joined.strip(" ")) or len(separators) > 1
-    if is_telling and len(parts) - len(separators) > 1 and not any(map(str.isalnum, joined)):
+    is_around = sum(bool(text.strip()) for text in separators) > 1
+    if is_telling and (is_around or len(parts) - len(separators) > 1) and not any(map(str.isalnum, joined)):
         yield Format("".join(text for text, _ in parts), tuple(separators))
 
 
