@@ -32,6 +32,8 @@ CALLS_TIMEOUT_S = 120.0
 MAX_TESTS = 200
 """Maximum number of FAIL_TO_PASS tests whose calls are recorded and which are tried with wrong expectations; of more,
 some are drawn."""
+MAX_GIVEN_TEXTS = 500
+"""Maximum number of texts in what recorded calls give that are looked for in the code."""
 KIT_FORMAT = 9
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 OTHER_SEEDS = (1, 2, 3)
@@ -212,7 +214,12 @@ def with_replays(
     """The recorded calls to the symbols ``removed``, replayed on ``tree``."""
     if behaviour.replayed is not None:
         return behaviour
-    return behaviour._replace(replayed=replay_twice(bench, behaviour.recording, removed, tree))
+    recording, texts_in = behaviour.recording, bench.language.grading.texts_in
+    replayed = replay_twice(bench, recording, removed, tree)
+    given = frozenset(text for _, outcome, _ in replayed.recorded if outcome for text in texts_in(outcome))
+    told = frozenset(sorted(given)[:MAX_GIVEN_TEXTS])
+    recording = replace(recording, uses=replace(recording.uses, given=told))
+    return behaviour._replace(recording=recording, replayed=replayed)
 
 
 def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[str], tree: Edits) -> Replayed:

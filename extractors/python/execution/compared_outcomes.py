@@ -147,6 +147,19 @@ def distinguish_from_stub(recorded: Sequence[RecordedCall], stub: Sequence[str])
     return changed or not fits_simple_stub(recorded)
 
 
+def texts_in(outcome: dict[str, Any]) -> frozenset[str]:
+    """See :meth:`excise.protocols.Grading.texts_in`."""
+    found: set[str] = set()
+    left: list[Any] = [outcome.get("result"), outcome.get("after")]
+    while left:
+        node = left.pop()
+        if isinstance(node, list):
+            is_text = len(node) == 2 and node[0] == "s" and isinstance(node[1], str)
+            found.update([node[1]] if is_text else ())
+            left += [] if is_text else node
+    return frozenset(found)
+
+
 def equal(first: Any, second: Any) -> bool:
     """Whether two encoded values are equal; of exceptions, as of raised ones, only the classes are compared."""
     if isinstance(first, list) and isinstance(second, list) and first and second:

@@ -249,6 +249,10 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.is_result`."""
         return "result" in compared_outcomes.parsed(outcome.encode())
 
+    def texts_in(self, outcome: str) -> frozenset[str]:
+        """See :meth:`excise.protocols.Grading.texts_in`."""
+        return compared_outcomes.texts_in(compared_outcomes.parsed(outcome.encode()))
+
     def has_few_in_order(self, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.has_few_in_order`."""
         return compared_outcomes.has_few_in_order(compared_outcomes.parsed(outcome.encode()))

@@ -32,6 +32,8 @@ MAX_WHOLE = 3
 """Maximum number of such texts of one test."""
 MAX_PRINTED = 6
 """Number of texts that a function prints which are told whatever its tests want: graders compare what calls print."""
+MAX_GIVEN = 6
+"""Number of texts of a function that only recorded calls give which are told."""
 MAX_MESSAGES = 4
 """Number of messages of one exception of a function up to which all are told where a test wants the exception."""
 MAX_WHOLE_OF_OWNER = 6
@@ -94,7 +96,29 @@ def find_needs(
             found.add((NeedKind.USED, word), _Detail(words.symbol.symbol_id), tests)
     for words, word in (*_results(supplied, watched), *_compared(supplied, watched)):
         found.add((NeedKind.RESULT, word), _Detail(words.symbol.symbol_id, is_watched=True), tests)
+    if watched is not None and watched.given:
+        for words, word, piece in _given(supplied, watched, found.texts()):
+            found.add((NeedKind.TEXT, word), _Detail(words.symbol.symbol_id, piece, is_watched=True), ())
     return found.needs()
+
+
+def _given(supplied: Sequence[Words], watched: Watched, known: Collection[str]) -> Iterator[tuple[Words, str, Piece]]:
+    """Texts of the code in what recorded calls give, with the function and the piece, that no test has.
+
+    No test needs one, but a solution with another text fails where calls are compared.
+    """
+    seen = Uses(texts=set(watched.given))
+    for words in supplied:
+        told = 0
+        for piece in words.best_pieces.values():
+            is_short = len(piece.text) <= MAX_ANSWER and words.symbol.loc > MIN_SHOWN_LOC
+            if piece.role is not Role.TEXT or piece.is_whole_code or not is_short or " " not in piece.text.strip():
+                continue
+            is_told = any(piece.text.strip() in text for text in known)
+            if not is_told and piece.text.strip() in _common_words(piece, seen) and told < MAX_GIVEN:
+                told += 1
+                shown = piece.template if len(piece.template) <= MAX_ANSWER else ""
+                yield words, piece.text.strip(), replace(piece, template=shown, within=shown)
 
 
 def _compared(supplied: Sequence[Words], watched: Watched | None) -> Iterator[tuple[Words, str]]:
@@ -159,6 +183,12 @@ class _Found:
         self.details[key] = first._replace(is_other=is_other, is_watched=is_watched)
         self.tests[key].update(dict.fromkeys(tests))
         self.owners[key].add(detail.owner)
+
+    def texts(self) -> frozenset[str]:
+        """All texts that are details, and those that they are parts of."""
+        kinds = {NeedKind.TEXT, NeedKind.MESSAGE, NeedKind.KEY}
+        own = {word: detail for (kind, word), detail in self.details.items() if kind in kinds}
+        return frozenset(own).union(detail.piece.template for detail in own.values())
 
     def needs(self) -> tuple[Need, ...]:
         """The details, sorted, parts of one text in their order; a text that is a key, too, is listed once."""

@@ -348,6 +348,10 @@ class Grading(Protocol):
         """Whether an outcome is a result, and no exception."""
         ...
 
+    def texts_in(self, outcome: str) -> frozenset[str]:
+        """The texts in a result, and in what a call changes: those that are compared."""
+        ...
+
     def has_few_in_order(self, outcome: str) -> bool:
         """Whether an outcome has a list of few different texts: if their order is that of a set, few replays may not
         show it."""

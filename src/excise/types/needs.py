@@ -111,5 +111,7 @@ class Watched:
     followed."""
     compared: frozenset[str] = frozenset()
     """Names of functions of which graders compare what recorded calls give."""
+    given: frozenset[str] = frozenset()
+    """Texts in what these calls give."""
     problem: str = ""
     """Why nothing is known of all or some tests; empty if the run was as usual."""
