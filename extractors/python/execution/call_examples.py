@@ -245,6 +245,7 @@ _LITERALS: dict[str, Callable[..., str]] = {
     "b": lambda text: repr(base64.b64decode(text)),
     **{tag: lambda nodes, *_, tag=tag: _items_text(tag, [literal(node) for node in nodes]) for tag in "ltSF"},
     "it": lambda nodes, *_: _items_text("it", [literal(node) for node in nodes]),
+    "io": lambda kind, node, _place: f"{kind}({literal(node)})",
     "d": lambda pairs: "{" + ", ".join(f"{literal(key)}: {literal(value)}" for key, value in pairs) + "}",
     "e": lambda name, member: f"{_qualname(name)}.{member}",
     "ref": _qualname,

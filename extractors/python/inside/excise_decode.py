@@ -4,6 +4,7 @@ import base64
 import collections
 import functools
 import importlib
+import io
 import marshal
 import re
 import struct
@@ -94,6 +95,12 @@ def view(which, nodes):
     return dict(items).items() if which == "items" else dict(enumerate(items)).values()
 
 
+def stream(kind, node, place):
+    value = getattr(io, kind)(decode(node))
+    value.seek(place)
+    return value
+
+
 def exception(name, args):
     cls = values.find(name)
     value = cls.__new__(cls, *decode_all(args))
@@ -133,6 +140,7 @@ DECODERS = {
     "made": rebuilt_object,
     "it": lambda nodes: iter(decode_all(nodes)),
     "dv": view,
+    "io": stream,
     "pa": partial,
     "bm": lambda node, name: getattr(decode(node), name),
     "fn": function,

@@ -15,6 +15,7 @@ import enum
 import fractions
 import functools
 import importlib
+import io
 import itertools
 import marshal
 import pathlib
@@ -46,6 +47,7 @@ COPIED = tuple(
 """Types of iterators that can be copied, so that the copy is read and the original stays unread."""
 MADE_IN_C = ("builtins", "itertools", "io", "threading", "_io", "_thread", "weakref", "ctypes")
 TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone)
+STREAMS = (io.StringIO, io.BytesIO)
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 
 
@@ -157,6 +159,8 @@ class Encoder:
             return ["r" if kind is range else "sl", self.all(parts, depth)]
         if kind in (decimal.Decimal, fractions.Fraction, uuid.UUID):
             return ["n", name_of(kind), str(value)]
+        if kind in STREAMS and not value.closed:
+            return ["io", kind.__name__, self.encode(value.getvalue(), depth), value.tell()]
         if kind in TIMES or kind in (datetime.datetime, datetime.date):
             return ["new", name_of(kind), self.all(value.__reduce__()[1], depth)]
         if isinstance(value, pathlib.PurePath):
