@@ -39,9 +39,9 @@ def body(codebase: RustCodebase, root: Node, symbol: Symbol, kind: str) -> Edit:
     line = source.rfind(b"\n", 0, node.start_byte) + 1
     indentation = source[line : node.start_byte]
     indentation = indentation[: len(indentation) - len(indentation.lstrip())]
-    inner = [*_discarded(codebase, node, source), _body(node, source, kind)] if kind == "raise" else []
-    inner = inner or [_body(node, source, kind)]
-    lines = b"".join(indentation + b"    " + line.encode() + ending for line in inner if line)
+    before = _discarded(codebase, node, source) if kind == "raise" else []
+    inner = filter(None, [*before, _body(node, source, kind)])
+    lines = b"".join(indentation + b"    " + line.encode() + ending for line in inner)
     return Edit(block.start_byte, block.end_byte, b"{" + ending + lines + indentation + b"}")
 
 
