@@ -49,18 +49,12 @@ class ServerConnection:
         return self.socket.fileno()
 
     def wait_until_ready(self, mount: Callable[[], None]) -> None:
-        """Wait until the server has begun, mount what it needs, and wait until it is ready. Raises ``OSError``.
-
-        A program that says nothing in time is not tried again: one that does not serve would take as long each time.
-        """
+        """Wait until the server has begun, mount what it needs, and wait until it is ready. Raises ``OSError``."""
         begun = self._receive_line()
         mount()
         with contextlib.suppress(ConnectionError):
             self.socket.sendall(b"mounted\n")
-        try:
-            line = self._receive_line() if begun else b""
-        except TimeoutError as error:
-            raise CannotServe(f"no fork server: no answer within {TIMEOUT_S:.0f} s") from error
+        line = self._receive_line() if begun else b""
         answer = json.loads(line or b'{"ready": false, "reason": "it ended while it was starting"}')
         if answer["ready"] is not True:
             raise CannotServe(f"no fork server: {answer['reason']}")
