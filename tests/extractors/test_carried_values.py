@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import decimal
 import enum
-import io
 import json
 import math
 import re
@@ -71,17 +70,6 @@ class MisleadingList(list):  # type: ignore[type-arg]
 
     def extend(self, items: object) -> None:
         raise AttributeError(self.ready)
-
-
-@pytest.mark.parametrize("made", [io.StringIO("a\r\nb\n"), io.BytesIO(b"\0ab")], ids=["text", "bytes"])
-def test_streams_in_memory_have_their_content_and_place(made: io.StringIO | io.BytesIO) -> None:
-    made.seek(2)
-    again = decoding.decode(json.loads(json.dumps(values.Encoder().encode(made))))
-    assert (type(again), again.getvalue(), again.tell()) == (type(made), made.getvalue(), 2)
-    assert made.tell() == 2
-    made.close()
-    with pytest.raises(values.Unserialisable):
-        values.Encoder().encode(made)
 
 
 def test_the_real_content_of_a_container_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:

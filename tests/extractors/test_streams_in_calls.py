@@ -1,0 +1,36 @@
+"""Streams in memory as arguments of recorded calls: how they are encoded, and what of them is compared."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from excise.extractors.python.execution import compared_outcomes
+
+from .inside_programs import decoding, outcomes, values
+
+
+@pytest.mark.parametrize("made", [io.StringIO("a\r\nb\n"), io.BytesIO(b"\0ab")], ids=["text", "bytes"])
+def test_streams_in_memory_have_their_content_and_place(made: io.StringIO | io.BytesIO) -> None:
+    made.seek(2)
+    again = decoding.decode(json.loads(json.dumps(values.Encoder().encode(made))))
+    assert (type(again), again.getvalue(), again.tell()) == (type(made), made.getvalue(), 2)
+    assert made.tell() == 2
+    made.close()
+    with pytest.raises(values.Unserialisable):
+        values.Encoder().encode(made)
+
+
+def test_what_is_written_to_a_stream_is_compared_and_not_how_it_is_read() -> None:
+    written, other, read = io.StringIO(), io.StringIO(), io.StringIO("ab")
+    written.write("ab")
+    other.write("a")
+    assert compared_outcomes.same_outcome(outcome((written,)), outcome((read,)))
+    assert not compared_outcomes.same_outcome(outcome((written,)), outcome((other,)))
+
+
+def outcome(arguments: tuple[object, ...]) -> str:
+    """The outcome of a call that returns nothing."""
+    return json.dumps(outcomes.outcome_of(lambda: None, arguments, lambda cls: False))
