@@ -393,7 +393,7 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
         elif need.kind is NeedKind.MESSAGE:
             messages[need.exception].append(need.template or need.word)
     for exception, own in messages.items():
-        found = list(dict.fromkeys(own))
+        found = [text for text in dict.fromkeys(own) if any(map(str.isalnum, text)) or not _is_part(text, own)]
         parts = ", ".join(map(_quoted, found))
         contain = "messages contain" if len(found) > 1 else "the message contains"
         if not exception:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from excise.deleters.statement.details import PLACEHOLDERS, is_named, known_from_rest, lines_by_symbol, locate
@@ -136,3 +138,16 @@ def test_how_a_file_is_opened_is_known_from_python(word: str, given: GivenBy) ->
 )
 def test_formats_of_times_are_not_filled_in(line: str, *, is_filled_in: bool) -> None:
     assert (PLACEHOLDERS["`%s`"].search(f"- Texts that it reads or writes: `{line}`.") is not None) is is_filled_in
+
+
+def test_punctuation_of_a_message_is_not_listed_beside_it() -> None:
+    codebase = PythonCodebase.from_texts({"m.py": SOURCE})
+    symbol = codebase.symbols()["m.py::correct"]
+
+    def message(word: str, template: str = "") -> Need:
+        need = Need(kind=NeedKind.MESSAGE, word=word, template=template, owner="m.py::correct", tests=())
+        return replace(need, exception="KeyError", given=GivenBy.DETAILS)
+
+    needs = [message("has no name", '"{x}" has no name.'), message('"'), message("."), message("!!")]
+    (line,) = lines_by_symbol(needs, [symbol], codebase)[symbol.symbol_id]
+    assert line == "- Raises `KeyError`; messages contain `'\"{x}\" has no name.'`, `'!!'`."
