@@ -14,7 +14,9 @@ from excise.types import Symbol
 
 PLACEHOLDER = "unimplemented!()"
 """The expression in the place of deleted code; its type fits every result but ``impl Trait``."""
-_DENIES_UNUSED = re.compile(rb"#!\[\s*(?:deny|forbid)\s*\([^)]*\b(?:warnings|unused|unused_variables)\b")
+_DENIES_UNUSED = re.compile(
+    rb"(?m)^[ \t]{0,80}#!\[(?:deny|forbid)\([^)]{0,400}\b(?:warnings|unused|unused_variables)\b"
+)
 """What makes unused variables errors in a crate."""
 _NUMBER = re.compile(r"[iu](?:8|16|32|64|128|size)|f(?:32|64)")
 _WITH_DEFAULT = re.compile(
@@ -50,8 +52,11 @@ def _discarded(codebase: RustCodebase, function: Node, source: bytes) -> list[st
     if not any(_DENIES_UNUSED.search(module.source) for module in codebase.modules.values()):
         return []
     parameters = function.child_by_field_name("parameters")
+    listed = parameters.named_children if parameters is not None else []
+    if any(each.type == "attribute_item" for each in listed):  # some may not be there
+        return []
     names = []
-    for parameter in parameters.named_children if parameters is not None else ():
+    for parameter in listed:
         pattern = parameter.child_by_field_name("pattern") if parameter.type == "parameter" else None
         is_mutable = any(each.type == "mutable_specifier" for each in parameter.named_children)
         if pattern is not None and pattern.type == "identifier" and not text(pattern, source).startswith("_"):

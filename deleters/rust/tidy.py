@@ -30,9 +30,10 @@ _METHODS = {
     "Error": {"source", "description", "cause"},
     "FromStr": {"from_str"},
     "Hash": {"hash", "hash_slice"},
-    "Hasher": {"finish", *(f"write_{kind}{size}" for kind in "iu" for size in (8, 16, 32, 64, 128, "size"))},
 }
-"""Methods of traits of the standard library that are often imported for bounds; ``Hasher::write`` is in every file."""
+"""Methods of traits of the standard library that are often imported for bounds."""
+_FILE_BELOW = re.compile(rb"(?m)^\s{0,40}(?:pub(?:\([^)\n]*\))?\s+)?mod\s+\w+\s*;")
+"""A module in another file, which may use what is imported here."""
 MAX_LINE = 100
 """Length up to which a list of imports is on one line."""
 
@@ -57,7 +58,7 @@ def tidied(before: RustModule, after: bytes) -> bytes:
     What is exported stays, and so do traits whose methods may be used: that is done without their names.
     """
     was_used, used = _used(before.source), _used(after)
-    traits = _traits(before.source)
+    traits, has_files_below = _traits(before.source), _FILE_BELOW.search(after) is not None
 
     def is_unused(leaf: Leaf) -> bool:
         is_kept = leaf.is_public or leaf.name in {"*", "Write"} or (leaf.name == "self" and not leaf.path)
@@ -67,7 +68,9 @@ def tidied(before: RustModule, after: bytes) -> bytes:
             return False  # a path of another import may begin with it, or a text name it
         if leaf.name not in traits or (leaf.path[0] in _LIBRARIES and not _WITHOUT_METHODS.isdisjoint(leaf.path)):
             return True
-        methods = traits[leaf.name] | (_METHODS.get(leaf.name, set()) if leaf.path[0] in _LIBRARIES else set())
+        methods = traits[leaf.name]
+        if leaf.path[0] in _LIBRARIES and not has_files_below:
+            methods = methods | _METHODS.get(leaf.name, set())
         return bool(methods) and "io" not in leaf.path and methods.isdisjoint(used)
 
     found = apply_edits(after, without_leaves(after, is_unused))

@@ -26,7 +26,7 @@ MIN_COMMENT_WORDS = 6
 """Minimum number of words of the comments in a function's body that say what it does; at least one for each line."""
 MAX_COMMENT_CHARS = 800
 """Number of characters of these after which no more of them are quoted."""
-_PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b|.*(?:\?\??|\bnot sure\b.*)$")
+_PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b|not sure\b|[^?\n]{0,300}\?(?: *not sure\b[^\n]*)?$")
 """How comments begin that say what code does not do, and lines of comments that ask."""
 _PLACEHOLDER = re.compile(
     r"(?:(?:@\w+(?: +[\w<>.]+)?|:\w+(?: +[\w*]+)?:)[ \t]*)?(?:[-:][ \t]*)?"
@@ -51,7 +51,7 @@ _DIRECTIVE = re.compile(
 _STATEMENT = re.compile(r"[)\w\]'\"];$|[;{]\s*\}?$|^\}")
 """The end of a line of code that is commented out, in a language with braces."""
 _ADDRESS = re.compile(r"\b[a-z]+://\S+")
-_TYPED = re.compile(r"@\w+[ \t]*\{[^\n]*\}(?:[ \t]+\[?[\w.$]+\]?)?")
+_TYPED = re.compile(r"@\w+[ \t]*\{(?:[^{}\n]|\{[^{}\n]*\}){0,300}\}(?:[ \t]+\[?[\w.$]+\]?)?")
 """A tag of JSDoc with a type, and the name of a parameter."""
 _STRING_BELOW = (
     r"""[ \t]*(?:\#[^\n]*)?\n[ \t]*[rRuU]?"""

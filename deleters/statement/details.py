@@ -57,9 +57,11 @@ PLACEHOLDERS = {
     "`${name}`": re.compile(r"\$\{[\w!:.<>^+#?,%-]*\}"),
     "`{name}`": re.compile(r"(?<!\$)\{[\w!:.<>^+#?,%-]+\}"),
     "`{}`": re.compile(r"(?<![${])\{\}"),
-    "`%s`": re.compile(r"%(?![^`\n]*%[YmbBHMSpyjaA]\b)[-+#0-9.*]*[sdirfFgGeExXoc(]"),  # no format of times
+    "`%s`": re.compile(r"%[-+#0-9.*]*[a-zA-Z(]"),
 }
 """What stands for something that is filled in, as statements spell it, to what finds it in a line of details."""
+TIME_FORMAT = re.compile(r"""`(['"])(?=[^`\n]{0,80}%-?[YmbBHMSyj])(?:%-?[a-zA-Z]|[^%`\w\n]|T){1,80}\1`""")
+"""A text that is a format of times and nothing else."""
 SENTINEL = re.compile(r"(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)")
 """The name of an error that is a value, as in Go."""
 _CHOICE = re.compile(r"(['\"])[^\n]*\1 if \w+ else (['\"])[^\n]*\2")
@@ -282,7 +284,7 @@ def _has_attribute(word: str, text: str) -> bool:
 
     As code alone, it may also be an argument of a call that the text shows.
     """
-    is_argument = re.search(rf"\w\([^()\n]*\b{word}\b[^()\n]*\)", text) is not None
+    is_argument = re.search(rf"\w\([^()\n]{{0,200}}\b{word}\b[^()\n]{{0,200}}\)", text) is not None
     forms = (
         rf"(?m)^class .*\b{word}\b",
         *([] if is_argument else [rf"`[^`\n(]*\b{word}\b[^`\n(]*`"]),

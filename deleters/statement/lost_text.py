@@ -15,7 +15,7 @@ from excise.protocols import Codebase
 MIN_LINE_WORDS = 3
 """Number of words of the longest line from which on removed lines of a document are text, and no list of names."""
 LEFT_SHARE = 0.7
-"""Share of the words of a sentence that are still there from which on it has only been changed."""
+"""Share of the words of a sentence of which another one has only lost the rest."""
 _COMMENT = re.compile(r"\s*(?://[/!]?|/\*[*!]?|\*/|\*(?=\s|$)|#(?!\[))[ \t]?")
 """The mark of a line of a comment."""
 _CALL = re.compile(r"\w\(")
@@ -25,8 +25,8 @@ _CLOSING = re.compile(r"\s*(?:`{3,}|~{3,})?\s*$")
 """A blank line, or a fence that closes a block."""
 _RULE = re.compile(r"([=~^\"'`#*+-])\1{2,}\s*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
-"""A text in a line of code."""
+_PART = re.compile(r"\s*(?:(?:(?:pub )?use|import|from)\b[^()]*|[\w:,*$ \t]*[])};,]+[;,]?)\s*$")
+"""The beginning of an import that goes on below, and the end of a list of names or of a block."""
 
 
 def removed_text(
@@ -77,36 +77,39 @@ def _fenced(changes: Iterable[Change], lines: Sequence[str | None]) -> Iterator[
 
 
 def _moved_out(change: Change, lines: Sequence[str | None], opened: Sequence[str]) -> Change:
-    """The change; lines that are gone, the first ones the end of an example, as the same lines further below if those
-    begin outside of it: a patch may show either."""
+    """The change; if it deletes the end of one example and all of the next up to its end, which is the same, the whole
+    next one is deleted instead."""
     first, number = change.first, len(change.before)
-    while not change.after and first + number < len(lines) and opened[first] and lines[first] == lines[first + number]:
+    if change.after:
+        return change
+    while first + number < len(lines) and opened[first] and lines[first] == lines[first + number]:
         first += 1
-    if first == change.first or opened[first] or change.after:
+    if first == change.first or opened[first]:
         return change
     return change._replace(first=first, before=[line or "" for line in lines[first : first + number]], below=[])
 
 
 def _whole_lines(code: Sequence[str]) -> list[str]:
-    """The lines of code without those in which a bracket is opened and not closed in any of them, or closed only: of
-    some lines of a statement, nobody can tell what they say."""
+    """The lines of an example without parts of lists and ends of blocks whose other brackets are not among them."""
     opened: list[int] = []
     broken = set()
     for number, line in enumerate(code):
-        for bracket in re.findall(r"[][(){}]", _TEXT.sub("", line)):
+        for bracket in re.findall(r"[][(){}]", line):
             if bracket in "([{":
                 opened.append(number)
             elif opened:
                 opened.pop()
             else:
                 broken.add(number)
-    return [line for number, line in enumerate(code) if number not in {*broken, *opened}]
+    broken.update(opened)
+    return [line for number, line in enumerate(code) if number not in broken or not _PART.match(line)]
 
 
 def _lists_names(line: str, left: str) -> bool:
     """Whether a line of code, of which a text is ``left``, only lists names, most of which are still there."""
     names = re.findall(r"\w+", line)
-    return not _CALL.search(line) and 2 * len(set(names) & set(re.findall(r"\w+", left))) >= len(names)
+    is_list = "," in line and "=" not in line and not _CALL.search(line)
+    return is_list and 2 * len(set(names) & set(re.findall(r"\w+", left))) >= len(names)
 
 
 def _changed_words(
@@ -185,9 +188,14 @@ def _lost_text(change: Change) -> str:
 
 
 def _is_left(sentence: str, left: str) -> bool:
-    """Whether a sentence is among a text, or at least most of its words are: it has only lost some names."""
-    words, others = re.findall(r"\w+", sentence), set(re.findall(r"\w+", left))
-    return sentence in left or sum(word in others for word in words) > LEFT_SHARE * len(words)
+    """Whether a sentence is among a text, or one of it is the same without some names."""
+    words = re.findall(r"\w+", sentence)
+
+    def is_shorter(other: str) -> bool:
+        rest, kept = iter(words), re.findall(r"\w+", other)
+        return len(kept) > LEFT_SHARE * len(words) and all(word in rest for word in kept)
+
+    return sentence in left or any(map(is_shorter, sentences_of(left)))
 
 
 def _from_its_beginning(change: Change) -> list[str]:

@@ -39,6 +39,7 @@ from excise.deleters.statement.descriptions import (
 )
 from excise.deleters.statement.details import (
     PLACEHOLDERS,
+    TIME_FORMAT,
     lines_by_symbol,
     locate_all,
     place_of,
@@ -119,7 +120,7 @@ def write_statement(
     """
     symbols, words = codebase.symbols(), editor_of(repo.language).words
     removed = [symbols[s] for s in deletion.removed if s in symbols]
-    callers = callers_of(codebase, removed, coverage)
+    callers = callers_of(codebase, removed)
     named = _words_of_tests(codebase, fail_to_pass)
     shown = _interface(codebase, removed, named, callers)
     partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed
@@ -133,7 +134,7 @@ def write_statement(
     unseen = set(fail_to_pass) & set(deletion.hidden) - set(deletion.shortened)
     rest = (
         _documented(found, gone, shown, visibility),
-        where_used(codebase, removed, callers, deletion),
+        where_used(codebase, removed, callers, deletion, coverage),
         registered(deletion),
         used(deletion),
         _examples(examples, words.fence),
@@ -238,7 +239,12 @@ def _missing(
             for symbol in symbols
         )
         lines += dict.fromkeys([*entries, *assignments(names[path], codebase.modules[path], visibility, words.fence)])
-    written = [line for each in details.values() for line in each if not line.startswith(("- Sorts", "- Writes"))]
+    written = [
+        TIME_FORMAT.sub("", line)
+        for each in details.values()
+        for line in each
+        if not line.startswith(("- Sorts", "- Writes"))
+    ]
     if found := [each for mark, form in PLACEHOLDERS.items() for each in _as_written(mark, form, written)]:
         listed = " and ".join(filter(None, [", ".join(found[:-1]), found[-1]]))
         stand = "stands" if len(found) == 1 else "stand"

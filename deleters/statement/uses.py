@@ -28,30 +28,23 @@ def with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
                 yield inner
 
 
-def callers_of(
-    codebase: Codebase, removed: Sequence[Symbol], coverage: CoverageMap | None = None
-) -> dict[str, list[str]]:
-    """Id of each removed symbol, and of each inside one, to its callers that stayed, without tests.
-
-    A method's callers are found by its name, which others may have: one that no test executes together with the
-    method, though tests execute it, is none.
-    """
+def callers_of(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[str]]:
+    """Id of each removed symbol, and of each inside one, to its callers that stayed, without tests."""
     inner = {s.symbol_id: s for symbol in removed for s in with_members(codebase, symbol)}
     found = {}
-    for symbol_id, symbol in inner.items():
+    for symbol_id in inner:
         callers = (c for c in codebase.callers(symbol_id) if c not in inner and not is_whole_file(c))
-        found[symbol_id] = sorted(
-            c
-            for c in callers
-            if not codebase.is_test(path_of(c))
-            and not (coverage is not None and symbol.kind is SymbolKind.METHOD and _never_meet(coverage, c, symbol_id))
-        )
+        found[symbol_id] = sorted(c for c in callers if not codebase.is_test(path_of(c)))
     return found
 
 
-def _never_meet(coverage: CoverageMap, first: str, second: str) -> bool:
-    """Whether tests execute both symbols, and none executes the two."""
-    tests = [coverage.executing([symbol]) for symbol in (first, second)]
+def _is_another(symbol: Symbol, caller: str, line: str, coverage: CoverageMap | None) -> bool:
+    """Whether the method that a line of a caller calls has only the name: tests execute both, but none the two."""
+    if coverage is None or symbol.kind is not SymbolKind.METHOD or symbol.name.startswith("_"):
+        return False
+    if re.search(rf"\b(?:self|cls|this|super\(\))\.{re.escape(symbol.name.partition('#')[0])}\b", line):
+        return False
+    tests = [coverage.executing([each]) for each in (symbol.symbol_id, caller)]
     return all(tests) and tests[0].isdisjoint(tests[1])
 
 
@@ -113,9 +106,16 @@ def _whole_call(lines: Sequence[str]) -> str:
 
 
 def where_used(
-    codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]], deletion: Deletion
+    codebase: Codebase,
+    removed: Sequence[Symbol],
+    callers: Mapping[str, Sequence[str]],
+    deletion: Deletion,
+    coverage: CoverageMap | None = None,
 ) -> str:
-    """The section with call sites in the remaining code, which show how the removed code is used."""
+    """The section with call sites in the remaining code, which show how the removed code is used.
+
+    ``coverage`` tells those of a method from those of another one with its name.
+    """
     gone = {line.strip() for lines in removed_lines(deletion.source_patch).values() for line in lines}
     lines: list[str] = []
     for symbol in removed:
@@ -123,6 +123,8 @@ def where_used(
         for caller, line in named.items():
             if any(line == other and inner != caller and is_inside(inner, caller) for inner, other in named.items()):
                 continue  # what is in it says where
+            if _is_another(symbol, caller, line, coverage):
+                continue
             shown = f"- `{unnumbered(caller)}`: `{line}`"
             if line and shown not in lines and len(lines) < MAX_CALL_SITES:
                 lines.append(shown)

@@ -236,6 +236,8 @@ def test_comments_of_the_part_that_is_gone() -> None:
         ("@param {string} text\n@returns {Promise<string>}", False),
         ("@param {string} text what is to be cut\n@returns {string}", True),
         ("@returns {string} the first half", True),
+        ("@returns {string} the first half of it, see {@link cut}", True),
+        ("@param {{from: number}} options", False),
     ],
 )
 def test_types_alone_describe_nothing(said: str, *, is_described: bool) -> None:

@@ -27,7 +27,15 @@ def test_an_option_that_nothing_obeys_any_more(rest: str, *, is_left: bool) -> N
 
 @pytest.mark.parametrize(
     ("rest", "is_left"),
-    [("", True), ("def main(args):\n    return args.format == 'quiet'\n", True), (None, False)],
+    [
+        ("", True),
+        ("def main(args):\n    return args.format == 'quiet'\n", True),
+        ("def main(args):\n    args.format = 'quiet'\n", True),
+        ("def main(args):\n    return args.other == 'quiet'\n", False),
+        ("def main(args):\n    return args.format != 'quiet'\n", False),
+        ("def main(args):\n    return {'quiet': 1}[args.format]\n", False),
+        (None, False),
+    ],
 )
 def test_a_value_of_an_option_whose_branch_is_gone(rest: str | None, *, is_left: bool) -> None:
     source = "def gone(args):\n    return 2\n\n\ndef show(args):\n    if args.format == 'quiet':\n"

@@ -264,6 +264,23 @@ def test_parts_of_statements_and_ends_of_other_examples_are_not_told() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("It reads a, gone and b of it.", "It reads a and b of it.", ""),
+        ("The values are not read if it is gone.\n\nThe values of a list are read if it is there, and not changed.",
+         "The values of a list are read if it is there, and not changed.", "The values are not read if it is gone."),
+        ("```\n one\n 1) first gone step\n:-(\n```", "```\n one\n```", "```\n 1) first gone step\n:-(\n```"),
+        ("```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\nfn b() {}\n```", "```rust\nfn b() {}\n```",
+         "```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\n```"),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_lines_that_are_gone(before: str, after: str, told: str) -> None:
+    patch = unified({"README.md": f"{before}\n".encode()}, {"README.md": f"{after}\n".encode()})
+    found = removed_text({"README.md": f"{before}\n"}, PythonCodebase.from_texts({}), [], patch)
+    assert found.get("README.md", "") == told
+
+
 def test_what_comments_and_docstrings_of_code_that_stays_lose_is_told() -> None:
     files = {
         "a.go": "package a\n\n// Str tells it.\n//\n// It is quick. If Next was not called, nothing\n// is told.\n"

@@ -270,6 +270,10 @@ def test_a_trait_that_only_bounds_of_removed_code_named_is_no_longer_imported() 
     codebase = RustCodebase.from_texts({"src/lib.rs": hashing}, names=["kit"])
     after = apply_patch({"src/lib.rs": hashing.encode()}, removed(codebase, "src/lib.rs::one").source_patch)
     assert (after["src/lib.rs"] or b"").startswith(b"use std::hash::Hash;\n")
+    below = source.replace("Hash;\n", "Hash;\nmod inner;\n", 1)
+    codebase = RustCodebase.from_texts({"src/lib.rs": below, "src/inner.rs": "use super::*;\n"}, names=["kit"])
+    after = apply_patch({"src/lib.rs": below.encode()}, removed(codebase, "src/lib.rs::one").source_patch)
+    assert (after["src/lib.rs"] or b"").startswith(b"use std::hash::Hash;\n"), "for files below"
 
 
 def test_what_calls_a_function_with_the_name_of_a_test_stays() -> None:

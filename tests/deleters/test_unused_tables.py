@@ -28,6 +28,8 @@ def test_a_constant_that_a_private_loader_makes_goes_with_what_used_it(loader: s
         ("return {v: k for k, v in d.items()}", "_NAMES['a'] = other()", False),
         ("return register(d)", "_NAMES['a'] = 'b'", False),
         ("d['x'] = 1\n    return d", "_NAMES['a'] = 'b'", False),
+        ("return {v: k for k, v in d.items()}", "_NAMES[print('a')] = 'b'", False),
+        ("return {v: k for k, v in d.items()}\n\n\ndef _reversed(d):\n    return [d]", "_NAMES['a'] = 'b'", False),
     ],
 )
 def test_a_table_that_is_made_and_filled_goes_with_what_used_it(body: str, filled: str, *, is_gone: bool) -> None:
@@ -41,3 +43,12 @@ def test_a_table_that_is_made_and_filled_goes_with_what_used_it(body: str, fille
     left = after(files, delete(files, "pkg/m.py::f"))["pkg/m.py"]
     assert "_all" not in left
     assert ("_NAMES" not in left and "_reversed" not in left) is is_gone
+
+
+def test_what_fills_an_object_of_another_name_stays() -> None:
+    source = (
+        "TABLE = {}\n_NAMES = TABLE\n_NAMES['y'] = 1\n\n\ndef f():\n    return _NAMES\n\n\n"
+        "def other():\n    return TABLE['y']\n"
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
+    assert "_NAMES['y'] = 1" in after(files, delete(files, "pkg/m.py::f"))["pkg/m.py"]

@@ -335,15 +335,16 @@ def test_a_class_is_no_second_place_of_what_one_of_its_methods_uses() -> None:
 def test_a_method_is_not_used_by_code_that_no_test_runs_together_with_it() -> None:
     source = (
         "class File:\n    def read(self):\n        return 'text'\n\n\ndef load(io):\n    return io.read()\n\n\n"
-        "def whole(file):\n    return file.read()\n"
+        "def whole(file):\n    return file.read()\n\n\nclass Log(File):\n    def last(self):\n"
+        "        return self.read()[-1]\n"
     )
     tests = "".join(f"def test_{name}():\n    assert pkg.File().read()\n\n\n" for name in ("read", "load", "whole"))
     codebase = PythonCodebase.from_texts({"pkg.py": source, "test_pkg.py": f"import pkg\n\n\n{tests}"})
     ids = tuple(f"test_pkg.py::test_{name}" for name in ("read", "load", "whole"))
     deletion = delete_symbol(codebase, "pkg.py::File.read", ids, "stub")
-    covered = {"pkg.py::File.read": (0, 2), "pkg.py::load": (1,), "pkg.py::whole": (2,)}
+    covered = {"pkg.py::File.read": (0, 2), "pkg.py::load": (1,), "pkg.py::whole": (2,), "pkg.py::Log.last": (1,)}
     coverage = CoverageMap(env_id="e", tests=ids, by_symbol=covered, at_import=())
-    for known, named in ((None, ["load", "whole"]), (coverage, ["whole"])):
+    for known, named in ((None, ["Log.last", "load", "whole"]), (coverage, ["Log.last", "whole"])):
         text = write_statement(codebase, deletion, REPO, ids, coverage=known).text
         used = text.partition("## Where it is used\n\n")[2].partition("\n\n")[0].splitlines()
         assert [line.partition("`:")[0] for line in used] == [f"- `pkg.py::{name}" for name in named]

@@ -23,12 +23,20 @@ def test_streams_in_memory_have_their_content_and_place(made: io.StringIO | io.B
         values.Encoder().encode(made)
 
 
+def test_a_stream_that_translates_ends_of_lines_is_refused() -> None:
+    for newline in ("", "\r\n", None):
+        with pytest.raises(values.Unserialisable):
+            values.Encoder().encode(io.StringIO("a", newline=newline))
+
+
 def test_what_is_written_to_a_stream_is_compared_and_not_how_it_is_read() -> None:
     written, other, read = io.StringIO(), io.StringIO(), io.StringIO("ab")
     written.write("ab")
     other.write("a")
     assert compared_outcomes.same_outcome(outcome((written,)), outcome((read,)))
     assert not compared_outcomes.same_outcome(outcome((written,)), outcome((other,)))
+    found = [json.dumps({"result": values.Encoder().encode(each), "after": []}) for each in (written, read)]
+    assert not compared_outcomes.same_outcome(*found), "what it gives is read"
 
 
 def outcome(arguments: tuple[object, ...]) -> str:

@@ -312,6 +312,7 @@ def test_types_of_results_on_which_tests_rely(tmp_path: Path, test: str, expecte
         (["Shelf([]).last is None"], ""),
         (["Shelf([]).last is None", "Shelf([1]).last == 1"], "last: int | None"),
         (["Shelf([1.5]).last", "Shelf([1]).last == 1"], ""),
+        (["Shelf([1j]).last", "Shelf([1]).last == 1"], ""),
     ],
 )
 def test_what_is_in_attributes_that_tests_read(tmp_path: Path, tests: list[str], expected: str) -> None:

@@ -11,19 +11,18 @@ from excise.deleters.python.references.remaining_words import paths_of_words, so
 _VALUE = re.compile(r"\b(?:args|arguments|opts|options|namespace|ns|parsed|params)\.([a-z]\w*)")
 """A value of an option, as code of programs calls what a parser returns."""
 _DEFINES = ("add_argument(", "add_option(")
-_COMPARED = re.compile(r"""(?:==\s*|\bcase\s+)(["'])([\w-]{2,})\1""")
-"""A text that code compares a value with."""
+_COMPARED = re.compile(r"""([\w.]+)\s*==\s*(["'])([\w-]{2,})\2""")
+"""A value that code compares with a text."""
 _CHOICES = re.compile(r"\bchoices\s*=\s*[\[({]([^\])}]*)")
 """The values that an option may have."""
 
 
 def orphaned_options(remover: DependentRemover, texts: Sequence[str], uses: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(path, option) of each option that sources still define, and whose value was read in removed code alone, or else
-    only where options are defined and checked; and of each value that one may still have, and that removed code was
-    compared with.
+    only where options are defined and checked; and of each value that an option may still have, and whose branch is
+    gone.
 
-    ``texts`` are those of what went whole, ``uses`` of branches that are gone from functions which stay: a value that
-    other code is compared with, too, is only one of the latter.
+    ``texts`` are those of what went whole, ``uses`` of branches that are gone from functions which stay.
     """
     names = {name for text in (*texts, *uses) for name in _VALUE.findall(text)}
     for name in sorted(names):
@@ -33,18 +32,21 @@ def orphaned_options(remover: DependentRemover, texts: Sequence[str], uses: Sequ
         defining = [path for path, text in left.items() if option.search(text) and any(d in text for d in _DEFINES)]
         is_read = any(read.search(_without_parser(text)) for text in left.values())
         yield from [] if is_read else ((path, f"--{name.replace('_', '-')}") for path in defining)
-    of_branches = _compared(uses)
-    for value in sorted(of_branches | _compared(texts)):
+    for name, _, value in sorted({found for text in uses for found in _COMPARED.findall(text)}):
         left = dict(_left_with(remover, {value, value.split("-")[0]}))
-        if value in of_branches or value not in _compared(left.values()):
-            quoted = re.compile(rf"""(["']){re.escape(value)}\1""")
-            offering = (path for path, text in left.items() if any(map(quoted.search, _CHOICES.findall(text))))
+        quoted = re.compile(rf"""(["']){re.escape(value)}\1""")
+        if not any(_obeys(text, name, value) for text in left.values()):
+            parsing = [(path, text) for path, text in left.items() if any(define in text for define in _DEFINES)]
+            offering = (path for path, text in parsing if any(map(quoted.search, _CHOICES.findall(text))))
             yield from ((path, repr(value)) for path in offering)
 
 
-def _compared(texts: Iterable[str]) -> set[str]:
-    """The texts that code compares values with."""
-    return {value for text in texts for _, value in _COMPARED.findall(text)}
+def _obeys(text: str, name: str, value: str) -> bool:
+    """Whether a source still does something for a value of an option: it has its text elsewhere than in a list of
+    choices, where it is given to a name, or compared with ``name``."""
+    rest = _CHOICES.sub("", text)
+    given = rf"""(?:(?<![\w.]){re.escape(name)}\s*==|[\w.]+\s*(?<![!<>=])=)\s*(["']){re.escape(value)}\1"""
+    return re.search(rf"""(["']){re.escape(value)}\1""", re.sub(given, "", rest)) is not None
 
 
 def _left_with(remover: DependentRemover, words: Iterable[str]) -> Iterator[tuple[str, str]]:

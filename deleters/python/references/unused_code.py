@@ -309,7 +309,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
             or name not in words.removed
         ):
             continue
-        fillers = [each for each in _fillers(plan.root, name) if not plan.is_removed(each.start_byte, each.end_byte)]
+        fillers = _fillers(plan, name) if _is_new_object(field(node, "right")) else []
         filling = [Edit(each.start_byte, each.end_byte) for each in fillers]
         rest = apply_edits(plan.source, merged([*plan.edits(), *filling])) if fillers else words.after
         if not is_used_in(rest, name) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
@@ -326,33 +326,44 @@ def statement_of_module(assignment: Node) -> Node | None:
     return statement if is_top else None
 
 
-def _fillers(root: Node, name: str) -> list[Node]:
+def _fillers(plan: FilePlan, name: str) -> list[Node]:
     """The statements of a module that put data into what a name is bound to: ``NAMES["a"] = "b"``."""
     found = []
-    for statement in root.named_children:
+    for statement in plan.root.named_children:
         inner = statement.named_children[0] if statement.type == "expression_statement" else statement
-        if inner.type == "assignment" and is_constant(inner, "subscript"):
-            filled = field(field(inner, "left"), "value")
-            found += [statement] if filled.type == "identifier" and text_of(filled) == name else []
+        target = field(inner, "left")
+        if inner.type != "assignment" or target.type != "subscript" or not is_constant(inner, "subscript"):
+            continue
+        is_own = text_of(field(target, "value")) == name and _makes_data(target, frozenset())
+        if is_own and not plan.is_removed(statement.start_byte, statement.end_byte):
+            found.append(statement)
     return found
 
 
+def _is_new_object(expression: Node) -> bool:
+    """Whether nothing else can have what an expression gives: it is no name of it."""
+    return expression.type not in {"identifier", "attribute", "subscript"}
+
+
 def _pure_functions(root: Node) -> frozenset[bytes]:
-    """Names of private functions of a module that only return what they make of their arguments."""
+    """Names of private functions of a module, defined once, that only return what they make of their arguments."""
+    every = [text_of(field(each, "name")).encode() for each in of_types(root, "function_definition")]
     found = set()
     for function in root.named_children:
-        name = function.child_by_field_name("name")
         block = function.child_by_field_name("body")
-        if function.type != "function_definition" or name is None or block is None:
+        name = text_of(field(function, "name")).encode()
+        if function.type != "function_definition" or block is None or every.count(name) > 1:
             continue
         body = [each for each in statements(block) if not _is_text(each)]
-        is_expression = len(body) == 1 and body[0].type == "return_statement"
-        if is_expression and (name.text or b"").startswith(b"_") and _makes_data(body[0], frozenset()):
-            found.add(name.text or b"")
+        parameters = {each.text for each in of_types(field(function, "parameters"), "identifier")}
+        is_expression = len(body) == 1 and body[0].type == "return_statement" and parameters.isdisjoint(_MAKERS)
+        if is_expression and name.startswith(b"_") and _makes_data(body[0], frozenset()):
+            found.add(name)
     return frozenset(found)
 
 
 def _is_text(statement: Node) -> bool:
+    """Whether a statement is a docstring."""
     return statement.type == "expression_statement" and statement.named_children[0].type == "string"
 
 
@@ -374,8 +385,9 @@ def _makes_data(expression: Node, makers: Collection[bytes]) -> bool:
             return False
         if node.type == "call":
             function = node.child_by_field_name("function")
-            name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
-            if name not in _MAKERS and name not in makers and not _LOADER.fullmatch(name):
+            whole = (function.text or b"") if function is not None else b""
+            name = whole.rpartition(b".")[2]
+            if name not in _MAKERS and whole not in makers and not _LOADER.fullmatch(name):
                 return False
     return True
 

@@ -218,6 +218,13 @@ def _time(name: str, nodes: Sequence[Node]) -> object:
         raise ValueError(name) from error
 
 
+def _stream(kind: str, node: Node, place: int) -> str:
+    """A stream in memory that is read from its beginning."""
+    if place:
+        raise ValueError("io")
+    return f"{kind}({literal(node)})"
+
+
 def _qualname(name: str) -> str:
     """The name of a class or function in its module. Raises :class:`ValueError` for those of tests, which no reader
     has."""
@@ -245,7 +252,7 @@ _LITERALS: dict[str, Callable[..., str]] = {
     "b": lambda text: repr(base64.b64decode(text)),
     **{tag: lambda nodes, *_, tag=tag: _items_text(tag, [literal(node) for node in nodes]) for tag in "ltSF"},
     "it": lambda nodes, *_: _items_text("it", [literal(node) for node in nodes]),
-    "io": lambda kind, node, _place: f"{kind}({literal(node)})",
+    "io": _stream,
     "d": lambda pairs: "{" + ", ".join(f"{literal(key)}: {literal(value)}" for key, value in pairs) + "}",
     "e": lambda name, member: f"{_qualname(name)}.{member}",
     "ref": _qualname,

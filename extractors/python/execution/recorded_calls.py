@@ -149,8 +149,8 @@ def record(
 
 
 def _functions_of(calls: Iterable[str]) -> frozenset[str]:
-    """The last names of the functions that are called."""
-    return frozenset(str(json.loads(call).get("name")).rpartition(":")[2].rpartition(".")[2] for call in calls)
+    """The qualified names of the functions that are called."""
+    return frozenset(str(json.loads(call).get("name")).rpartition(":")[2] for call in calls)
 
 
 def _in_fixed_order(folders: Iterable[str], roots: Sequence[str]) -> tuple[str, ...]:

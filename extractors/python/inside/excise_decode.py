@@ -96,7 +96,7 @@ def view(which, nodes):
 
 
 def stream(kind, node, place):
-    value = getattr(io, kind)(decode(node))
+    value = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}[kind](decode(node))
     value.seek(place)
     return value
 

@@ -160,7 +160,7 @@ class Encoder:
         if kind in (decimal.Decimal, fractions.Fraction, uuid.UUID):
             return ["n", name_of(kind), str(value)]
         if kind in STREAMS and not value.closed:
-            return ["io", kind.__name__, self.encode(value.getvalue(), depth), value.tell()]
+            return self.stream(value, kind, depth)
         if kind in TIMES or kind in (datetime.datetime, datetime.date):
             return ["new", name_of(kind), self.all(value.__reduce__()[1], depth)]
         if isinstance(value, pathlib.PurePath):
@@ -180,6 +180,13 @@ class Encoder:
         if isinstance(value, BaseException):
             return ["x", self.name(kind), self.all(value.args, depth)]
         return self.instance(value, kind, depth)
+
+    def stream(self, value, kind, depth):
+        """A stream in memory. Raises :class:`Unserialisable` if it translates ends of lines or has attributes."""
+        state = value.__getstate__()
+        if state[-1] or (kind is io.StringIO and state[1] != "\n"):
+            raise Unserialisable(kind.__name__)
+        return ["io", kind.__name__, self.encode(value.getvalue(), depth), value.tell()]
 
     def reference(self, value, depth):
         if isinstance(value, types.BuiltinFunctionType) and not isinstance(

@@ -226,8 +226,9 @@ class Watch:
         """What was loaded."""
         if self.related.get(site):
             self.origins.mark(value)
-            if self.sites[site].kind == "attribute" and type(value) in SHAPED:
-                self.note("shapes", "%s %s" % (self.sites[site].word, shape_of(value)))
+            if self.sites[site].kind == "attribute":
+                shape = shape_of(value) if type(value) in SHAPED else "?"
+                self.note("shapes", "%s %s" % (self.sites[site].word, shape))
         return value
 
     # ------------------------------------------------------------------------------ hooks: calls

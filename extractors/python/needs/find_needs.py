@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.needs.common_texts import MIN_PART, bounded, common_words
 from excise.extractors.python.needs.removed_words import words_of
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
 from excise.extractors.python.needs.watching import watched_uses
 from excise.types import GivenBy, Need, NeedKind, Watched
 
+UNKNOWN = "?"
+"""Shape of a value that is no plain one."""
 MAX_ANSWER = 160
 """Length of a text above which it is no detail any more: to name it would be to give the code."""
-MIN_TEXT = 2
-"""Minimum length of a text in ASCII: its single characters are conventions (separators, blanks)."""
 MIN_SHOWN_LOC = 3
 """Lines of a function up to which a text with its placeholders would be its code."""
-MIN_PART = 4
-"""Minimum length of a test's text that is only a part of a text of the removed code."""
-MAX_ENDING = 3
-"""Number of letters by which another form of a word may be longer."""
 MIN_PARTS = 2
 """Number of texts of the removed code in a text of a test from which on the latter is told whole."""
 MAX_WHOLE = 3
@@ -115,7 +112,7 @@ def _given(supplied: Sequence[Words], watched: Watched, known: Collection[str]) 
             if piece.role is not Role.TEXT or piece.is_whole_code or not is_short or " " not in piece.text.strip():
                 continue
             is_told = any(piece.text.strip() in text for text in known)
-            if not is_told and piece.text.strip() in _common_words(piece, seen) and told < MAX_GIVEN:
+            if not is_told and piece.text.strip() in common_words(piece, seen) and told < MAX_GIVEN:
                 told += 1
                 shown = piece.template if len(piece.template) <= MAX_ANSWER else ""
                 yield words, piece.text.strip(), replace(piece, template=shown, within=shown)
@@ -126,8 +123,8 @@ def _compared(supplied: Sequence[Words], watched: Watched | None) -> Iterator[tu
     compared = watched.compared if watched is not None else ()
     for words in supplied:
         name = words.symbol.name.partition("#")[0]
-        if name in compared and not _is_dunder(name):
-            gives = (("None", words.gives_none), ("bool", words.gives_truth), ("self", words.gives_self))
+        if words.symbol.qualname.partition("#")[0] in compared and not _is_dunder(name):
+            gives = (("bool", words.gives_truth), ("self", words.gives_self))
             yield from ((words, f"{name} {kind}") for kind, is_given in gives if is_given)
 
 
@@ -219,8 +216,8 @@ class _Found:
         empty."""
         shapes = {shape for name, _, shape in (each.partition(" ") for each in self.shapes) if name == attribute}
         telling = {shape for shape in shapes if not any(other.startswith(f"{shape}[") for other in shapes)}
-        some = sorted(telling - {"None"})
-        return f"{attribute}: {' | '.join([*some, *(telling & {'None'})])}" if len(some) == 1 else ""
+        some, none = sorted(telling - {"None"}), sorted(telling & {"None"})
+        return f"{attribute}: {' | '.join([*some, *none])}" if len(some) == 1 and some != [UNKNOWN] else ""
 
 
 def _place(found: tuple[tuple[NeedKind, str], _Detail]) -> tuple[str, NeedKind, str, int, str]:
@@ -381,13 +378,14 @@ def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[Ne
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in wholes)
     if words.symbol.loc > MIN_SHOWN_LOC:
         formats = [*words.formats, *_hidden_by_longer(words)]
-        shown = sorted({each.template for each in formats if _is_filled_in(each, used)})
+        wanted = {each.template: _is_around(each) for each in formats if _is_filled_in(each, used)}
+        shown = sorted(wanted, key=lambda template: (wanted[template], template))
         yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in shown[:MAX_WHOLE] if len(text) <= MAX_ANSWER)
         printed = sorted(text for text in words.printed if len(text) <= MAX_ANSWER)
         yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in printed[:MAX_PRINTED])
     for piece in best.values():
         role = Role.KEY if piece.role is Role.TEXT and piece.text in used.keys else piece.role
-        for word in _common_words(piece, used):
+        for word in common_words(piece, used):
             if role is Role.TEXT and any(word in text for text in wholes):
                 continue
             if piece.role is Role.MESSAGE and word in words.parameters:
@@ -412,7 +410,7 @@ def _whole_texts(pieces: Iterable[Piece], used: Uses, *, is_short: bool) -> list
     parts = [t for t in own if len(t) >= MIN_PART and any(map(str.isalnum, t)) and not _NAME.fullmatch(t)]
     found = []
     for text in sorted(used.texts - used.keys):
-        within = {part for part in parts if part in text and re.search(_bounded(part), text)}
+        within = {part for part in parts if part in text and re.search(bounded(part), text)}
         apart = {own[part] for part in within if not any(part in other for other in within - {part})}
         if len(apart) >= MIN_PARTS + is_short and len(text) <= MAX_ANSWER and text.strip() not in own:
             found.append(text)
@@ -428,6 +426,12 @@ def _hidden_by_longer(words: Words) -> Iterator[Format]:
             parts[piece.template].add(piece.text)
     for template, texts in parts.items():
         yield Format(template, tuple(sorted(texts, key=template.find)))
+
+
+def _is_around(written: Format) -> bool:
+    """Whether a text is one value with something before and after it."""
+    around = written.separators
+    return len(around) == 2 and written.template.startswith(around[0]) and written.template.endswith(around[1])
 
 
 def _is_filled_in(written: Format, used: Uses) -> bool:
@@ -446,51 +450,6 @@ def _has_in_order(line: str, parts: Iterable[str]) -> bool:
             return False
         place = found + len(part)
     return True
-
-
-def _common_words(piece: Piece, used: Uses) -> set[str]:
-    """What a text of the removed code and texts of the tests have in common: one whole text of either."""
-    own = piece.text.strip()
-    found = set()
-    if piece.role is Role.KEY:
-        return {own} & used.texts
-    if len(own) >= MIN_TEXT or not own.isascii():
-        pattern = re.compile(_bounded(own))
-        has_forms = _has_forms_of(own)
-        if any((own in text and pattern.search(text)) or has_forms(text) for text in used.texts):
-            found.add(own)
-    for text in (used.texts - used.keys) | {text for text in used.texts if " " in text.strip()} | used.patterns:
-        inner = text.strip()
-        is_part = MIN_PART <= len(inner) < len(own) and inner in own and own not in found
-        if is_part and re.search(_bounded(inner), own):
-            found.add(inner)
-    if piece.role is Role.MESSAGE and not found and any(_matches(each, own) for each in used.expressions):
-        found.add(own)
-    return found
-
-
-def _has_forms_of(own: str) -> Callable[[str], bool]:
-    """Tells of a text whether it has another form of a word, or of all words with their endings apart (``coin/s``)."""
-    stems = re.findall(rf"([^\W\d_]{{{MIN_PART},}})/[^\W\d_]{{1,{MAX_ENDING}}}(?!\w)", own)
-    if not stems and len(own) > MIN_PART and own.isalpha() and own.islower():
-        stems = [own]
-    patterns = [re.compile(rf"(?<!\w){re.escape(stem)}[^\W\d_]{{1,{MAX_ENDING}}}(?!\w)") for stem in stems]
-    return lambda text: bool(patterns) and all(pattern.search(text) for pattern in patterns)
-
-
-def _matches(expression: str, text: str) -> bool:
-    """Whether a regular expression with a word in it is found in a text."""
-    try:
-        return re.search(r"[^\W\d]{3}", expression) is not None and re.search(expression, text) is not None
-    except re.error:
-        return False
-
-
-def _bounded(word: str) -> str:
-    """A pattern that finds a word only where no letter or digit joins it."""
-    before = r"(?<!\w)" if word[:1].isalnum() else ""
-    after = r"(?!\w)" if word[-1:].isalnum() else ""
-    return f"{before}{re.escape(word)}{after}"
 
 
 def _is_dunder(name: str) -> bool:

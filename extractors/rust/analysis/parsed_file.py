@@ -368,8 +368,14 @@ def _is_branch(node: Node) -> bool:
 
 def _one_line(data: bytes) -> str:
     """Code on one line; of a list on several, without the comma at its end."""
-    code = re.sub(r"\(\s*\n\s*", "(", data.decode("utf-8", "replace"))
-    return " ".join(re.sub(r",?\s*\n\s*\)", ")", code).split())
+    joined: list[str] = []
+    for line in filter(None, map(str.strip, data.decode("utf-8", "replace").splitlines())):
+        if line.startswith(")") and joined:
+            joined[-1] = joined[-1].removesuffix(",")
+        elif joined and not joined[-1].endswith("("):
+            joined.append(" ")
+        joined.append(line)
+    return " ".join("".join(joined).split())
 
 
 def _loc(code: str) -> int:

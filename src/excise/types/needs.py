@@ -110,7 +110,7 @@ class Watched:
     """Test to path and number of each line of the removed code that it executes; only tests all of whose calls were
     followed."""
     compared: frozenset[str] = frozenset()
-    """Names of functions of which graders compare what recorded calls give."""
+    """Qualified names of functions of which graders compare what recorded calls give."""
     given: frozenset[str] = frozenset()
     """Texts in what these calls give."""
     problem: str = ""
