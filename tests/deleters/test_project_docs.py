@@ -270,7 +270,7 @@ def test_parts_of_statements_and_ends_of_other_examples_are_not_told() -> None:
         ("It reads a, gone and b of it.", "It reads a and b of it.", ""),
         ("The values are not read if it is gone.\n\nThe values of a list are read if it is there, and not changed.",
          "The values of a list are read if it is there, and not changed.", "The values are not read if it is gone."),
-        ("```\n one\n 1) first gone step\n:-(\n```", "```\n one\n```", "```\n 1) first gone step\n:-(\n```"),
+        ("```text\n one\n 1) first step\n:-(\n```", "```text\n one\n```", "```text\n 1) first step\n:-(\n```"),
         ("```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\nfn b() {}\n```", "```rust\nfn b() {}\n```",
          "```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\n```"),
     ],
