@@ -38,9 +38,6 @@ class CompiledGrading(GradingWithoutCalls):
         """The only mode: tests are compiled, and only their results are believed."""
         return GradingMode(strict=False, sealed=False)
 
-    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> None:
-        """No run is forked."""
-
     def numbered(self, test: str) -> str:
         """The id in runs of the test that is numbered so in runs of lifted tests."""
         return test

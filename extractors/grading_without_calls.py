@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from excise.protocols import CallRecording, Canaries, Codebase, LiftedTests, ReportedValues, Session, Start
+from excise.protocols import (
+    CallRecording,
+    Canaries,
+    Codebase,
+    GradedRunRequest,
+    LiftedTests,
+    ReportedValues,
+    Session,
+    Start,
+)
 from excise.types import Recipe, RecordedCall, Watched
 
 
@@ -67,6 +76,9 @@ class GradingWithoutCalls:
     ) -> Watched:
         """Tests are not watched."""
         return Watched()
+
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> None:
+        """No run is forked."""
 
     def replay_server(self, recipe: Recipe, hash_seed: int) -> None:
         """There are no calls to replay."""

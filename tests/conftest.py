@@ -162,19 +162,20 @@ def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
         marks = {mark.name for mark in item.iter_markers()}
         kind = services if marks & {"vllm", "docker"} else long if "slow" in marks else quick
         kind.append(item)
-    started: set[str] = set()
-    long.sort(key=lambda item: _awaits_others(item, started))
-    places = [(LONG_SHARE * n / len(long), item) for n, item in enumerate(long)]
+    places = [(LONG_SHARE * n / len(long), item) for n, item in enumerate(_starters_first(long))]
     places += [(n / len(quick), item) for n, item in enumerate(quick)]
     return [*services, *(item for _, item in sorted(places, key=lambda place: place[0]))]
 
 
-def _awaits_others(item: pytest.Item, started: set[str]) -> bool:
-    """Whether a test needs only runs that others start; ``started`` are the runs that the tests so far need."""
-    runs = RUNS & set(getattr(item, "fixturenames", ()))
-    awaits = bool(runs) and runs <= started
-    started |= runs
-    return awaits
+def _starters_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests, those last that need only runs which a test before them starts."""
+    started: set[str] = set()
+    starting, waiting = [], []
+    for item in items:
+        runs = RUNS & set(getattr(item, "fixturenames", ()))
+        (waiting if runs and runs <= started else starting).append(item)
+        started |= runs
+    return [*starting, *waiting]
 
 
 @pytest.fixture(scope="session")

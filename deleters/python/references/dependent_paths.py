@@ -22,9 +22,9 @@ from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.loop_ends import ends_a_loop
 from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.needed_parts import (
+    is_default_branch,
     is_last_way_out,
     is_one_of_two_values,
-    is_what_is_usual,
     leaves_a_raise,
     takes_its_result,
 )
@@ -276,7 +276,7 @@ def _removal_of(plan: FilePlan, ref: Reference, *, is_test: bool) -> _Removal | 
     for start, end, replacement, inside in _candidates(plan, node, is_test=is_test):
         is_small = plan.source.count(b"\n", start, end) < MAX_LINES
         around = _function_around(inside)
-        if ends_a_loop((start, end), inside) or is_last_way_out(inside) or is_what_is_usual(inside):
+        if ends_a_loop((start, end), inside) or is_last_way_out(inside) or is_default_branch(inside):
             return None
         if is_small and around is not None and not binds_what_stays(around, (start, end), inside):
             return _Removal(start, end, replacement, around)

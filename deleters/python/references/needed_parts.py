@@ -57,7 +57,7 @@ def is_one_of_two_values(use: Node) -> bool:
     return False
 
 
-def is_what_is_usual(arm: Node) -> bool:
+def is_default_branch(arm: Node) -> bool:
     """Whether an ``else`` is for all values that an ``if`` and its ``elif`` do not compare with a text of their own:
     without it, nothing would be done for the usual one."""
     owner = arm.parent

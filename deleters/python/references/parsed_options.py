@@ -34,19 +34,18 @@ def orphaned_options(remover: DependentRemover, texts: Sequence[str], uses: Sequ
         yield from [] if is_read else ((path, f"--{name.replace('_', '-')}") for path in defining)
     for name, _, value in sorted({found for text in uses for found in _COMPARED.findall(text)}):
         left = dict(_left_with(remover, {value, value.split("-")[0]}))
-        quoted = re.compile(rf"""(["']){re.escape(value)}\1""")
-        if not any(_obeys(text, name, value) for text in left.values()):
+        quoted = rf"""(["']){re.escape(value)}\1"""
+        if not any(_obeys(text, name, quoted) for text in left.values()):
             parsing = [(path, text) for path, text in left.items() if any(define in text for define in _DEFINES)]
-            offering = (path for path, text in parsing if any(map(quoted.search, _CHOICES.findall(text))))
+            offering = (path for path, text in parsing if re.search(quoted, "\n".join(_CHOICES.findall(text))))
             yield from ((path, repr(value)) for path in offering)
 
 
-def _obeys(text: str, name: str, value: str) -> bool:
-    """Whether a source still does something for a value of an option: it has its text elsewhere than in a list of
-    choices, where it is given to a name, or compared with ``name``."""
-    rest = _CHOICES.sub("", text)
-    given = rf"""(?:(?<![\w.]){re.escape(name)}\s*==|[\w.]+\s*(?<![!<>=])=)\s*(["']){re.escape(value)}\1"""
-    return re.search(rf"""(["']){re.escape(value)}\1""", re.sub(given, "", rest)) is not None
+def _obeys(text: str, name: str, quoted: str) -> bool:
+    """Whether a source still does something for a value of an option: it has its text, which the pattern ``quoted``
+    finds, elsewhere than in a list of choices, where it is given to a name, or compared with ``name``."""
+    given = rf"(?:(?<![\w.]){re.escape(name)}\s*==|[\w.]+\s*(?<![!<>=])=)\s*{quoted}"
+    return re.search(quoted, re.sub(given, "", _CHOICES.sub("", text))) is not None
 
 
 def _left_with(remover: DependentRemover, words: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -285,7 +285,6 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     module = plan.module
     exported = {entry.name for entry in module.exports}
     names = [binding.name for binding in module.bindings if not binding.klass]
-    makers = _pure_functions(plan.root)
     found: list[tuple[str, str]] = []
     for binding in module.bindings:
         name = binding.name
@@ -305,8 +304,8 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
         if (
             statement is None
             or plan.is_removed(binding.start, binding.end)
-            or not is_constant(node, makers=makers)
             or name not in words.removed
+            or not (is_constant(node) or is_constant(node, makers=_pure_functions(plan.root)))
         ):
             continue
         fillers = _fillers(plan, name) if _is_new_object(field(node, "right")) else []
@@ -331,11 +330,10 @@ def _fillers(plan: FilePlan, name: str) -> list[Node]:
     found = []
     for statement in plan.root.named_children:
         inner = statement.named_children[0] if statement.type == "expression_statement" else statement
-        target = field(inner, "left")
-        if inner.type != "assignment" or target.type != "subscript" or not is_constant(inner, "subscript"):
+        if not is_constant(inner, "subscript") or plan.is_removed(statement.start_byte, statement.end_byte):
             continue
-        is_own = text_of(field(target, "value")) == name and _makes_data(target, frozenset())
-        if is_own and not plan.is_removed(statement.start_byte, statement.end_byte):
+        target = field(inner, "left")
+        if text_of(field(target, "value")) == name and _makes_data(target):
             found.append(statement)
     return found
 
@@ -357,7 +355,7 @@ def _pure_functions(root: Node) -> frozenset[bytes]:
         body = [each for each in statements(block) if not _is_text(each)]
         parameters = {each.text for each in of_types(field(function, "parameters"), "identifier")}
         is_expression = len(body) == 1 and body[0].type == "return_statement" and parameters.isdisjoint(_MAKERS)
-        if is_expression and name.startswith(b"_") and _makes_data(body[0], frozenset()):
+        if is_expression and name.startswith(b"_") and _makes_data(body[0]):
             found.add(name)
     return frozenset(found)
 
@@ -378,7 +376,7 @@ def is_constant(assignment: Node, target: str = "identifier", makers: Collection
     return _makes_data(right, makers)
 
 
-def _makes_data(expression: Node, makers: Collection[bytes]) -> bool:
+def _makes_data(expression: Node, makers: Collection[bytes] = ()) -> bool:
     """Whether an expression does nothing but to make data."""
     for node in descendants(expression):
         if node.type in {"assignment", "named_expression", "await", "yield"}:

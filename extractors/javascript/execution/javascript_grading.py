@@ -151,9 +151,6 @@ class JavaScriptGrading(GradingWithoutCalls):
         """A digest of the values: they are compared as they are, but for texts that a pattern matches."""
         return originals_values(values)
 
-    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> None:
-        """No run is forked."""
-
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Start the supervisor in the sandbox and accept only its signed report; a judging run matches texts alone.
 

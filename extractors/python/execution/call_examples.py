@@ -67,7 +67,7 @@ def _leaves_arguments(made: dict[str, Any], found: dict[str, Any]) -> bool:
     return bool(found.get("kept")) or found.get("after", made["args"]) == made["args"]
 
 
-_UNTOLD = frozenset(
+_TELL_NOTHING = frozenset(
     {"SystemExit", "SystemExit(0)", "SystemExit(None)", "FileNotFoundError", "IsADirectoryError", "NotADirectoryError"}
 )
 """How a program ends that has said elsewhere what it has to say, and what depends on the files where it runs."""
@@ -77,7 +77,7 @@ def _example(steps: list[str], asked: dict[str, Any], made: dict[str, Any], foun
     """See :func:`example`; ``asked`` is the call ``made`` after the ``steps`` that make its object."""
     if "result" not in found:
         raised = _raised(found)
-        return "" if raised in _UNTOLD else f"{'; '.join([*steps, _call_text(asked)])}  # raises {raised}"
+        return "" if raised in _TELL_NOTHING else f"{'; '.join([*steps, _call_text(asked)])}  # raises {raised}"
     kind, *content = found["result"]
     if kind == "it":
         items = f"list({_call_text(asked)})".replace("list(iter(x))", "list(x)")

@@ -2,9 +2,9 @@
 
 The functions of the tests are rewritten (``excise_observed.py``) when the suite has been collected. What they do with
 such values is noted as words, by test: ``attributes``, ``settled`` (attributes of objects whose class stays), ``keys``,
-``shapes`` (of plain values, after the name of the attribute and a blank), ``keywords`` (after the name of the function
-and a blank), ``texts``, ``expressions`` (regular ones, that texts match), ``numbers``, ``exceptions`` and ``patterns``
-(regular expressions that messages match).
+``shapes`` (of plain values, ``?`` for others, after the name of the attribute and a blank), ``keywords`` (after the
+name of the function and a blank), ``texts``, ``expressions`` (regular ones, that texts match), ``numbers``,
+``exceptions`` and ``patterns`` (regular expressions that messages match).
 Places where a word of interest was used on nothing but values that have nothing to do with removed code are reported,
 too.
 """

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -105,17 +106,19 @@ def _given(supplied: Sequence[Words], watched: Watched, known: Collection[str]) 
     No test needs one, but a solution with another text fails where calls are compared.
     """
     seen = Uses(texts=set(watched.given))
-    for words in supplied:
-        told = 0
-        for piece in words.best_pieces.values():
-            is_short = len(piece.text) <= MAX_ANSWER and words.symbol.loc > MIN_SHOWN_LOC
-            if piece.role is not Role.TEXT or piece.is_whole_code or not is_short or " " not in piece.text.strip():
-                continue
-            is_told = any(piece.text.strip() in text for text in known)
-            if not is_told and piece.text.strip() in common_words(piece, seen) and told < MAX_GIVEN:
-                told += 1
-                shown = piece.template if len(piece.template) <= MAX_ANSWER else ""
-                yield words, piece.text.strip(), replace(piece, template=shown, within=shown)
+    for words in (each for each in supplied if each.symbol.loc > MIN_SHOWN_LOC):
+        phrases = ((piece.text.strip(), piece) for piece in words.best_pieces.values() if _is_phrase(piece))
+        untold = ((text, piece) for text, piece in phrases if not any(text in other for other in known))
+        found = ((text, piece) for text, piece in untold if text in common_words(piece, seen))
+        for text, piece in islice(found, MAX_GIVEN):
+            shown = piece.template if len(piece.template) <= MAX_ANSWER else ""
+            yield words, text, replace(piece, template=shown, within=shown)
+
+
+def _is_phrase(piece: Piece) -> bool:
+    """Whether a piece is a text of several words that may be told."""
+    is_short = len(piece.text) <= MAX_ANSWER and not piece.is_whole_code
+    return piece.role is Role.TEXT and is_short and " " in piece.text.strip()
 
 
 def _compared(supplied: Sequence[Words], watched: Watched | None) -> Iterator[tuple[Words, str]]:
