@@ -431,6 +431,16 @@ def test_a_type_that_a_call_makes_goes_with_the_code_that_alone_used_it(made: st
     assert any(word in left for word in ("namedtuple", "typing", "make")) == is_left
 
 
+def test_a_flag_for_type_checkers_goes_and_is_not_told() -> None:
+    flag = "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from collections.abc import Iterable\n\n"
+    listed = "def listed(items: 'Iterable') -> str:\n    return ', '.join(items)\n"
+    source = f"{flag}__all__ = ['kept', 'listed']\n\n\n{listed}\n\ndef kept(): return 1\n"
+    files = {"pkg/__init__.py": "", "pkg/lists.py": source}
+    deletion = delete(files, "pkg/lists.py::listed")
+    assert "TYPE_CHECKING" not in after(files, deletion)["pkg/lists.py"]
+    assert list(deletion.removed) == ["pkg/lists.py::listed"]
+
+
 def test_comments_with_types_use_imports_and_fixtures_of_a_file_of_tests_are_its_own() -> None:
     head = "from typing import Dict, List, Tuple\nimport pytest\nfrom m import gone\n\n\n"
     fixture = "@pytest.fixture\ndef rows():\n    return [1]\n\n\n"

@@ -314,6 +314,8 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
         if not is_used_in(rest, name) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
             for each in (statement, *fillers):
                 plan.remove_statement(each)
+            if name == "TYPE_CHECKING":
+                continue  # it chose imports, and nothing that a solution needs
             found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
     return tuple(found)
 
