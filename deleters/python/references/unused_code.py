@@ -305,7 +305,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
             statement is None
             or plan.is_removed(binding.start, binding.end)
             or name not in words.removed
-            or not (is_constant(node) or is_constant(node, makers=_pure_functions(plan.root)))
+            or not (is_constant(node) or is_constant(node, makers=_own_makers(plan, uses)))
         ):
             continue
         fillers = _fillers(plan, name) if _is_new_object(field(node, "right")) else []
@@ -343,6 +343,18 @@ def _fillers(plan: FilePlan, name: str) -> list[Node]:
 def _is_new_object(expression: Node) -> bool:
     """Whether nothing else can have what an expression gives: it is no name of it."""
     return expression.type not in {"identifier", "attribute", "subscript"}
+
+
+def _own_makers(plan: FilePlan, uses: UseIndex) -> set[bytes]:
+    """Names of a file for :func:`_pure_functions` of its own and of other modules."""
+    found = set(_pure_functions(plan.root))
+    for record in plan.module.imports:
+        entity = uses.codebase.resolver.imported(plan.path, record) if record.name and not record.owner else None
+        if entity is not None and entity.qualname.startswith("_") and entity.path in uses.codebase.modules:
+            source = uses.codebase.modules[entity.path].source
+            if entity.qualname.encode() in _pure_functions(parse_tree(source).root_node):
+                found.add(record.bound.encode())
+    return found
 
 
 def _pure_functions(root: Node) -> frozenset[bytes]:
