@@ -18,6 +18,8 @@ class Executed:
         """Test id to the indexes of the places that it executed."""
         self.at_import: set[int] = set()
         """Indexes of the places that imports and the collection executed."""
+        self.warm_up = ""
+        """See :attr:`ExecutedCode.warm_up`."""
         self._index: dict[tuple[str, int], int] = other._index if other else {}
         self._numbered: list[int] = other._numbered if other else []
 
@@ -42,5 +44,8 @@ class Executed:
     def code(self) -> ExecutedCode:
         """Everything collected until now."""
         return ExecutedCode(
-            places=tuple(self._index), at_import=tuple(sorted(self.at_import)), by_test=dict(self.by_test)
+            places=tuple(self._index),
+            at_import=tuple(sorted(self.at_import)),
+            by_test=dict(self.by_test),
+            warm_up=self.warm_up,
         )

@@ -55,7 +55,7 @@ def to_map(
 def map_executed(codebase: LineLookup, env_id: str, executed: ExecutedCode, tests: Iterable[str]) -> CoveragePass:
     """See :meth:`excise.protocols.Language.map_executed`."""
     made = to_map(codebase, env_id, executed, tests, 0.0)
-    return CoveragePass(made, dict.fromkeys(made.tests, Status.PASSED))
+    return CoveragePass(made, dict.fromkeys(made.tests, Status.PASSED), executed.warm_up)
 
 
 def _symbols(codebase: LineLookup, path: str, line: int) -> frozenset[str]:

@@ -9,6 +9,7 @@ Each line is a JSON object whose ``t`` says what it is:
 ``collect_error``  ``path``, ``message``: a file whose tests cannot be found
 ``imported``       ``name``, ``file``: where a package of the project was loaded from
 ``lines``          what a test executed, see :class:`~excise.extractors.test_reports.executed_code.Executed`
+``warm_up``        ``data``: what the tests left in caches of the language's own library
 ``refused``        ``reason``: the run needs a process of its own
 ``end``            ``exit`` (0 all passed, 1 some failed, 5 no tests; others: not complete), ``cpu`` (seconds)
 =================  ==============================================================================================
@@ -99,6 +100,8 @@ def to_test_run(
             imported.append((str(entry.get("name")), str(entry.get("file"))))
         elif kind == "lines" and executed is not None:
             executed.add(entry)
+        elif kind == "warm_up" and executed is not None:
+            executed.warm_up = json.dumps(entry.get("data"))
         elif kind == "refused":
             tail = str(entry.get("reason"))
         elif kind == "end":

@@ -67,7 +67,7 @@ def _map_coverage(settings: Settings, bench: Workbench) -> CoverageMap:
     made = _made_already(settings, bench)
     ways: list[Callable[[], CoverageMap]] = [lambda: _together(bench, made)]
     if COVERAGE_SLOWDOWN * suite_s + FORK_S * num_tests < settings.verdict.suite_timeout_s:
-        ways.insert(0, lambda: _alone(bench))
+        ways.insert(0, lambda: _alone(bench, made.warm_up if made else ""))
         if CHEAP_FORK_S * num_tests > suite_s:
             ways.insert(0, lambda: _in_two_orders(bench, made))
     for way in ways[:-1]:
@@ -102,9 +102,9 @@ def _made_already(settings: Settings, bench: Workbench) -> CoveragePass | None:
     return bench.language.map_executed(bench.codebase, bench.prepared.environment.env_id, executed, tests)
 
 
-def _alone(bench: Workbench) -> CoverageMap:
+def _alone(bench: Workbench, warm_up: str) -> CoverageMap:
     """Measure each test in a process of its own."""
-    return _with_unstable(bench, *_measure(bench, fork=True))
+    return _with_unstable(bench, *_measure(bench, fork=True, warm_up=warm_up))
 
 
 def _together(bench: Workbench, made: CoveragePass | None) -> CoverageMap:
@@ -135,7 +135,7 @@ def _in_two_orders(bench: Workbench, made: CoveragePass | None) -> CoverageMap:
     tests = first.statuses.keys() | second.statuses.keys()
     unstable = {test for test in tests if first.statuses.get(test) is not second.statuses.get(test)}
     if len(unstable) > MAX_UNSTABLE_SHARE * len(tests):
-        return _alone(bench)
+        return _alone(bench, second.warm_up)
     both = combined([first.coverage, second.coverage])
     varying = varying_symbols(first.coverage, second.coverage)
     reaching = affected_tests(bench.codebase, both, varying)

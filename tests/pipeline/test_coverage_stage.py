@@ -127,7 +127,7 @@ def test_z():
 
 @pytest.mark.parametrize(
     ("suite_s", "settings", "made"),
-    [(0.01, {}, ["together reverse"]), (5.0, {}, ["alone"]), (5.0, {"suite_timeout_s": 20.0}, [])],
+    [(0.01, {}, ["together reverse"]), (5.0, {}, ["alone warm_up"]), (5.0, {"suite_timeout_s": 20.0}, [])],
 )
 def test_the_first_run_of_the_baseline_is_a_pass(
     vary, passes: list[str], suite_s: float, settings: dict[str, Any], made: list[str]
@@ -200,3 +200,33 @@ def test_what_expected_failures_execute_is_measured_and_hidden(vary) -> None:
     assert f"{path}::test_expected" in plan.hidden
     assert "test_not_expected" in (plan.edits("shipped")[path] or b"").decode()
     assert "test_expected" not in (plan.edits("shipped")[path] or b"").decode()
+
+
+COMPILING = """
+import re
+
+def test_a():
+    re.compile("first of many")
+    for number in range(600):
+        re.compile(f"no {number}")
+
+def test_z():
+    re.compile("last")
+"""
+LOOKING = """
+import re
+
+def test_a():
+    assert any(key[1] == "first of many" for key in re._cache)
+
+def test_z():
+    assert any(key[1] == "last" for key in re._cache)
+"""
+
+
+def test_what_tests_compiled_in_the_first_run_is_compiled_before_each_gets_a_process(vary) -> None:
+    executed = executed_by(vary({"tests/test_shared.py": COMPILING}))
+    assert "first of many" in executed.warm_up
+    bench = vary({"tests/test_shared.py": LOOKING})
+    assert mapped(bench, 5.0, executed).unstable == ()
+    assert mapped(bench, 5.0, replace(executed, warm_up="")).unstable == TESTS

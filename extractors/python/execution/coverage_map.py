@@ -55,8 +55,8 @@ def map_coverage(
             made.results[result.test_id] = worse(made.results.get(result.test_id), result)
         elif entry["t"] == "reversed":
             made = passes[-1] if entry.get("on") else first
-        elif entry["t"] == "patterns":
-            warm_up = json.dumps(entry.get("patterns"))
+        elif entry["t"] == "warm_up":
+            warm_up = json.dumps(entry.get("data"))
         elif entry["t"] == "end":
             finished = entry.get("exit") in COMPLETE
     require_coverage_end(done, finished=finished)

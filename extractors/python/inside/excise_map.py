@@ -22,8 +22,12 @@ from excise_guard import wait_for
 
 from __main__ import TimeLimit, empty
 
-MAX_PATTERN = 4096
+MAX_PATTERN = 1 << 15
 """Maximum number of characters of a reported regular expression."""
+MAX_PATTERNS = 1000
+"""Maximum number of reported regular expressions: the longest ones."""
+MAX_CACHED_PATTERNS = 10_000
+"""Regular expressions that a process under measurement keeps; Python itself keeps 512."""
 GRACE_S = 10.0
 """Seconds beyond a test's time limit, which its process enforces, after which the process is killed."""
 TEMPORARY = "/tmp"
@@ -177,6 +181,19 @@ def collector(request):
     return ExecutedLines(prefix, omit, request["tools"])
 
 
+def keep_patterns():
+    """Keep more compiled regular expressions than Python does."""
+    if isinstance(getattr(re, "_MAXCACHE", None), int):
+        re._MAXCACHE = MAX_CACHED_PATTERNS
+
+
+def report_patterns(report):
+    """Report the regular expressions that tests compiled, for processes that do not share this one's cache of them."""
+    found = [key[1:3] for key in list(getattr(re, "_cache", ())) if isinstance(key, tuple) and key[0] is str]
+    found = sorted((each for each in found if len(each[0]) < MAX_PATTERN), key=lambda each: -len(each[0]))
+    report.write("warm_up", data=found[:MAX_PATTERNS])
+
+
 class NotingTests:
     """A pytest plugin that reports what each test of an ordinary run executes, for Python 3.12 and later.
 
@@ -184,6 +201,7 @@ class NotingTests:
     """
 
     def __init__(self, request, report):
+        keep_patterns()
         self.report = report
         self.num_noted = 0
         self.collector = StartedCode(request["root"] + "/", ())
@@ -191,6 +209,9 @@ class NotingTests:
 
     def pytest_collection_finish(self):
         self.report.write("lines", id="", **self.collector.entry())
+
+    def pytest_sessionfinish(self):
+        report_patterns(self.report)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
@@ -211,6 +232,7 @@ class CoverageMapping:
         self.request = request
         self.report = report
         self.timeout = request["test_timeout_s"]
+        keep_patterns()
         self.collector = collector(request)
         self.collector.start()
 
@@ -269,9 +291,7 @@ class CoverageMapping:
         return child
 
     def pytest_sessionfinish(self):
-        """Report the regular expressions that the tests compiled, for processes that do not share this one's cache."""
-        found = [key[1:3] for key in list(getattr(re, "_cache", ())) if isinstance(key, tuple) and key[0] is str]
-        self.report.write("patterns", patterns=[each for each in found if len(each[0]) < MAX_PATTERN])
+        report_patterns(self.report)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):

@@ -62,6 +62,8 @@ class ExecutedCode:
     """Indexes of places that imports and the collection executed."""
     by_test: dict[str, tuple[int, ...]]
     """Test id to the indexes of the places that it executed; only of tests that reported all."""
+    warm_up: str = ""
+    """See :attr:`excise.protocols.CoveragePass.warm_up`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
