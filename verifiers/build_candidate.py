@@ -13,6 +13,7 @@ from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.deleters.statement.spelling import unnumbered
+from excise.deleters.statement.title import definitions_along
 from excise.extractors.features.tiers import tier_of
 from excise.protocols import Codebase
 from excise.types import (
@@ -344,14 +345,15 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
     deletion, symbols = split.deletion, split.bench.codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     partly = lines_of_parts(deletion.text)
+    along = definitions_along(split.bench.codebase, deletion)
     return Difficulty(
         kind=deletion.feature.kind,
         tier=_tier(deletion.deleter, [s for s in removed if s.symbol_id not in partly]),
-        loc=sum(partly.get(s.symbol_id, s.loc) for s in removed),
+        loc=sum(partly.get(s.symbol_id, s.loc) for s in (*removed, *along)),
         num_files=num_files(split),
         num_symbols=len(deletion.removed),
         fan_in=deletion.feature.fan_in,
-        complexity=sum(s.complexity for s in removed),
+        complexity=sum(s.complexity for s in (*removed, *along)),
         num_f2p=len(split.fail_to_pass),
         num_p2p=len(split.pass_to_pass),
         similar_share=similar_share(subject_of(split)),

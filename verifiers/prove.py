@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from excise.deleters.deletion_record import REMOVALS, USED_ELSEWHERE
+from excise.deleters.statement.how_checked import without_calls
 from excise.errors import DeletionRefused
 from excise.system.deadline import check_deadline
 from excise.system.job_costs import step
@@ -185,6 +186,9 @@ def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: S
         with candidate.trees.one_workspace():
             _pass_gates(candidate, verdicts)
         kit = _make_kit(candidate, verdicts)
+        if not kit.telling:
+            statement = without_calls(candidate.task.problem_statement)
+            candidate = replace(candidate, task=replace(candidate.task, problem_statement=statement))
         if solver is not None:
             _require_solved(candidate, kit, solver, verdicts)
     except (Rejected, DeletionRefused) as refusal:

@@ -53,6 +53,11 @@ def how_checked(
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{calls}{listed}"
 
 
+def without_calls(statement: str) -> str:
+    """The problem statement of a task whose calls decide nothing."""
+    return statement.replace(f" {CALLS}", "")
+
+
 def _is_removed(codebase: Codebase, test: str, gone: Mapping[str, Sequence[Change]]) -> bool:
     """Whether the first line of a test's function is among those that files of tests lost: of its own file, or of the
     one from which that has the test."""

@@ -95,15 +95,21 @@ def _unused_imports(codebase: Codebase, deletion: Deletion, paths: Sequence[str]
 
 
 def _helpers(codebase: Codebase, deletion: Deletion) -> str:
-    """What the paragraph says of public definitions that went along beside stubs, whose code alone used them."""
-    if deletion.deleter != "remove_and_stub":
+    """What the paragraph says of definitions that went along beside parts of functions, and of public ones that went
+    along beside stubs."""
+    if deletion.deleter not in {"remove_and_stub", "path"}:
         return ""
-    symbols = codebase.symbols()
-    along = [
-        symbols[i] for i, _ in deletion.text if i in symbols and not any(is_inside(i, r) for r in deletion.removed)
-    ]
-    names = [f"`{unnumbered(symbol.qualname)}`" for symbol in along if symbol.is_public and symbol.qualname]
+    along = [each for each in definitions_along(codebase, deletion) if each.is_public or deletion.deleter == "path"]
+    names = [f"`{unnumbered(symbol.qualname)}`" for symbol in along if symbol.qualname]
     return f"; so is what nothing else used: {', '.join(names[:MAX_IMPORTS])}" if names else ""
+
+
+def definitions_along(codebase: Codebase, deletion: Deletion) -> list[Symbol]:
+    """The outermost definitions of the sources that went along with a deletion, whose code alone used them."""
+    symbols = codebase.symbols()
+    ids = {i for i, _ in deletion.text if i in symbols and not codebase.is_test(path_of(i))}
+    ids = {i for i in ids if not any(is_inside(i, removed) for removed in deletion.removed)}
+    return [symbols[i] for i in sorted(ids) if not any(is_inside(i, each) for each in ids - {i})]
 
 
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:

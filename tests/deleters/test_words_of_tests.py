@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from excise.deleters.python.test_excerpt import excerpt
-from excise.deleters.statement.how_checked import CALLS
+from excise.deleters.statement.how_checked import CALLS, without_calls
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Visibility
@@ -32,7 +32,9 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
     assert "descriptions:\n\n- gone() keeps the values of the configuration.\n\n## How" in text
     assert "descriptions" in write_statement(codebase, deletion, REPO, tests, examples=["gone(1)  # 1"]).text
     assert CALLS not in text
-    assert f"must still pass. {CALLS}\n" in write_statement(codebase, deletion, REPO, tests, compares_calls=True).text
+    comparing = write_statement(codebase, deletion, REPO, tests, compares_calls=True).text
+    assert f"must still pass. {CALLS}\n" in comparing
+    assert without_calls(comparing) == text
     in_sight = replace(deletion, hidden=(), hide_patch="")
     assert CALLS not in write_statement(codebase, in_sight, REPO, tests, compares_calls=True).text
     assert "descriptions" not in write_statement(codebase, deletion, REPO, tests, Visibility.SIGNATURE).text

@@ -416,13 +416,17 @@ def label(sides, style=""):
     word = words.get(sides, "polygon")
     if style == "short":
         first = word[:3]
-        word = first.upper()
+        word = _loud(first)
         word = word + "."
     elif style == "upper":
         word = word.upper()
     elif style == "title":
         word = word.title()
     return word
+
+
+def _loud(word):
+    return word.upper()
 """
 LABEL_TESTS = """from shapes.walk import label
 
@@ -445,15 +449,13 @@ def test_a_path_through_a_function_goes_with_the_tests_that_need_it(vary) -> Non
     symbol = bench.codebase.symbols()["src/shapes/walk.py::label"]
     path = bench.editor.path(bench.codebase, symbol)
     assert path is not None
-    changed = replace(
-        feature(bench, symbol.symbol_id),
-        name=f"label: {path.name}",
-        changed=((symbol.symbol_id, path.text),),
-    )
+    parts = ((symbol.symbol_id, path.text),)
+    changed = replace(feature(bench, symbol.symbol_id), name=f"label: {path.name}", changed=parts)
     task = accepted(prove(bench, changed, "path"))
     assert task.fail_to_pass == WALK_TESTS[1:]
     assert WALK_TESTS[0] in task.pass_to_pass
-    assert (task.difficulty.loc, task.difficulty.tier, task.deleter) == (5, 0, "path")
+    assert (task.difficulty.loc, task.difficulty.tier, task.deleter) == (7, 0, "path"), "with the helper"
+    assert "is missing; so is what nothing else used: `_loud`. Write" in task.problem_statement
     assert 'the branch that ran under the condition `style == "short"` is missing' in task.problem_statement
     assert "word.upper" not in task.problem_statement
     alone = replace(changed, tests=WALK_TESTS[:1])

@@ -16,6 +16,7 @@ import pytest
 from excise.datasets.queries.catalogue import connect
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import unified
+from excise.deleters.statement.how_checked import CALLS
 from excise.errors import PatchError, SandboxError
 from excise.pipeline.services.attack_suite import stub_of
 from excise.pipeline.services.task_grader import Grader
@@ -83,6 +84,8 @@ def test_tasks_whose_calls_a_stub_could_answer_are_named(shapes: Any) -> None:
     silent = {name for name, kit in kits.items() if not kit.telling}
     assert shapes.taskset.tests_only() == silent
     assert len(silent) < len(kits)
+    statements = {task.instance_id: task.problem_statement for task in shapes.taskset.tasks()}
+    assert {name for name, text in statements.items() if CALLS in text} == kits.keys() - silent
 
 
 def test_an_honest_rewrite_passes(graders: Grader, ready: Workbench, task: Task) -> None:
