@@ -44,7 +44,7 @@ def added(calls: list[str], removed: str = "m.py::Box") -> list[dict[str, object
 
 def test_plain_defaults_are_parameters() -> None:
     found = parameters_of(PythonCodebase.from_texts({"m.py": SOURCE}), ["m.py::Box", "m.py::wait", "m.py::free"])
-    assert {name: [(each.name, each.default) for each in own] for name, own in found.items()} == {
+    assert {name: [(each.name, each.model) for each in own] for name, own in found.items()} == {
         "Box.__init__": [("size", ["i", "3"]), ("name", ["s", "box"])],
         "Box.open": [("by", ["f", "3ff8000000000000"])],  # the other one has no keyword
         "Box.of": [("size", ["i", "3"])],
@@ -74,6 +74,25 @@ def test_parameters_that_no_call_uses_get_arguments(made: str, names: set[str]) 
     for each in found:
         assert canonical(without_added(each)) == canonical(json.loads(made))
         assert [pair[0] for pair in each["kwargs"]][-1] == each["added"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "tag"),
+    [
+        ("int | None", "i"),
+        ("None | str", "s"),
+        ("t.Optional[float]", "f"),
+        ("'bool | None'", "c"),
+        ("Optional[Box]", ""),
+    ],
+)
+def test_parameters_that_may_be_none_get_values_of_their_type(annotation: str, tag: str) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": f"def f(x, a: {annotation} = None): ...\n"})
+    calls = [call("f", "function", ["i", str(number)]) for number in range(3)]
+    made = [json.loads(text) for text in varied(calls, parameters_of(codebase, ["m.py::f"]))]
+    values = [each["kwargs"][-1][1] for each in made if "added" in each]
+    assert {value[0] for value in values} == ({tag} if tag else set())
+    assert ["c", None] not in values
 
 
 def test_a_parameter_that_only_gets_its_default_is_unused() -> None:

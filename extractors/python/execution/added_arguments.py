@@ -36,7 +36,7 @@ MAX_CHANGES = 10
 
 
 class Parameter(NamedTuple):
-    """A parameter with a default that is a number, a text or a truth value."""
+    """A parameter with a default that is a number, a text or a truth value, or that is one of these or ``None``."""
 
     name: str
     """Its name."""
@@ -44,6 +44,8 @@ class Parameter(NamedTuple):
     """Its number among those that may be given by position; infinite if it is none of them."""
     default: Node
     """The encoded default."""
+    model: Node
+    """An encoded value of its type: the default, unless that is ``None``."""
 
 
 def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[Parameter]]:
@@ -83,15 +85,29 @@ def _parameters(signature: str) -> Iterator[Parameter]:
     first = len(given.posonlyargs)
     optional = len(given.args) - len(given.defaults)
     pairs = [
-        (argument.arg, float(first + number), given.defaults[number - optional])
+        (argument, float(first + number), given.defaults[number - optional])
         for number, argument in enumerate(given.args)
         if number >= max(0, optional)
     ]
     named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    pairs += [(argument.arg, float("inf"), default) for argument, default in named if default is not None]
-    for name, place, default in pairs:
-        if (node := _encoded(default)) is not None:
-            yield Parameter(name, place, node)
+    pairs += [(argument, float("inf"), default) for argument, default in named if default is not None]
+    for argument, place, default in pairs:
+        node = _encoded(default)
+        model = _model(argument.annotation) if node == _NONE else node
+        if node is not None and model is not None:
+            yield Parameter(argument.arg, place, node, model)
+
+
+_NONE: Node = ["c", None]
+_MODELS: Mapping[str, Node] = {"str": ["s", "a"], "int": ["i", "2"], "float": ["f", bits_of(1.5)], "bool": ["c", True]}
+"""Names of types to encoded values of them."""
+
+
+def _model(annotation: ast.expr | None) -> Node | None:
+    """A value of the type that may also be ``None``: of ``int | None`` and ``Optional[int]``, in a text or not."""
+    text = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
+    found = re.fullmatch(r"(\w+) \| None|None \| (\w+)|(?:\w+\.)?Optional\[(\w+)\]", text)
+    return _MODELS.get(found[found.lastindex or 0]) if found else None
 
 
 def _encoded(default: ast.expr) -> Node | None:
@@ -99,7 +115,7 @@ def _encoded(default: ast.expr) -> Node | None:
         value = ast.literal_eval(default)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return ["c", value]
     if isinstance(value, int) and abs(value) < 1 << 63:
         return ["i", str(value)]
@@ -130,17 +146,17 @@ def with_added_arguments(
             free = sorted((call for call in recorded if not _gives(call, parameter)), key=lambda c: len(json.dumps(c)))
             bases = rng.sample(free[: 2 * VALUES], min(VALUES, len(free)))  # long ones cannot be shown
             for turn, base in enumerate(bases):
-                values = (change(parameter.default, rng) for _ in range(MAX_CHANGES))
-                value = next((value for value in values if _is_usual(value, parameter.default)), None)
+                values = (change(parameter.model, rng) for _ in range(MAX_CHANGES))
+                value = next((value for value in values if _is_usual(value, parameter)), None)
                 if value is not None:
                     more = [*base["kwargs"], [parameter.name, value]]
                     turns[turn].append({**base, "kwargs": more, "added": parameter.name})
     return [call for turn in turns.values() for call in turn]
 
 
-def _is_usual(value: Node, default: Node) -> bool:
+def _is_usual(value: Node, parameter: Parameter) -> bool:
     """Whether a value is another one than the default, and no number below zero where that is none."""
-    return value != default and (_is_negative(default) or not _is_negative(value))
+    return value != parameter.default and (_is_negative(parameter.model) or not _is_negative(value))
 
 
 def _is_negative(node: Node) -> bool:
