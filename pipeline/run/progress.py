@@ -175,10 +175,13 @@ class Progress:
         return f"; {state.name} at {state.running_stage} for {time.monotonic() - state.running_since:.0f} s"
 
     def time_left(self, states: Sequence[SourceState]) -> str:
-        """Estimate the remaining time from the share of finished work; empty before a tenth is finished.
+        """Estimate the remaining time from the share of finished work; empty before a tenth is finished, and before
+        the first task or the end of a source, since stages differ by a factor of a hundred between projects.
 
         A source counts for what one run of its suite takes, and for what its other work takes with any suite.
         """
+        if not any(state.done or state.num_tasks for state in states):
+            return ""
         suites = {s.name: s.prepared.baseline.suite_s() for s in states if s.prepared and s.prepared.baseline}
         usual = sum(suites.values()) / max(1, len(suites))
         weights = [OTHER_WORK_S + suites.get(state.name, usual) for state in states]

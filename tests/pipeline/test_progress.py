@@ -141,3 +141,4 @@ def test_a_long_suite_that_is_left_takes_most_of_the_time(monkeypatch: pytest.Mo
     monkeypatch.setattr("excise.pipeline.run.progress.time", SimpleNamespace(monotonic=lambda: 60.0))
     assert progress.progress_of(states[3]) == 0.4
     assert progress.time_left(states) == "51 s", "29.4 parts of 64 are left"
+    assert not progress.time_left(states[3:]), "it has no task yet"
