@@ -218,9 +218,9 @@ def _time(name: str, nodes: Sequence[Node]) -> object:
         raise ValueError(name) from error
 
 
-def _stream(kind: str, node: Node, place: int) -> str:
+def _stream(kind: str, node: Node, place: int, attributes: Sequence[Any] = ()) -> str:
     """A stream in memory that is read from its beginning."""
-    if place:
+    if place or attributes:
         raise ValueError("io")
     return f"{kind}({literal(node)})"
 

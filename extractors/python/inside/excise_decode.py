@@ -95,9 +95,11 @@ def view(which, nodes):
     return dict(items).items() if which == "items" else dict(enumerate(items)).values()
 
 
-def stream(kind, node, place):
+def stream(kind, node, place, attributes=()):
     value = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}[kind](decode(node))
     value.seek(place)
+    for name, found in attributes:
+        setattr(value, decode(name), decode(found))
     return value
 
 

@@ -159,6 +159,8 @@ class Encoder:
             return ["r" if kind is range else "sl", self.all(parts, depth)]
         if kind in (decimal.Decimal, fractions.Fraction, uuid.UUID):
             return ["n", name_of(kind), str(value)]
+        if kind is itertools.count:
+            return self.count(value, depth)
         if kind in STREAMS and not value.closed:
             return self.stream(value, kind, depth)
         if kind in TIMES or kind in (datetime.datetime, datetime.date):
@@ -182,11 +184,20 @@ class Encoder:
         return self.instance(value, kind, depth)
 
     def stream(self, value, kind, depth):
-        """A stream in memory. Raises :class:`Unserialisable` if it translates ends of lines or has attributes."""
+        """A stream in memory, with its attributes if it has any. Raises :class:`Unserialisable` if it translates ends
+        of lines."""
         state = value.__getstate__()
-        if state[-1] or (kind is io.StringIO and state[1] != "\n"):
+        if kind is io.StringIO and state[1] != "\n":
             raise Unserialisable(kind.__name__)
-        return ["io", kind.__name__, self.encode(value.getvalue(), depth), value.tell()]
+        made = ["io", kind.__name__, self.encode(value.getvalue(), depth), value.tell()]
+        return [*made, self.pairs(state[-1], depth)] if state[-1] else made
+
+    def count(self, value, depth):
+        """An ``itertools.count``, which tells its numbers in its text alone. Raises :class:`Unserialisable`."""
+        found = re.fullmatch(r"count\((-?\d+)(?:, (-?\d+))?\)", repr(value))
+        if found is None:
+            raise Unserialisable("count")
+        return ["new", "itertools:count", self.all([int(each) for each in found.groups() if each], depth)]
 
     def reference(self, value, depth):
         if isinstance(value, types.BuiltinFunctionType) and not isinstance(
