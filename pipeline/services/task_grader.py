@@ -219,9 +219,10 @@ def grade_text(found: Grade) -> str:
     ]
     if found.num_held_out:
         equal = f"{found.num_held_out_equal} of {found.num_held_out} equal"
-        lines.append(f"held-out calls (reported only): {equal}")
+        lines.append(f"  new calls, which no test makes (reported only): {equal}")
     if found.reward_uncounted is not None:
-        lines.append(f"tests that earn nothing: {'all passed' if found.reward_uncounted else 'some failed'}")
+        passed_all = "all passed" if found.reward_uncounted else "some failed"
+        lines.append(f"  tests whose checks are decided outside, too (reported only): {passed_all}")
     if found.reasons:
         lines.append(f"  reasons: {', '.join(found.reasons)}")
         passed = {test for test, status in found.statuses.items() if status is Status.PASSED}
