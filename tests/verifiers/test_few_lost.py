@@ -1,4 +1,4 @@
-"""A task hides few tests that pass without its code."""
+"""A task hides few tests that pass without its code, and takes what its tests check."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import cast
 import pytest
 
 from excise.types import Status, TestRun
-from excise.verifiers.build_candidate import MAX_IDLE, require_few_lost
-from excise.verifiers.candidate import PlannedDeletion, Rejected
+from excise.verifiers import build_candidate
+from excise.verifiers.build_candidate import MAX_IDLE, require_checked, require_few_lost
+from excise.verifiers.candidate import PlannedDeletion, Rejected, Unchecked
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,25 @@ def test_cases_that_pass_are_not_hidden_in_numbers(num_failing: int, num_passing
     with pytest.raises(Rejected, match=f"{num_passing} tests that pass .* the {num_failing} that fail") as refused:
         require_few_lost(cast("PlannedDeletion", plan), failing, run)
     assert refused.value.reason == "hides_other_tests"
+
+
+@pytest.mark.parametrize("executed", [["A.java::A.read"], []])
+def test_a_constant_is_not_among_what_is_checked(monkeypatch: pytest.MonkeyPatch, executed: list[str]) -> None:
+    """It is no symbol of the sources, and goes with the function that uses it."""
+    functions = ["A.java::A.read", "A.java::A.skip"]
+    codebase = SimpleNamespace(
+        symbols=lambda: {each: SimpleNamespace(is_callable=True) for each in functions}, callers=lambda symbol: set()
+    )
+    coverage = SimpleNamespace(executing=lambda symbols: {"t"} if set(executed) & set(symbols) else set())
+    plan = SimpleNamespace(
+        bench=SimpleNamespace(codebase=codebase, prepared=SimpleNamespace(coverage=coverage)),
+        deletion=SimpleNamespace(removed=(*functions, "A.java::A.LIMIT")),
+    )
+    split = SimpleNamespace(fail_to_pass=("t",))
+    monkeypatch.setattr(build_candidate, "require_statement", lambda plan: split)
+    if not executed:
+        require_checked(cast("PlannedDeletion", plan))  # nothing would be left
+        return
+    with pytest.raises(Unchecked, match=r"A\.skip") as found:
+        require_checked(cast("PlannedDeletion", plan))
+    assert found.value.checked == set(executed)
