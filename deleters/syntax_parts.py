@@ -72,8 +72,11 @@ class PartGrammar(NamedTuple):
 def syntax_parts(
     codebase: Codebase, removed: Mapping[str, frozenset[int]], grammar: PartGrammar
 ) -> Iterator[LackingPart]:
-    """The parts of functions that lines were ``removed`` from (path to their numbers), ordered by names alone."""
-    found: list[tuple[str, LackingPart]] = []
+    """The parts of functions that lines were ``removed`` from (path to their numbers), ordered by names alone.
+
+    Operands come last: they are many, and say less of what tests check than the branches that they choose.
+    """
+    found: list[tuple[tuple[bool, str], LackingPart]] = []
     for path, lines in sorted(removed.items()):
         module = codebase.modules.get(path)
         if module is None or codebase.is_test(path) or len(module.source) > MAX_BYTES:
@@ -83,13 +86,13 @@ def syntax_parts(
         is_compiled = not grammar.any_value or path.endswith(grammar.typed)
         if root.has_error:
             continue
-        for what, start, end, text in _parts_of(root, module.source, lines, grammar):
+        for what, start, end, text, is_operand in _parts_of(root, module.source, lines, grammar):
             owner = _innermost(functions, start, end)
             if owner is not None:
                 part = LackingPart(
                     owner.symbol_id, path, what, start, end, text, may_be_idle=True, is_compiled=is_compiled
                 )
-                found.append((content_id("part", owner.symbol_id, what), part))
+                found.append(((is_operand, content_id("part", owner.symbol_id, what)), part))
     for _, part in sorted(found, key=itemgetter(0))[:MAX_PARTS]:
         source = codebase.modules[part.path].source
         if not grammar.parse_tree(source[: part.start] + part.replacement + source[part.end :]).root_node.has_error:
@@ -109,8 +112,19 @@ def _innermost(functions: list[Symbol], start: int, end: int) -> Symbol | None:
     return min(around, key=lambda each: each.end - each.start, default=None)
 
 
-_Part = tuple[str, int, int, bytes]
-"""What goes, the bytes from and to which it stands, and the text in its place."""
+class _Part(NamedTuple):
+    """A part of a file."""
+
+    what: str
+    """What goes."""
+    start: int
+    """Its first byte."""
+    end: int
+    """The byte behind it."""
+    text: bytes
+    """What stands in its place."""
+    is_operand: bool = False
+    """Whether it is an operand."""
 
 
 def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGrammar) -> Iterator[_Part]:
@@ -135,7 +149,7 @@ def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGra
         elif node.type in grammar.statements and _may_go(node, source, grammar) and _still_ends(node, ending):
             text = source[node.start_byte : node.end_byte]
             opened, closed = (b"if (false) { ", b" }") if grammar.parentheses else (b"if false { ", b" }")
-            yield f"line {first}", node.start_byte, node.end_byte, opened + text + closed
+            yield _Part(f"line {first}", node.start_byte, node.end_byte, opened + text + closed)
 
 
 def _is_endless(node: Node, grammar: PartGrammar) -> bool:
@@ -226,9 +240,9 @@ def _branches(node: Node, source: bytes, grammar: PartGrammar, ending: frozenset
     shown = " ".join(text.split())[:MAX_SHOWN]
     start, end = condition.start_byte, condition.end_byte
     if _still_ends(then, ending):
-        yield f"line {line}: if {shown}", start, end, _joined(condition, source, b"&& false")
+        yield _Part(f"line {line}: if {shown}", start, end, _joined(condition, source, b"&& false"))
     if other is not None and _still_ends(other, ending):
-        yield f"line {line}: else", start, end, _joined(condition, source, b"|| true")
+        yield _Part(f"line {line}: else", start, end, _joined(condition, source, b"|| true"))
 
 
 def _joined(condition: Node, source: bytes, rest: bytes) -> bytes:
@@ -251,11 +265,11 @@ def _operands(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part
         what = f"line {side.start_point[0] + 1}: {' '.join(_text(side, source).split())[:MAX_SHOWN]}"
         if not grammar.any_value:
             text = b"((" + source[side.start_byte : side.end_byte] + b") " + neutral + b")"
-            yield what, side.start_byte, side.end_byte, text
+            yield _Part(what, side.start_byte, side.end_byte, text, is_operand=True)
         elif side == left:
-            yield what, left.start_byte, right.start_byte, b""
+            yield _Part(what, left.start_byte, right.start_byte, b"", is_operand=True)
         else:
-            yield what, left.end_byte, right.end_byte, b""
+            yield _Part(what, left.end_byte, right.end_byte, b"", is_operand=True)
 
 
 def _operator(node: Node) -> str:
@@ -280,7 +294,7 @@ def _rounds(loop: Node, source: bytes, ending: frozenset[bytes] | None) -> Itera
     if last.type.endswith("expression") or last.type == "macro_invocation":
         text = b";" + text if not source[last.end_byte : place].strip() else text
     if text:
-        yield f"line {loop.start_point[0] + 1}: all rounds but one", place, place, text
+        yield _Part(f"line {loop.start_point[0] + 1}: all rounds but one", place, place, text)
 
 
 def _ends(node: Node) -> bool:

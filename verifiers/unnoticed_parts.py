@@ -14,8 +14,8 @@ from excise.verifiers.candidate import Candidate, not_passing
 
 MAX_PARTS, MIN_PARTS = 12, 3
 """Number of parts that are tried; with fewer, nothing is said."""
-MAX_COMPILED = 6
-"""Number of parts that are tried where each needs a compiler."""
+FEW_COMPILED, MAX_COMPILED = 6, 9
+"""Number of parts that are tried where each needs a compiler: half of them, but so many at least and at most."""
 MOST_UNNOTICED, MOST_IDLE = 3, 2
 """One of so many parts may go unnoticed; and where code often does the same without a part."""
 WHOLE = REMOVALS | {"stub"}
@@ -54,14 +54,18 @@ def try_parts(candidate: Candidate) -> TriedParts:
     tests: dict[str, list[str]] = {}
     chosen: list[LackingPart] = []
     left_s = max(LEAST_S, SUITE_SHARE * bench.expected_s(None))
-    for part in _parts_of(candidate):
+    num_parts, parts = 0, _parts_of(candidate)
+    for num_parts, part in enumerate(parts, start=1):  # noqa: B007
         if part.symbol not in tests:
             executing = failing & coverage.executing([part.symbol]) or failing
             tests[part.symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
         left_s -= bench.expected_s(tests[part.symbol])
-        if len(chosen) == (MAX_COMPILED if part.is_compiled else MAX_PARTS) or left_s < 0:
+        if len(chosen) == MAX_PARTS or left_s < 0:
             break
         chosen.append(part)
+    if any(part.is_compiled for part in chosen):
+        half = (num_parts + sum(1 for _ in parts)) // 2
+        chosen = chosen[: min(MAX_COMPILED, max(FEW_COMPILED, half))]
     if len(chosen) < MIN_PARTS:
         return TriedParts(0, ())
     num_tried, num_lost, unnoticed = 0, 0, list[str]()

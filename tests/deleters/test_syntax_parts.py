@@ -159,6 +159,12 @@ def test_javascript() -> None:
     }
 
 
+def test_operands_come_last() -> None:
+    """However many there are, branches and statements are tried."""
+    assert list(parts("m.go", last=23))[-2:] == ["line 7: b.wide", "line 7: len(items) > 3"]
+    assert {*list(parts("m.js"))[-2:]} == {"line 3: options", "line 3: {}"}
+
+
 def test_only_what_is_gone_is_a_part() -> None:
     assert set(parts("m.go", 25)) == {"line 25"}
     assert set(parts("m.js", 7, 9)) == {"line 7", "line 8"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +29,26 @@ def test_the_answer_is_given_when_it_is_clear(
     monkeypatch: pytest.MonkeyPatch, noticed: list[bool | None], expected: tuple[int, bool]
 ) -> None:
     parts = [LackingPart("m.py::f", "m.py", str(number), 0, 0, b"") for number in range(len(noticed))]
+    tried = _tried(monkeypatch, parts, noticed)
+    assert (tried.num_tried, tried.is_thin) == expected
+
+
+@pytest.mark.parametrize(
+    ("num_parts", "num_tried"),
+    [(4, 2), (6, 3), (13, 3), (16, 4), (17, 4), (18, 5), (60, 5)],  # half of 4, 6, 6, 8, 8, 9 and 9
+)
+def test_more_is_tried_of_more_parts_that_need_a_compiler(
+    monkeypatch: pytest.MonkeyPatch, num_parts: int, num_tried: int
+) -> None:
+    parts = [
+        LackingPart("m.go::f", "m.go", str(number), 0, 0, b"", may_be_idle=True, is_compiled=True)
+        for number in range(num_parts)
+    ]
+    assert _tried(monkeypatch, parts, [True] * num_parts).num_tried == num_tried
+
+
+def _tried(monkeypatch: pytest.MonkeyPatch, parts: list[LackingPart], noticed: Sequence[bool | None]) -> TriedParts:
+    """What is found of parts that tests notice, or not."""
     coverage = SimpleNamespace(executing=lambda symbols: {"t"})
     bench = SimpleNamespace(
         prepared=SimpleNamespace(coverage=coverage),
@@ -37,6 +58,4 @@ def test_the_answer_is_given_when_it_is_clear(
     candidate: Any = SimpleNamespace(bench=bench, fail_to_pass=("t",))
     monkeypatch.setattr(unnoticed_parts, "_parts_of", lambda candidate: iter(parts))
     monkeypatch.setattr(unnoticed_parts, "_is_noticed", lambda candidate, part, ids: noticed[int(part.what)])
-    tried = try_parts(candidate)
-    assert isinstance(tried, TriedParts)
-    assert (tried.num_tried, tried.is_thin) == expected
+    return try_parts(candidate)
