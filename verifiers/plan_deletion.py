@@ -21,6 +21,7 @@ from excise.extractors.test_reports.runner_program import REPO
 from excise.protocols import CompiledDeleter, Deleter, HiddenRows, ShorteningDeleter
 from excise.types import (
     Feature,
+    Status,
     TestRun,
     Visibility,
     holders_of_test,
@@ -113,12 +114,18 @@ def feature_of_checked(bench: Workbench, feature: Feature, checked: frozenset[st
 def tests_needing_feature(plan: PlannedDeletion, tests: Sequence[str]) -> list[str]:
     """Those of the tests that fail without the code, and with a stub that raises in its place.
 
-    The second condition drops tests that fail only because their file no longer imports.
+    The second condition drops tests that fail only because their file no longer imports. Where tests without the code
+    do not compile, and stubs panic, a test that expects a panic has to fail with a stub that returns something.
     """
     fail_deleted = not_passing(plan.run("deleted", ids=tests), tests)
     if not fail_deleted or not plan.deletion.stub_patches:
         return list(fail_deleted)
-    return sorted(set(fail_deleted) & set(not_passing(plan.run("raise", ids=tests), tests)))
+    failing = set(fail_deleted) & set(not_passing(plan.run("raise", ids=tests), tests))
+    panicking = sorted(set(fail_deleted) - failing)
+    if failing and panicking and plan.bench.language.grading.needs_mirrors:
+        statuses = plan.run("none", ids=panicking).statuses()
+        failing |= {test for test in panicking if statuses.get(test) is Status.FAILED}
+    return sorted(failing)
 
 
 def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> PlannedDeletion:

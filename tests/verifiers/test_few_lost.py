@@ -1,4 +1,4 @@
-"""A task hides few tests that pass without its code, and takes what its tests check."""
+"""A task hides few tests that pass without its code, takes what its tests check, and counts those that need it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from excise.types import Status, TestRun
-from excise.verifiers import build_candidate
+from excise.verifiers import build_candidate, plan_deletion
 from excise.verifiers.build_candidate import MAX_IDLE, require_checked, require_few_lost
 from excise.verifiers.candidate import PlannedDeletion, Rejected, Unchecked
 
@@ -39,6 +39,32 @@ def test_cases_that_pass_are_not_hidden_in_numbers(num_failing: int, num_passing
     with pytest.raises(Rejected, match=f"{num_passing} tests that pass .* the {num_failing} that fail") as refused:
         require_few_lost(cast("PlannedDeletion", plan), failing, run)
     assert refused.value.reason == "hides_other_tests"
+
+
+@pytest.mark.parametrize(
+    ("needs_mirrors", "with_value", "expected"),
+    [
+        (True, Status.FAILED, ["panics", "works"]),
+        (True, Status.PASSED, ["works"]),
+        (True, Status.MISSING, ["works"]),  # nothing was compiled
+        (False, Status.FAILED, ["works"]),
+    ],
+)
+def test_a_test_that_expects_a_panic_fails_with_a_stub_that_returns(
+    with_value: Status, expected: list[str], *, needs_mirrors: bool
+) -> None:
+    """Without the code nothing compiles, and the other stub panics."""
+    statuses = {
+        "deleted": dict.fromkeys(["panics", "works", "other"], Status.MISSING),
+        "raise": {"panics": Status.PASSED, "works": Status.FAILED, "other": Status.PASSED},
+        "none": {"panics": with_value, "works": Status.FAILED, "other": Status.PASSED},
+    }
+    plan = SimpleNamespace(
+        run=lambda tree, ids: SimpleNamespace(statuses=lambda: statuses[tree]),
+        deletion=SimpleNamespace(stub_patches=(("raise", "a"), ("none", "b"))),
+        bench=SimpleNamespace(language=SimpleNamespace(grading=SimpleNamespace(needs_mirrors=needs_mirrors))),
+    )
+    assert plan_deletion.tests_needing_feature(cast("PlannedDeletion", plan), ["panics", "works", "other"]) == expected
 
 
 @pytest.mark.parametrize("executed", [["A.java::A.read"], []])
