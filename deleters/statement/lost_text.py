@@ -124,6 +124,8 @@ def _changed_words(
         elif change.first not in gone and all(map(_COMMENT.match, [*change.before, *change.after])):
             lines = codebase.modules[path].source.decode(errors="replace").splitlines()
             above, below = _around(lines, change.first, change.first + len(change.before))
+            above = above if all(map(_unmarked, change.before[:1])) else []  # another paragraph
+            below = below if all(map(_unmarked, change.before[-1:])) else []
             before, after = ([*above, *map(_unmarked, each), *below] for each in (change.before, change.after))
             yield change._replace(before=before, after=after if change.after else [*above, *below], below=[])
 
@@ -181,8 +183,9 @@ def _lost_text(change: Change) -> str:
             code = _whole_lines([line for line in code if not _lists_names(line, left)])
             fences = [line for line in own[:1] if _FENCE.match(line)]
             found.append("\n".join([*fences, *code, *(_FENCE.findall(line)[0] for line in fences)] if code else []))
-        else:
-            gone = " ".join(each for each in sentences_of(one_line(" ".join(own))) if not _is_left(each, left))
+            continue
+        for paragraph in (list(lines) for is_text, lines in groupby(own, lambda line: bool(line.strip())) if is_text):
+            gone = " ".join(each for each in sentences_of(one_line(" ".join(paragraph))) if not _is_left(each, left))
             found.append(textwrap.fill(gone, width, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(filter(None, found))
 

@@ -270,6 +270,8 @@ def test_parts_of_statements_and_ends_of_other_examples_are_not_told() -> None:
         ("It reads a, gone and b of it.", "It reads a and b of it.", ""),
         ("The values are not read if it is gone.\n\nThe values of a list are read if it is there, and not changed.",
          "The values of a list are read if it is there, and not changed.", "The values are not read if it is gone."),
+        ("It has next to go on with.\n\n## About it is\n\nIt is small.", "It is.",
+         "It has next to go on with.\n\n## About it is\n\nIt is small."),
         ("```text\n one\n 1) first step\n:-(\n```", "```text\n one\n```", "```text\n 1) first step\n:-(\n```"),
         ("```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\nfn b() {}\n```", "```rust\nfn b() {}\n```",
          "```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\n```"),
@@ -311,6 +313,16 @@ def test_comments_of_a_file_and_their_examples_are_told_without_their_marks() ->
     rust = RustCodebase.from_texts({"src/lib.rs": before})
     told = removed_text({}, rust, ["src/lib.rs::next"], patch)
     assert told == {"src/lib.rs": "```\nlet x = next();\n```"}
+
+
+@pytest.mark.parametrize("is_above", [True, False])
+def test_a_whole_paragraph_of_a_comment_is_told_without_those_around_it(*, is_above: bool) -> None:
+    gone = "//! See next(), which goes\n//! on with it."
+    around = ["//! A crate.", "//!", "//! ## Other Things that it\n//! has.", "", "pub fn next() {}\n"]
+    before = "\n".join([*around[:1], "//!", gone, *around[1:]] if is_above else [*around[:3], "//!", gone, *around[3:]])
+    patch = unified({"src/lib.rs": before.encode()}, {"src/lib.rs": "\n".join(around).encode()})
+    told = removed_text({}, RustCodebase.from_texts({"src/lib.rs": before}), ["src/lib.rs::next"], patch)
+    assert told == {"src/lib.rs": "See next(), which goes\non with it."}
 
 
 def test_lines_of_an_example_that_stays_are_fenced() -> None:
