@@ -21,6 +21,7 @@ class StatementWordsDefaults:
         return ()
 
     imports: str
+    separator = "."
     values = "(?!)"
 
     def lost_imports(self, before: bytes, after: bytes) -> Sequence[str]:

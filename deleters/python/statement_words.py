@@ -23,6 +23,7 @@ class PythonWords:
 
     fence = "python"
     placeholder = "raise NotImplementedError"
+    separator = "."
     imports = r"(?:from|import)\s"
     heads = r"(?:async )?(?:def|class) (\w+)"
     values = "(?!)"

@@ -18,6 +18,7 @@ class RustWords(StatementWordsDefaults):
 
     fence = "rust"
     placeholder = PLACEHOLDER
+    separator = "::"
     imports = r"(?:pub(?:\([^)]*\))? )?(?:use|extern crate|mod)\s"
     heads = (
         r"(?:pub(?:\([^)]*\))? )?(?:(?:const|unsafe|async|default|extern(?: \"[^\"]*\")?) )*"
@@ -49,13 +50,17 @@ class RustWords(StatementWordsDefaults):
 
     def failure(self, path: str, name: str, deleter: str) -> Sequence[str]:
         """What the compiler says of a name that is missing, or a call of a function that lacks its code."""
+        spelled = name.replace(".", self.separator)
         if deleter == "remove":
-            return [f"error[E0425]: cannot find `{name.replace('.', '::')}` // {path}"]
-        return [f"{name.replace('.', '::')}(...) // panics: not implemented"]
+            return [f"error[E0425]: cannot find `{spelled}` // {path}"]
+        return [f"{spelled}(...) // panics: not implemented"]
 
 
 def _in_block(function: Node, source: bytes, symbol: Symbol) -> str:
-    """The signature of a function below the head of its ``impl``, with the types in it; empty for a plain one."""
+    """The signature of a function below the head of its ``impl``, with the types in it; empty for a plain one.
+
+    The block's documentation, which goes with its last function, stands above the first.
+    """
     block = function.parent.parent if function.parent is not None else None
     body = block.child_by_field_name("body") if block is not None and block.type == "impl_item" else None
     if block is None or body is None:

@@ -38,9 +38,8 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
     """The title of a statement, and the paragraph below it."""
     outer = sorted((s for s in shown if s.symbol_id in deletion.removed), key=lambda s: not s.is_public)
     owned = {s.symbol_id: f"the {kind} of " for s in outer if (kind := accessor_of(s))}
-    names = list(
-        dict.fromkeys(f"{owned.get(s.symbol_id, '')}`{_name_in_title(codebase, s, deletion.removed)}`" for s in outer)
-    )
+    called = {s.symbol_id: _name_in_title(codebase, s, deletion.removed, words) for s in outer}
+    names = list(dict.fromkeys(f"{owned.get(each, '')}`{name}`" for each, name in called.items()))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
@@ -51,7 +50,7 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
         )
     removed = removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
-    unused = _unused_imports(codebase, deletion, sorted(defining), words) + _helpers(codebase, deletion)
+    unused = _unused_imports(codebase, deletion, sorted(defining), words) + _helpers(codebase, deletion, words)
     if deletion.deleter in KEPT_DEFINITIONS:
         lines = (line for path in sorted(defining) for line in removed.get(path, ()))
         if values := dict.fromkeys(f"`{match[1]}`" for line in lines if (match := re.match(words.values, line))):
@@ -94,13 +93,14 @@ def _unused_imports(codebase: Codebase, deletion: Deletion, paths: Sequence[str]
     return f"{_WITH_IMPORTS} ({shown}{more})"
 
 
-def _helpers(codebase: Codebase, deletion: Deletion) -> str:
+def _helpers(codebase: Codebase, deletion: Deletion, words: StatementWords) -> str:
     """What the paragraph says of definitions that went along beside parts of functions, and of public ones that went
     along beside stubs."""
     if deletion.deleter not in {"remove_and_stub", "path"}:
         return ""
     along = [each for each in definitions_along(codebase, deletion) if each.is_public or deletion.deleter == "path"]
-    names = [f"`{unnumbered(symbol.qualname)}`" for symbol in along if symbol.qualname]
+    spelled = (unnumbered(symbol.qualname) for symbol in along if symbol.qualname)
+    names = [f"`{name.replace('.', words.separator)}`" for name in spelled]
     return f"; so is what nothing else used: {', '.join(names[:MAX_IMPORTS])}" if names else ""
 
 
@@ -112,9 +112,9 @@ def definitions_along(codebase: Codebase, deletion: Deletion) -> list[Symbol]:
     return [symbols[i] for i in sorted(ids) if not any(is_inside(i, each) for each in ids - {i})]
 
 
-def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> str:
+def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str], words: StatementWords) -> str:
     """The name of a definition; with its parameters where an overload of it stays."""
-    name = unnumbered(symbol.qualname)
+    name = unnumbered(symbol.qualname).replace(".", words.separator)
     overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
     bare = unnumbered(symbol.name)
     others = (o for o in overloads if unnumbered(o.name) == bare and o.symbol_id not in removed)

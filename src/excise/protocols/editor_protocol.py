@@ -44,6 +44,8 @@ class StatementWords(Protocol):
     """Name of the language after the three backticks of a block of code."""
     placeholder: str
     """The statement that stands in the place of deleted code whose definition stays."""
+    separator: str
+    """What stands between the names of a type and of what is in it."""
     heads: str
     """A regular expression for the beginning of a definition up to its name, which is its only group."""
 
