@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from excise.deleters.rust.bodies import PLACEHOLDER
 from excise.deleters.statement_words_defaults import StatementWordsDefaults
-from excise.extractors.rust.analysis.grammar import attributes_of, parse_tree, text
+from excise.extractors.rust.analysis.grammar import attributes_of, before_item, parse_tree, text
 from excise.protocols import Module
 from excise.types import Symbol
 
@@ -69,7 +69,10 @@ def _in_block(function: Node, source: bytes, symbol: Symbol) -> str:
     if head == f"impl {symbol.qualname.split('.')[-2]}":
         return ""
     types = [f"    {text(each, source)}" for each in body.named_children if each.type == "type_item"]
-    return "\n".join([head, *types, symbol.signature])
+    first = next((each for each in body.named_children if each.type == "function_item"), None)
+    told = before_item(block) if first is not None and first.id == function.id else []
+    words = [text(each, source).rstrip() for each in told if text(each, source).startswith(("///", "/**"))]
+    return "\n".join([*words, head, *types, symbol.signature])
 
 
 def _without_bodies(declared: Node, source: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.deleters.statement.problem_statement import write_statement
 from excise.envs.rust.manifests import read_manifest
 from excise.envs.rust.toolchain import VARIABLES
 from excise.errors import ConfigError, DeletionRefused
@@ -21,6 +23,8 @@ from excise.protocols import CompiledDeleter
 from excise.system.toml_text import toml_text
 from excise.types import Deletion, Feature, FeatureKind
 from excise.verifiers.shipped_tree import scrub
+
+from .planned_deletions import REPO as PROJECT
 
 REPO = Path(__file__).parents[1] / "repos" / "lengths"
 CARGO = "/usr/bin/cargo"
@@ -299,3 +303,17 @@ def test_what_rust_cannot_do_is_refused(codebase: RustCodebase) -> None:
         get("path", "rust")
     with pytest.raises(DeletionRefused, match="belongs to the tests"):
         stubbed(codebase, "src/tests.rs::assert_parsed")
+
+
+def test_a_statement_names_methods_by_paths_and_has_the_words_above_their_block() -> None:
+    block = "/// Two of them compare\n/// by their sizes.\n#[rustfmt::skip]\nimpl PartialEq<u8> for Box {\n"
+    source = f"pub struct Box(u8);\n\n// Inner.\n{block}    fn eq(&self, other: &u8) -> bool {{ self.0 == *other }}\n"
+    source += "    fn ne(&self, other: &u8) -> bool { self.0 != *other }\n}\n"
+    codebase, tests = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"]), ("tests/a.rs::a",)
+    names = [name for name in codebase.symbols() if name.endswith(("eq", "ne"))]
+    text = write_statement(codebase, removed(codebase, *names), replace(PROJECT, language="rust"), tests).text
+    assert text.startswith("# Bring back `Box::eq`, `Box::ne`\n")
+    words = "/// Two of them compare\n/// by their sizes.\n"
+    head = "impl PartialEq<u8> for Box\n"
+    assert f"```rust\n{words}{head}fn eq(&self, other: &u8) -> bool\n```" in text
+    assert f"```rust\n{head}fn ne(&self, other: &u8) -> bool\n```" in text
