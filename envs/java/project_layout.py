@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -72,6 +72,8 @@ class ProjectLayout:
     """Path of each test file to what it tells."""
     not_run: tuple[str, ...] = ()
     """Paths of the test files whose tests the project's build does not run."""
+    replacements: tuple[str, ...] = ()
+    """Paths of files that other tools take in place of ``sources``, such as GWT's; they are not compiled."""
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -101,11 +103,16 @@ def read_layout(root: Path) -> ProjectLayout:
         evidence = f"package declarations: sources in {', '.join(roots)}"
     manifests = "\n".join(_text(root / base / name) for name in MANIFESTS) + (manifest if base else "")
     sources, tests = _read(root, files, roots, test_roots)
+    replacements = _replacements(sources, roots)
+    sources = {path: each for path, each in sources.items() if path not in replacements}
     if not sources:
         raise EnvironmentFailure("No sources of Java were found.", reason="no_manifest")
     release = _release(manifests)
     not_run = excluded_tests([_text(root / base / "pom.xml"), *([manifest] if base else [])], test_roots, tests)
     excluded = [f"pom.xml: the build does not run the tests of {', '.join(not_run[:5])}"] if not_run else []
+    excluded += [
+        f"{path}: left out, since another file in the folder of its package has its type" for path in replacements
+    ]
     return ProjectLayout(
         roots=tuple(roots),
         test_roots=tuple(test_roots),
@@ -118,6 +125,7 @@ def read_layout(root: Path) -> ProjectLayout:
         sources=sources,
         tests=tests,
         not_run=tuple(not_run),
+        replacements=tuple(replacements),
     )
 
 
@@ -210,6 +218,15 @@ def _read(
         belongs_to_tests = test > main or (test == main and _is_test(path, text))
         (tests if belongs_to_tests else sources)[path] = read_file(text, path)
     return sources, tests
+
+
+def _replacements(sources: Mapping[str, JavaFile], roots: Sequence[str]) -> list[str]:
+    """The sources that are not in the folder of their package, where another one of the same name is."""
+    packages = {path: each.package.replace(".", "/") for path, each in sources.items()}
+    named = {path: str(PurePosixPath(package, path.rpartition("/")[2])) for path, package in packages.items()}
+    placed = {path for path, name in named.items() if any(path == str(PurePosixPath(top, name)) for top in roots)}
+    names = {named[path] for path in placed}
+    return sorted(path for path, name in named.items() if name in names and path not in placed)
 
 
 def _is_test(path: str, text: str) -> bool:

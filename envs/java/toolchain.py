@@ -147,7 +147,7 @@ def _install(request: InstallRequest, recipe: Recipe, layout: ProjectLayout, lib
     open_to_all(final / "outputs")
     answer = _check(request, recipe, interpreter, layout, libraries, final)
     (final / "env" / "java" / "project.json").write_text(json.dumps(answer, indent=1, sort_keys=True) + "\n")
-    left_out = sorted(set(answer["left_out"]) - set(libraries.left_out))
+    left_out = sorted(set(answer["left_out"]).difference(libraries.left_out, layout.replacements))
     reasons = [f"{path}: left out, since it does not compile ({answer['reasons'].get(path, '')})" for path in left_out]
     recipe = replace(recipe, evidence=(*recipe.evidence, *reasons))
     locked = {jar.package: f"{jar.package}=={jar.version}" for jar in libraries.jars}
@@ -205,7 +205,7 @@ def _check(
         "test_resources": list(layout.test_resources),
         "release": layout.release,
         "encoding": layout.encoding,
-        "left_out": sorted(libraries.left_out),
+        "left_out": sorted({*libraries.left_out, *layout.replacements}),
         "not_run": list(layout.not_run),
         "reasons": {},
     }
@@ -226,13 +226,22 @@ def _check(
     shutil.rmtree(compiled)
     open_to_all(final / "outputs")
     found: dict[str, Any] = answer["layout"]
-    if len(found["left_out"]) > _MAX_LEFT_OUT * len(layout.tests):
-        named = ", ".join(found["left_out"][:3])
-        raise EnvironmentFailure(
-            f"{request.repo.repo}: {len(found['left_out'])} of {len(layout.tests)} test files do not compile: {named}.",
-            reason="missing_dependency",
-        )
+    require_most_tests(request.repo.repo, layout, libraries, found)
     return found
+
+
+def require_most_tests(project: str, layout: ProjectLayout, libraries: Libraries, found: Mapping[str, Any]) -> None:
+    """Raise :class:`EnvironmentFailure` (``missing_dependency``) if many test files were left out, with a reason."""
+    left_out = [path for path in found["left_out"] if path not in layout.replacements]
+    if len(left_out) <= _MAX_LEFT_OUT * len(layout.tests):
+        return
+    reasons = {**found["reasons"], **{path: f"{what} is not there" for path, what in libraries.left_out.items()}}
+    first = next((path for path in left_out if path in reasons), "")
+    why = f"; {first}: {reasons[first]}" if first else ""
+    raise EnvironmentFailure(
+        f"{project}: {len(left_out)} of {len(layout.tests)} test files do not compile: {', '.join(left_out[:3])}{why}.",
+        reason="missing_dependency",
+    )
 
 
 TOOLCHAIN = JavaToolchain()

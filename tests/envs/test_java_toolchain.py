@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from excise.envs.java import debian_jars
-from excise.envs.java.debian_jars import JUNIT, find_libraries
+from excise.envs.java.debian_jars import JUNIT, Libraries, find_libraries
 from excise.envs.java.excluded_tests import excluded_tests
-from excise.envs.java.project_layout import read_layout
-from excise.envs.java.toolchain import TOOLCHAIN, installed_version, write_agent
+from excise.envs.java.project_layout import JavaFile, ProjectLayout, read_layout
+from excise.envs.java.toolchain import TOOLCHAIN, installed_version, require_most_tests, write_agent
 from excise.envs.sandbox.debian_packages import DebianPackages
 from excise.envs.sandbox.system_root import debian_packages
 from excise.errors import EnvironmentFailure
@@ -277,6 +277,31 @@ def test_many_folders_and_patterns_are_matched_without_recursion() -> None:
 )  # fmt: skip
 def test_other_manifests_exclude_nothing(manifest: str) -> None:
     assert excluded_tests([manifest], ["src/test/java"], ["src/test/java/a/BoxTest.java"]) == []
+
+
+def test_a_class_that_another_tool_takes_in_its_place_is_left_out(tmp_path: Path) -> None:
+    """GWT takes classes of a folder ``super`` in place of others."""
+    text = "package a.b;\nclass Marks { }\n"
+    files = {"java/a/b/Marks.java": text, "java/a/b/super/a/b/Marks.java": text, "java/a/b/Box.java": text}
+    files |= {"java/odd/Other.java": text, "pom.xml": "<sourceDirectory>java</sourceDirectory>"}
+    layout = read_layout(written(tmp_path, files))
+    assert layout.replacements == ("java/a/b/super/a/b/Marks.java",)
+    assert set(layout.sources) == {"java/a/b/Marks.java", "java/a/b/Box.java", "java/odd/Other.java"}
+    assert any("super" in line for line in layout.evidence)
+
+
+@pytest.mark.parametrize("library", ["", "org.gone.Thing"])
+def test_why_most_tests_do_not_compile_is_said(library: str) -> None:
+    paths = [f"test/{name}.java" for name in ("A", "B", "C", "D")]
+    file = JavaFile(package="", types=(), imports=())
+    layout = ProjectLayout(roots=(), test_roots=(), tests=dict.fromkeys(paths, file), replacements=("super/A.java",))
+    libraries = Libraries(jars=(), left_out={paths[1]: library} if library else {})
+    found = {"left_out": ["super/A.java", *paths[1:]], "reasons": {paths[2]: "line 3: package gone does not exist"}}
+    with pytest.raises(EnvironmentFailure) as caught:
+        require_most_tests("p", layout, libraries, found)
+    first = f"{paths[1]}: {library} is not there" if library else f"{paths[2]}: line 3: package gone does not exist"
+    assert str(caught.value) == f"p: 3 of 4 test files do not compile: {', '.join(paths[1:])}; {first}."
+    require_most_tests("p", layout, libraries, {**found, "left_out": ["super/A.java", *paths[1:3]]})
 
 
 def test_a_module_does_not_run_what_its_parent_excludes(tmp_path: Path) -> None:
