@@ -36,6 +36,13 @@ _ISSUE = re.compile(
 """Addresses, numbers of issues and the words around them, which say nothing to those who cannot read the issue."""
 _TITLE = re.compile(r"(?i)tests? (?:of|for|the|case)\b|testing\b|examples? (?:from|of|in)\b")
 """How descriptions begin that name what is tested, and say nothing of it."""
+_HERE = r"(?:unit )?(?:test )?(?:code|cases?|tests?|comments?|descriptions?)"
+_PLACEHOLDER = re.compile(
+    rf"(?i)(?:^|(?<=[.!?] ))(?:(?:your |the )?{_HERE} go(?:es)? here|(?:put|add|insert|write) your {_HERE} here"
+    r"|(?:please )?replace this (?:comment|description|text)|(?:todo:? )?auto-?generated (?:method|test)(?: stub)?)"
+    r"(?:[.!]+(?: |$)|$)"
+)
+"""A sentence that a tool or a template wrote in the place of a description."""
 _FIELD = re.compile(r"(?:- ?)?(?::\w[\w ]{0,80}:|@\w+\b|>>>)")
 """How a line of a docstring begins that is on a parameter or a result, or an example."""
 _REFERENCE = re.compile(r"`(`[^`]{1,200}`)`__?|(?<!`)`([^`<]{1,200}?)(?: <[^>`]{0,200}>)?`__?")
@@ -77,9 +84,10 @@ def words_of_tests(
 
 
 def _described(docstring: str) -> str:
-    """The first paragraph of a docstring without fields and without a sentence that goes on below it."""
+    """The first paragraph of a docstring without fields, placeholders, and a sentence that goes on below it."""
     lines = takewhile(lambda line: not _FIELD.match(line.strip()), docstring.strip().partition("\n\n")[0].splitlines())
     text = " ".join(_REFERENCE.sub(lambda link: link[1] or link[2], " ".join(lines)).split())
+    text = _PLACEHOLDER.sub("", text).strip()
     return text if text[-1:] not in {",", ";", ":"} else text[: text.rfind(". ") + 1]
 
 

@@ -48,6 +48,10 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
         ("It keeps all values of it.\n    :type a: int", "It keeps all values of it."),
         ("It keeps all values of it. According to the page,\n\n    x", "It keeps all values of it."),
         (":type folder: the type of a folder", ""),
+        ("Test code goes here. Replace this comment.", ""),
+        ("Auto-generated method stub", ""),
+        ("Test code goes here. It keeps the values here.", "It keeps the values here."),
+        ("A comment goes here, below the value of it.", "A comment goes here, below the value of it."),
     ],
 )
 def test_descriptions_of_tests_are_whole_sentences(said: str, quoted: str) -> None:
