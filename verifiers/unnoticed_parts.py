@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from excise.deleters.deletion_record import REMOVALS
@@ -64,7 +65,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
             break
         chosen.append(part)
     if any(part.is_compiled for part in chosen):
-        half = (num_parts + sum(1 for _ in parts)) // 2
+        half = (num_parts + sum(1 for _ in islice(parts, 2 * MAX_COMPILED))) // 2  # each is parsed to be found
         chosen = chosen[: min(MAX_COMPILED, max(FEW_COMPILED, half))]
     if len(chosen) < MIN_PARTS:
         return TriedParts(0, ())
