@@ -70,8 +70,13 @@ _FILE_MODE = re.compile(r"[rwax][bt]?\+?[bt]?")
 """How a file is opened: the second argument of ``open``."""
 _KEYWORD = re.compile(r"\W*\w+=\W*")
 """A text that looks like a keyword argument."""
-_ORDER = re.compile(r"\b(?:sort|order|ascend|descend|alphabetic)", re.IGNORECASE)
-"""A word on the order of things."""
+_ORDER = re.compile(r"\b(?:sort|order|ascending|descending|alphabetical)", re.IGNORECASE)
+"""A word on the order of things; descendants and alphabetic characters have none."""
+_NO_ORDER = re.compile(
+    r"\bin[\s>]+order[\s>]+to\b|\b(?:an?|any|some|this|what)[\s>]+sort[\s>]+of\b|\border[\s>]+of[\s>]+magnitude",
+    re.IGNORECASE,
+)
+"""Phrases with such a word that are not about order, also over two lines of a quoted docstring."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
     NeedKind.NAME: "Names in the module",
@@ -210,7 +215,7 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
 def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
     """Whether a statement says what code returns, in which order, or how it writes a value."""
     if need.kind is NeedKind.ORDER:
-        return _ORDER.search(statement) is not None
+        return _ORDER.search(_NO_ORDER.sub("", statement)) is not None
     if need.kind is NeedKind.HANDLED:
         owner = codebase.symbols().get(need.owner)
         caught = {name.rpartition(".")[2] for name in re.findall(r"[\w.]+", need.word.partition(":")[0])}

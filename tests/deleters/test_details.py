@@ -163,3 +163,19 @@ def test_punctuation_of_a_message_is_not_listed_beside_it() -> None:
     needs = [message("has no name", '"{x}" has no name.'), message('"'), message("."), message("!!")]
     (line,) = lines_by_symbol(needs, [symbol], codebase)[symbol.symbol_id]
     assert line == "- Raises `KeyError`; messages contain `'\"{x}\" has no name.'`, `'!!'`."
+
+
+@pytest.mark.parametrize(
+    ("said", "is_told"),
+    [
+        ("The element and all of its descendants.", False), ("Cached in order\n> to save time.", False),
+        ("Whether it has alphabetic characters.", False), ("They are some sort of key.", False),
+        ("In descending order.", True), ("Sorts the rows.", True), ("Keeps the order in which they came.", True),
+        ("In order to be found, they are sorted.", True),
+    ],
+)  # fmt: skip
+def test_order_is_told_by_words_on_sorting_alone(said: str, *, is_told: bool) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": "def f(x):\n    return sorted(x, key=len)\n"})
+    need = Need(kind=NeedKind.ORDER, word="sorted(…, key=len)", owner="m.py::f", tests=("test_m.py::test_a",))
+    found = [each.given for each in locate([need], said, "", codebase)]
+    assert found == [GivenBy.STATEMENT if is_told else GivenBy.DETAILS]

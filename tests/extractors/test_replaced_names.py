@@ -56,6 +56,21 @@ def test_a_variable_of_a_test_may_be_the_object_itself() -> None:
     assert "replaced account.limit" in labels(test, code, ("bank.py::Account.wait",))
 
 
+@pytest.mark.parametrize(
+    ("imported", "told"),
+    [
+        ("import bank.clock as k", "bank.clock.now"),
+        ("from bank import clock as k", "clock.now"),
+        ("from bank import k", "k.now"),
+    ],
+)
+def test_an_alias_of_a_test_is_told_as_the_module_that_it_is(imported: str, told: str) -> None:
+    test = f"{imported}\n\ndef test_a(monkeypatch):\n    monkeypatch.setattr(k, 'now', None)\n    bank.wait()\n"
+    for name in ("k", told.split(".")[-2]):  # the code may have the same alias, or the module's name
+        found = labels(test, f"def wait():\n    return {name}.now()\n", ("bank.py::wait",))
+        assert f"replaced {told}" in found
+
+
 def test_blanks_that_tests_expect_are_needs() -> None:
     code = "def lines(text):\n    return text.replace('\\n', '\\r\\n').replace(' ', '').replace('|', '\\t')\n"
     found = labels("def test_a():\n    assert bank.lines('a b') == 'a\\r\\nb'\n", code, ("bank.py::lines",))

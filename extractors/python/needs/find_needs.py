@@ -299,8 +299,8 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         (NeedKind.NUMBER, word, _stored(words, word), words.numbers[word])
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS
     )
-    for target in used.replaced:
-        if target.rpartition(".")[2] not in defined and _reads(words, target):
+    for written, target in used.replaced:  # the code may import the module by the same alias
+        if target.rpartition(".")[2] not in defined and (_reads(words, written) or _reads(words, target)):
             yield NeedKind.REPLACED, target, _NO_TEXT, False
     texts = list(_needed_texts(words, used, told))
     yield from texts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -76,8 +76,8 @@ class Uses:
     """Texts that are keys: in subscripts, in displays of dictionaries, or before ``in``."""
     numbers: set[str] = field(default_factory=set)
     """Numbers that results are compared with, as they are written by ``repr``."""
-    replaced: set[str] = field(default_factory=set)
-    """Dotted names that are replaced, as far as the test says."""
+    replaced: set[tuple[str, str]] = field(default_factory=set)
+    """(dotted name that is replaced, as far as the test says; the same with the module for which an alias stands)."""
     nones: set[str] = field(default_factory=set)
     """Names of functions and attributes of which a test says that they give ``None``; ``__getitem__`` for items."""
     truths: set[str] = field(default_factory=set)
@@ -210,7 +210,7 @@ class TestUses:
         if piece not in self._uses:
             file = self._file(piece[0])
             node = file.nodes[piece[1]] if file is not None else None
-            self._uses[piece] = uses_of(node) if node is not None else Uses()
+            self._uses[piece] = uses_of(node, file.aliases) if file is not None and node is not None else Uses()
         return self._uses[piece]
 
     def _file(self, path: str) -> _TestFile | None:
@@ -254,6 +254,8 @@ class _TestFile:
 
     def __init__(self, tree: ast.Module) -> None:
         self.nodes: dict[str, ast.AST] = {}
+        imports = (each for each in ast.walk(tree) if isinstance(each, ast.Import | ast.ImportFrom))
+        self.aliases = {name.asname: name.name for each in imports for name in each.names if name.asname}
         self._places: dict[str, list[tuple[str, Place]]] = {}
         self._add(tree.body, "")
 
@@ -307,8 +309,8 @@ def _places(node: ast.AST, path: str) -> Iterator[tuple[str, Place]]:
     )
 
 
-def uses_of(node: ast.AST) -> Uses:
-    """What a definition mentions; of a class, only the code outside its methods."""
+def uses_of(node: ast.AST, aliases: Mapping[str, str]) -> Uses:
+    """What a definition mentions; of a class, only the code outside its methods. ``aliases`` are those of imports."""
     found = Uses()
     expressions: set[int] = set()
     parts = list(_walk(node))
@@ -316,7 +318,7 @@ def uses_of(node: ast.AST) -> Uses:
         if id(part) in expressions:
             found.texts.update(text for expression in texts_of(part) for text in literal_parts(expression))
         else:
-            _note(part, found)
+            _note(part, found, aliases)
             expressions.update(map(id, _expressions(part)))
     found.replaced.update(_replaced_by_variable(parts))
     found.nones.update(_giving_none(parts))
@@ -337,14 +339,14 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
                 pending.append(child)
 
 
-def _note(node: ast.AST, found: Uses) -> None:
+def _note(node: ast.AST, found: Uses, aliases: Mapping[str, str]) -> None:
     match node:
         case ast.Name(id=name):
             found.names.add(name)
         case ast.Attribute(attr=name):
             found.attributes.add(name)
-        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            found.names.update(part for alias in aliases for part in alias.name.split("."))
+        case ast.Import(names=imported) | ast.ImportFrom(names=imported):
+            found.names.update(part for alias in imported for part in alias.name.split("."))
         case ast.Constant():
             found.texts.update(texts_of(node))
         case ast.Subscript(slice=key):
@@ -354,7 +356,7 @@ def _note(node: ast.AST, found: Uses) -> None:
         case ast.Compare():
             _note_comparison(node, found)
         case ast.Call():
-            _note_call(node, found)
+            _note_call(node, found, aliases)
         case ast.ExceptHandler(type=ast.expr() as kind):
             found.exceptions.update(last_names(kind))
 
@@ -365,7 +367,7 @@ def _note_comparison(node: ast.Compare, found: Uses) -> None:
         found.keys.update(text for text in texts_of(node.left) if _KEY.fullmatch(text))
 
 
-def _note_call(node: ast.Call, found: Uses) -> None:
+def _note_call(node: ast.Call, found: Uses, aliases: Mapping[str, str]) -> None:
     function = last_name(node.func)
     found.keywords.update((function, keyword.arg) for keyword in node.keywords if keyword.arg)
     if function in RAISES:
@@ -379,7 +381,7 @@ def _note_call(node: ast.Call, found: Uses) -> None:
     elif _EQUALITIES.match(function):
         found.numbers.update(number for side in node.args[:2] for number in _numbers(side))
     elif function in _REPLACING and node.args:
-        found.replaced.update(_replaced(function, node))
+        found.replaced.update(_replaced(function, node, aliases))
 
 
 def _expressions(node: ast.AST) -> Sequence[ast.expr]:
@@ -391,20 +393,22 @@ def _expressions(node: ast.AST) -> Sequence[ast.expr]:
     return node.args[:1] if node.func.attr in _MATCHING and last_name(node.func.value) in {"re", "regex"} else ()
 
 
-def _replaced(function: str, node: ast.Call) -> Iterator[str]:
-    """The dotted name that a call replaces."""
+def _replaced(function: str, node: ast.Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The dotted name that a call replaces, as it is written and with the module for which an alias stands."""
     target = node.args[0]
     if isinstance(target, ast.Name | ast.Attribute) and function != "patch":
-        yield from (f"{ast.unparse(target)}.{text}" for arg in node.args[1:2] for text in texts_of(arg))
+        first, dot, rest = ast.unparse(target).partition(".")
+        owners = [f"{name}{dot}{rest}" for name in (first, aliases.get(first, first))]
+        yield from ((f"{owners[0]}.{text}", f"{owners[1]}.{text}") for arg in node.args[1:2] for text in texts_of(arg))
     else:
-        yield from (text for text in texts_of(target) if "." in text)
+        yield from ((text, text) for text in texts_of(target) if "." in text)
 
 
-def _replaced_by_variable(parts: Sequence[ast.AST]) -> Iterator[str]:
+def _replaced_by_variable(parts: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
     """The dotted names that calls of ``patch`` replace, where a variable of the definition has the name."""
     called = [part for part in parts if isinstance(part, ast.Call) and last_name(part.func) == "patch"]
     targets = [call.args[0] for call in called if call.args]
-    yield from (text for value in _assigned(parts, targets) for text in texts_of(value) if "." in text)
+    yield from ((text, text) for value in _assigned(parts, targets) for text in texts_of(value) if "." in text)
 
 
 def _giving_none(parts: Sequence[ast.AST]) -> Iterator[str]:
