@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+
+from excise.protocols import Codebase
 
 EXPRESSION_SUFFIX = "#expression"
 """Suffix of a symbol's id if only an expression of it was deleted."""
 _PART = re.compile(r"#part\d+$")
+_CONDITION = re.compile(r"\s*(?:if|elif|case)\b")
+"""How the condition of a path begins, which is asked where the path is not taken, too."""
 
 
 def removed_parts(before: str, after: str) -> list[str]:
@@ -36,3 +40,33 @@ def lines_of_parts(texts: Iterable[tuple[str, str]]) -> dict[str, int]:
         if (symbol := symbol_of_part(text_id)) != text_id:
             found[symbol] = found.get(symbol, 0) + sum(1 for line in text.splitlines() if line.strip())
     return found
+
+
+def places_of_parts(texts: Iterable[tuple[str, str]], codebase: Codebase) -> dict[str, frozenset[str]]:
+    """Symbols that lost parts to ``path:line`` of the lines of these, without the conditions of paths."""
+    symbols = codebase.symbols()
+    found: dict[str, frozenset[str]] = {}
+    after: dict[str, int] = {}
+    for text_id, text in texts:
+        symbol = symbols.get(symbol_of_part(text_id))
+        if symbol is None or symbol.symbol_id == text_id:
+            continue
+        source, part = codebase.modules[symbol.path].source, text.encode()
+        begin = source.find(part, after.get(symbol.symbol_id, source.rfind(b"\n", 0, symbol.start) + 1), symbol.end + 1)
+        if begin < 0:
+            continue
+        after[symbol.symbol_id] = begin + len(part)
+        first, lines = source.count(b"\n", 0, begin) + 1, text.splitlines()
+        places = {
+            f"{symbol.path}:{number}" for number in range(first + _length_of_condition(lines), first + len(lines))
+        }
+        found[symbol.symbol_id] = found.get(symbol.symbol_id, frozenset()) | places
+    return found
+
+
+def _length_of_condition(lines: Sequence[str]) -> int:
+    """Number of lines of the condition with which a part begins; 0 if it begins with none, or is no more than that."""
+    if not lines or not _CONDITION.match(lines[0]):
+        return 0
+    ends = (number for number, line in enumerate(lines[:-1], 1) if line.partition("  #")[0].rstrip().endswith(":"))
+    return next(ends, 0)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from excise.deleters.edits.removed_parts import lines_of_parts, removed_parts, symbol_of_part, texts_of_parts
+from excise.deleters.edits.removed_parts import (
+    lines_of_parts,
+    places_of_parts,
+    removed_parts,
+    symbol_of_part,
+    texts_of_parts,
+)
 from excise.errors import DeletionRefused
 from excise.extractors.features.proposed_features import removed_symbols, shortened_functions
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -84,6 +90,30 @@ def test_functions_with_fewer_lines_of_code_lost_a_part() -> None:
     assert removed_parts(before, before.removesuffix("    return str(x)").rstrip()) == ["    return str(x)"]
     assert symbol_of_part("m.py::show#part1") == "m.py::show"
     assert lines_of_parts([*texts, ("m.py::Box", "class Box: ...")]) == {"m.py::show": 2}
+
+
+@pytest.mark.parametrize(
+    ("part", "lines"),
+    [
+        ("    if x == 2:\n        return 1\n", {6}),
+        ("    if x == 2:\n", {5}),
+        (
+            "    elif (\n        x == 3\n        or x == 4\n    ):  # so\n        y = {0: 1}\n        return y\n",
+            {11, 12},
+        ),
+        ("        return y\n    if x == 2:\n", {4, 5}),
+        ("    if x == 5: ...\n", set()),
+    ],
+)
+def test_lines_of_a_part_are_those_below_its_condition(part: str, lines: set[int]) -> None:
+    source = (
+        "def f(x):\n    y = x\n    if x == 1:\n        return y\n    if x == 2:\n        return 1\n"
+        "    elif (\n        x == 3\n        or x == 4\n    ):  # so\n        y = {0: 1}\n        return y\n"
+        "    return x\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = places_of_parts([("m.py::f#part1", part), ("m.py::f", source)], codebase)
+    assert found.get("m.py::f", frozenset()) == {f"m.py:{line}" for line in lines}
 
 
 def test_a_nested_function_is_a_part_of_the_one_around_it() -> None:

@@ -6,6 +6,7 @@ one of two.
 Calls made of words that the tests use are preferred: values are varied at random, and a reader wonders about ``'ction
 web service'``. An exception that neither the statement names nor a call of the tests raises comes of such values, and
 is no example.
+Of a function that lost a part, calls that execute the part come first: what it does else, its other code shows.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ _SPECIAL = {
     "a nested list": re.compile(r"\[[\[(]"),
 }
 """What is special about arguments, by how they are written."""
+_REPOSITORY = "/testbed/"
+"""Where the lines that a call executes are."""
 _SANDBOX = re.compile(rf"testbed\b|/tmp/|{re.escape(platform.release())}", re.IGNORECASE)
 """Paths of the sandbox in which calls were recorded, and the machine's own version."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -89,11 +92,15 @@ class Examples(NamedTuple):
 
 
 def examples_of(
-    behaviour: RecordedBehaviour, grading: Grading, exceptions: Mapping[str, Collection[str]] = MappingProxyType({})
+    behaviour: RecordedBehaviour,
+    grading: Grading,
+    exceptions: Mapping[str, Collection[str]] = MappingProxyType({}),
+    parts: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, Examples]:
     """Qualified name of a function to its examples.
 
     ``exceptions`` maps the names of those that are shown to the qualified names of the functions that raise them.
+    ``parts`` maps the qualified names of functions that lost a part to the lines of the part, as ``path:line``.
     """
     replayed = behaviour.replayed
     if replayed is None:
@@ -132,7 +139,7 @@ def examples_of(
         if first and grading.same_outcome(first, second):
             add(tested, call, first)
     return {
-        name: _chosen(made[name], tested[name], _raised_by(name, exceptions))
+        name: _of_part(made[name], tested[name], _raised_by(name, exceptions), parts.get(name, ()))
         for name in sorted(made.keys() | tested.keys())
     }
 
@@ -150,6 +157,25 @@ def _raised_by(function: str, exceptions: Mapping[str, Collection[str]]) -> froz
         for name, raising in exceptions.items()
         if name not in _OF_PYTHON or any(f"{each}.".startswith(f"{function}.") for each in raising)
     )
+
+
+def _of_part(
+    made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str], lines: Collection[str]
+) -> Examples:
+    """The examples of a function that lost these lines: of the calls that execute one of them, and as many others as
+    make :data:`MIN_EXAMPLES`; of all calls where there are none."""
+    whole = _chosen(made, tested, exceptions)
+    executed = {f"{_REPOSITORY}{line}" for line in lines}
+    inside = [[each for each in some if not executed.isdisjoint(each.reached)] for some in (made, tested)]
+    own = _chosen(inside[0], inside[1], exceptions)
+    if not executed or not own.shown:
+        return whole
+    others = [line for line in whole.shown if line not in own.shown]
+    shown = [*own.shown, *others[: max(MIN_EXAMPLES - len(own.shown), 0)]]
+    if not any(map(tells_something, shown)):
+        shown = [*[line for line in others if tells_something(line)][:1], *shown][:MAX_EXAMPLES]
+    raising = [*own.raising, *(line for line in whole.raising if line not in own.raising and line not in shown)]
+    return whole._replace(shown=shown, raising=raising, num_paths=own.num_paths)
 
 
 def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str]) -> Examples:

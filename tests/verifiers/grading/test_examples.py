@@ -140,6 +140,45 @@ def test_each_path_that_the_tests_take_is_shown_first() -> None:
     assert examples_of(behaviour, PythonGrading(), {"KeyError": ["f"]}) == {"f": Examples(shown, [], 3, 4)}
 
 
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        ("e", ["f('e')  # 'E'", "f('a')  # 'A'", "f('b')  # 'B'"]),
+        ("cde", ["f('d')  # 'D'", "f('e')  # 'E'", "f('c')  # None"]),
+        ("c", ["f('a')  # 'A'", "f('b')  # 'B'", "f('d')  # 'D'", "f('e')  # 'E'", "f('c')  # None"]),
+        ("", ["f('a')  # 'A'", "f('b')  # 'B'", "f('d')  # 'D'", "f('e')  # 'E'", "f('c')  # None"]),
+    ],
+)
+def test_calls_that_execute_the_part_that_is_gone_come_first(inside: str, shown: list[str]) -> None:
+    calls = {text: asked("f", text, True) for text in "abcde"}
+    results = {text: ["c", None] if text == "c" else ["s", text.upper()] for text in calls}
+    made = tuple(
+        replace(call, outcome=json.dumps({"result": results[text], "after": [["s", text]]}))
+        for text, call in calls.items()
+    )
+    reached = {
+        call.call: frozenset({f"/testbed/m.py:{4 if text in inside else 2}", f"text {text}"})
+        for text, call in calls.items()
+    }
+    tested = [asked("f", "tested", True)]
+    reached[tested[0].call] = frozenset({f"/testbed/m.py:{line}" for line in (2, 4)} | {f"text {t}" for t in "abde"})
+    behaviour = behaviour_of([])._replace(replayed=Replayed([(tested[0].call, "", "")], made, (), reached))
+    found = examples_of(behaviour, PythonGrading(), parts={"f": {"m.py:4", "m.py:5"}})["f"]
+    assert found.shown == shown
+    assert found.num_results == 5
+
+
+def test_a_call_of_a_test_alone_in_the_part_that_is_gone_is_not_shown() -> None:
+    """It would be all that the part does."""
+    tested = [asked("f", text, True) for text in "abc"]
+    reached = {call.call: frozenset({f"/testbed/m.py:{n}"}) for n, call in enumerate(tested, 1)}
+    replayed = Replayed([(call.call, call.outcome, call.outcome) for call in tested], (), (), reached)
+    behaviour = behaviour_of([])._replace(replayed=replayed)
+    whole = examples_of(behaviour, PythonGrading())
+    assert examples_of(behaviour, PythonGrading(), parts={"f": {"m.py:3"}}) == whole
+    assert len(whole["f"].shown) == 1
+
+
 def test_the_first_replay_tells_which_lines_a_call_executes(bench: Workbench) -> None:
     symbol = bench.codebase.symbols()["src/shapes/text.py::parse"]
     tests = sorted(test for test in bench.trusted if test.startswith("tests/test_text.py::"))
