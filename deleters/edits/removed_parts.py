@@ -66,7 +66,8 @@ def places_of_parts(texts: Iterable[tuple[str, str]], codebase: Codebase) -> dic
 
 def _length_of_condition(lines: Sequence[str]) -> int:
     """Number of lines of the condition with which a part begins; 0 if it begins with none, or is no more than that."""
-    if not lines or not _CONDITION.match(lines[0]):
+    first = next((number for number, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), 0)
+    if not lines or not _CONDITION.match(lines[first]):
         return 0
-    ends = (number for number, line in enumerate(lines[:-1], 1) if line.partition("  #")[0].rstrip().endswith(":"))
-    return next(ends, 0)
+    codes = ((number, lines[number].partition("  #")[0].rstrip()) for number in range(first, len(lines) - 1))
+    return next((number + 1 for number, code in codes if code.endswith(":")), 0)

@@ -19,6 +19,7 @@ from excise.deleters.python.deletion_builder import (
     require_python,
     symbols_to_delete,
 )
+from excise.deleters.python.edits.commented_code import without_commented_parts
 from excise.deleters.python.edits.file_plan import FilePlan, Span
 from excise.deleters.python.lost_state import constant_variables
 from excise.deleters.python.probed_tests import NOTHING_KNOWN, PartsOfTests, ShorteningTests
@@ -108,8 +109,9 @@ class Removal:
         self.feature = feature
         self.hide = hide
         self.emptied = emptied
-        chosen = [s for s in feature.symbols if only is None or s in only]
-        self.parts = {symbol: text for symbol, text in feature.changed if symbol in chosen}
+        known, chosen = codebase.symbols(), [s for s in feature.symbols if only is None or s in only]
+        changed = {symbol: text for symbol, text in feature.changed if symbol in chosen}
+        self.parts = {i: without_commented_parts(source_text(codebase, known[i]), t) for i, t in changed.items()}
         whole = frozenset(chosen) - self.parts.keys() - {symbol.symbol_id for symbol in emptied}
         has_parts = bool(self.parts or emptied)
         self.wanted = symbols_to_delete(codebase, feature, whole) if whole or not has_parts else []

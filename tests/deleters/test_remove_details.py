@@ -384,6 +384,12 @@ def test_preparations_of_tests_that_only_called_it_go(head: str, body: str, *, i
         ("    # pylint: disable=arguments-differ\n", "    # pylint: disable=arguments-differ\n"),
         ("    # noqa: E501\n    # in two steps\n", "    # noqa: E501\n"),
         ("    # in two steps\n    # pylint: disable=x\n", ""),
+        ("    # pylint: disable=no-member,maybe-no-member\n", ""),
+        ("    # pylint: disable=W0221\n", "    # pylint: disable=W0221\n"),
+        (
+            "    # pylint: disable=no-member\n    # pylint: disable=arguments-differ\n    # so\n",
+            "    # pylint: disable=no-member\n    # pylint: disable=arguments-differ\n",
+        ),
         ("    # type of x decides\n", ""),
         ("    # isort the list first, then bisect\n", ""),
     ],

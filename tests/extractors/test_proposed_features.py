@@ -102,6 +102,7 @@ def test_functions_with_fewer_lines_of_code_lost_a_part() -> None:
             {11, 12},
         ),
         ("        return y\n    if x == 2:\n", {4, 5}),
+        ("    # six\n\n    if x == 6:\n        return 6\n", {16}),
         ("    if x == 5: ...\n", set()),
     ],
 )
@@ -109,7 +110,7 @@ def test_lines_of_a_part_are_those_below_its_condition(part: str, lines: set[int
     source = (
         "def f(x):\n    y = x\n    if x == 1:\n        return y\n    if x == 2:\n        return 1\n"
         "    elif (\n        x == 3\n        or x == 4\n    ):  # so\n        y = {0: 1}\n        return y\n"
-        "    return x\n"
+        "    # six\n\n    if x == 6:\n        return 6\n    return x\n"
     )
     codebase = PythonCodebase.from_texts({"m.py": source})
     found = places_of_parts([("m.py::f#part1", part), ("m.py::f", source)], codebase)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -15,6 +16,11 @@ _FOR_LINTERS = re.compile(
     rb"#\s*(?:(?:pylint|flake8|ruff|mypy|pyright|type|pragma|pytype|fmt|isort): ?[\w\[(]|noqa(?:$|:)|nosec(?:$|\s))"
 )
 """A comment that is no prose."""
+_OF_SIGNATURE = re.compile(
+    rb"argument|positional|signature|redefined|-name|docstring|self|method|overrid|vararg|default|missing|return"
+    rb"|\b(?:all|[A-Z]\d+)\b"
+)
+"""What the messages of pylint have in their names that it may give for a signature, whatever the body is."""
 
 
 def functions_of(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
@@ -51,7 +57,7 @@ def stub_edit(module: PythonModule, symbol: Symbol, body: tuple[str, ...], *, ke
 
 def _with_comments(source: bytes, start: int, floor: int) -> int:
     """Start of the line of ``start``, or of the first comment line directly above it; if the first of these is for a
-    linter, it stays, as it may be about the signature."""
+    linter, it stays, as it may be about the signature, unless all that it has are pylint's messages on the body."""
     line_start = first = source.rfind(b"\n", 0, start) + 1
     comments: list[tuple[int, int]] = []
     while line_start > floor:
@@ -63,11 +69,15 @@ def _with_comments(source: bytes, start: int, floor: int) -> int:
             comments.append((line_start, end + 1))
         elif line:
             break
-    for begin, end in reversed(comments):
-        if not _FOR_LINTERS.match(source[begin:end].strip()):
-            break
-        first = end
-    return first
+    lines = ((end, source[begin:end].strip()) for begin, end in reversed(comments))
+    leading = list(itertools.takewhile(lambda each: _FOR_LINTERS.match(each[1]), lines))
+    return first if all(_is_of_body(line) for _, line in leading) else leading[-1][0]
+
+
+def _is_of_body(comment: bytes) -> bool:
+    """Whether a comment switches off messages of pylint that only a body can cause."""
+    _, found, messages = comment.partition(b"pylint: disable=")
+    return bool(found) and _OF_SIGNATURE.search(messages) is None
 
 
 def _indent_at(source: bytes, start: int) -> str | None:

@@ -40,6 +40,33 @@ _BOTH = Example(
     hide=("test_b.py::test_fancy",),
 )
 
+_IN_COMMENTS = Example(
+    name="the code of a branch in comments of its function goes, above and below the last statement",
+    before={
+        "m.py": (
+            "def show(x, form):\n    if form == 'json':\n        return x.dumped(2)\n"
+            "    # return x.dumped(2) if form == 'json' else x.text\n    return x.text\n"
+            "    # match form:\n    #     case 'json':\n    #         return x.dumped(2)\n    #     case _:\n"
+            "    #         return x.text\n\n\n# show(x, 'json').dumped(2)\nLAST = 1\n"
+        ),
+    },
+    delete=("m.py::show",),
+    changed=(
+        (
+            "m.py::show",
+            "def show(x, form):\n    # return x.dumped(2) if form == 'json' else x.text\n    return x.text\n"
+            "    # match form:\n    #     case 'json':\n    #         return x.dumped(2)\n    #     case _:\n"
+            "    #         return x.text",
+        ),
+    ),
+    after={
+        "m.py": (
+            "def show(x, form):\n    return x.text\n    # match form:\n    #     case _:\n    #         return x.text\n"
+            "\n\n# show(x, 'json').dumped(2)\nLAST = 1\n"
+        ),
+    },
+)
+
 _BROKEN = Example(
     name="a text that is no Python is refused",
     before={"m.py": "def f(x):\n    return x\n"},
@@ -48,4 +75,4 @@ _BROKEN = Example(
     after={},
 )
 
-EXAMPLES = (_BRANCH, _BOTH, _BROKEN)
+EXAMPLES = (_BRANCH, _BOTH, _IN_COMMENTS, _BROKEN)
