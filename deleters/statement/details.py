@@ -209,7 +209,8 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     if need.kind is NeedKind.REPLACED:
         return ".".join(word.split(".")[-2:]) in text
     looks_like_keyword = _KEYWORD.fullmatch(word) is not None  # a call that the statement shows may have it
-    return repr(word) in text or (not looks_like_keyword and _has_text(word, text, is_code=is_code))
+    is_shown = need.kind is NeedKind.TEXT and not is_code and _ends_an_outcome(word, text)
+    return is_shown or repr(word) in text or (not looks_like_keyword and _has_text(word, text, is_code=is_code))
 
 
 def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
@@ -311,6 +312,14 @@ def _has_text(word: str, text: str, *, is_code: bool) -> bool:
     if is_code and len(wanted) > 3:
         return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", flat) is not None
     return any(f"{mark}{wanted}{mark}" in flat for mark in ("`", "'", '"', "*")) or f"“{wanted}”" in flat
+
+
+def _ends_an_outcome(word: str, text: str) -> bool:
+    """Whether examples show a text of punctuation at the end of what they give: ``")`` of ``'Path("a")'``."""
+    if len(word) < 2 or any(map(str.isalnum, word)):
+        return False
+    shown = re.escape(repr(word)[1:-1])
+    return re.search(rf"(?m)  # (['\"]).*\w.*{shown}\1$", text) is not None
 
 
 def _is_convention(need: Need, codebase: Codebase) -> bool:

@@ -179,3 +179,10 @@ def test_order_is_told_by_words_on_sorting_alone(said: str, *, is_told: bool) ->
     need = Need(kind=NeedKind.ORDER, word="sorted(…, key=len)", owner="m.py::f", tests=("test_m.py::test_a",))
     found = [each.given for each in locate([need], said, "", codebase)]
     assert found == [GivenBy.STATEMENT if is_told else GivenBy.DETAILS]
+
+
+@pytest.mark.parametrize(("word", "is_told"), [('")', True), ('")"', False), ("]", False), (">>", False), ("(", False)])
+def test_punctuation_at_the_end_of_a_shown_outcome_is_told(word: str, *, is_told: bool) -> None:
+    need = Need(kind=NeedKind.TEXT, word=word, owner="m.py::f", tests=("t",))
+    assert is_named(need, "f(1)  # 'Path(\"a\")'\nf('a>>b')  # [3]\n") is is_told
+    assert not is_named(need, "f(1)  # 'Path(\"a\")'\n", is_code=True)

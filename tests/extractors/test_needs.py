@@ -141,6 +141,29 @@ def test_a_part_of_a_text_comes_with_the_whole() -> None:
     assert "plain text" in {need.word for need in needs if not need.template}
 
 
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "KeyError(f'delay(={x:.3f}) must be > 0.')",
+        "KeyError('delay(=' + str(x) + ') must be > 0.')",
+        "KeyError('delay(=' + f'{x}' + ') must' + ' be > 0.')",
+    ],
+)
+def test_parts_of_a_message_are_no_messages(raised: str) -> None:
+    """But a text in what is filled in may be one."""
+    source = (
+        f"def f(x):\n    if x > 1:\n        raise {raised.replace('x:', '(x or int(chr(49))):')}\n    return x + 1\n"
+    )
+    files = {
+        "bank.py": source,
+        "tests/test_bank.py": "import bank, pytest\ndef test_a():\n"
+        "    with pytest.raises(KeyError, match='must be'):\n        bank.f(0)\n",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    needs = Python().find_needs(codebase, ("bank.py::f",), ["tests/test_bank.py::test_a"])
+    assert len({need.template for need in needs if need.kind is NeedKind.MESSAGE}) == 1
+
+
 @pytest.mark.parametrize(("expected", "is_told"), [("<li1>3</li>", True), ("<li1>2 3</li>", True), ("none", False)])
 def test_a_text_whose_parts_are_those_of_a_longer_one_is_told_too(expected: str, is_told: bool) -> None:
     source = (

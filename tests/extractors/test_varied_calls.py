@@ -212,3 +212,20 @@ def test_parts_of_results_are_true() -> None:
     assert "[:1]" not in example(added, json.dumps({"result": ["l", items]}))
     raising = example(call("f", ["s", "z" * 200]), json.dumps({"result": ["it", items, "m:Odd"]}))
     assert raising.endswith("# raises Odd after 2 items")
+
+
+@pytest.mark.parametrize(
+    ("method", "history", "line"),
+    [
+        ("__str__", ["__str__", "__repr__"], "str(Box(4))"),
+        ("__str__", ["add", "__len__"], "x = Box(4); x.add(); str(x)"),
+        ("__str__", ["__len__", "add"], "x = Box(4); x.__len__(); x.add(); str(x)"),
+        ("__str__", ["__iter__"], "x = Box(4); x.__iter__(); str(x)"),
+        ("size", ["__len__"], "x = Box(4); x.__len__(); x.size()"),
+    ],
+)
+def test_examples_do_not_read_an_object_twice(method: str, history: list[str], line: str) -> None:
+    receiver = ["made", "m:Box", [["i", "4"]], [], [[name, [], []] for name in history]]
+    made = {"name": f"m:Box.{method}", "kind": "method", "args": [receiver], "kwargs": []}
+    outcome = {"result": ["s", "four"], "after": []}
+    assert example(json.dumps(made), json.dumps(outcome)) == f"{line}  # 'four'"

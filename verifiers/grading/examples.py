@@ -126,6 +126,8 @@ def examples_of(
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
+        if any(each.line == line for each in place[grading.called(call)]):
+            return  # of another object, which the line does not tell from this one
         if line and len(line) <= MAX_EXAMPLE_CHARS and not _SANDBOX.search(line):
             reached = reached_by(call, line) & wanted
             strangeness = len(_words(call) - known), line.count("; ")

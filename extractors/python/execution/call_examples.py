@@ -36,18 +36,37 @@ _FORMS = {
 """Special methods to how they are called."""
 
 
+_READING = frozenset(
+    {"__str__", "__repr__", "__len__", "__bool__", "__hash__", "__contains__", "__format__", "__int__", "__float__",
+     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+)  # fmt: skip
+"""Special methods that tell something of an object and leave it as it is."""
+
+
 def example(call: str, outcome: str) -> str:
     """One line of Python with a call and, as a comment, its result or exception; empty without plain data.
 
-    Of a long list, only its length and the first and last items are shown, or the first ones.
+    Of a long list, only its length and the first and last items are shown, or the first ones. Special methods that
+    only read are not called before another one of them.
     """
-    made, found = json.loads(call), json.loads(outcome)
+    made, found = _without_reads(json.loads(call)), json.loads(outcome)
     if found.get("uneven"):
         return ""  # what made the object raised exceptions, which a line of code does not show
     try:
         return _example(*_steps(made), made, found)
     except ValueError:
         return ""
+
+
+def _without_reads(call: dict[str, Any]) -> dict[str, Any]:
+    """A call of a special method that only reads, without calls of such methods just before it."""
+    receiver = call["args"][0] if call["kind"] == "method" and call["args"] else []
+    if receiver[:1] != ["made"] or call["name"].rpartition(".")[2] not in _READING:
+        return call
+    history = list(receiver[4])
+    while history and history[-1][0] in _READING:
+        history.pop()
+    return {**call, "args": [[*receiver[:4], history], *call["args"][1:]]}
 
 
 _CUT = re.compile(r"\[:\d\]  # |; len\(y\), y\[")

@@ -297,7 +297,7 @@ def _note_numbers(node: ast.expr, words: Words) -> None:
 
 def _note_asserted(message: ast.expr | None, words: Words) -> None:
     words.exceptions.add("AssertionError")
-    for part in ast.walk(message) if message is not None else ():
+    for part in _without_parts_of_texts(message) if message is not None else ():
         words.pieces.update(pieces_of(part, Role.MESSAGE, "AssertionError"))
 
 
@@ -350,8 +350,26 @@ def _sorting(call: ast.Call) -> str:
 
 def _note_message(call: ast.Call, exception: str, words: Words) -> None:
     for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
-        for part in ast.walk(arg):
+        for part in _without_parts_of_texts(arg):
             words.pieces.update(pieces_of(part, Role.MESSAGE, exception))
+
+
+def _without_parts_of_texts(node: ast.AST, *, is_part: bool = False) -> Iterator[ast.AST]:
+    """A node and all below it, without the literal parts of f-strings and sums of texts, which are no messages."""
+    if not is_part:
+        yield node
+    if isinstance(node, ast.JoinedStr):
+        for value in (each.value for each in node.values if isinstance(each, ast.FormattedValue)):
+            yield from _without_parts_of_texts(value)
+        return
+    is_sum = _is_sum(node) and (is_part or _parts_of(node) is not None)
+    for child in ast.iter_child_nodes(node):
+        is_summand = is_sum and (_is_sum(child) or isinstance(child, ast.Constant | ast.JoinedStr))
+        yield from _without_parts_of_texts(child, is_part=is_summand)
+
+
+def _is_sum(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
 
 
 def pieces_of(node: ast.AST, role: Role, exception: str = "") -> Iterator[Piece]:

@@ -73,6 +73,14 @@ def test_an_argument_that_no_test_gives_is_shown_where_it_makes_a_difference() -
     assert found.parameters == ("f('a', deep=True)  # False",)
 
 
+def test_a_line_is_shown_once() -> None:
+    receivers = [["made", "m:Box", [], [], history] for history in ([], [["__len__", [], []]])]
+    made = [{"name": "m:Box.__str__", "kind": "method", "args": [receiver], "kwargs": []} for receiver in receivers]
+    calls = [replace(asked("f", "a", True), call=json.dumps(each)) for each in made]
+    found = examples_of(behaviour_of(calls), PythonGrading())["Box.__str__"]
+    assert (found.shown, found.num_results) == (["str(Box())  # True"], 1)
+
+
 def test_calls_with_paths_of_the_sandbox_are_no_examples() -> None:
     paths = ("/testbed/tests/a.png", "/TESTBED/TESTS/A.PNG", "/tmp/x", "a.png")
     found = examples_of(behaviour_of([asked("f", path, True) for path in paths]), PythonGrading())
