@@ -1,4 +1,4 @@
-"""Details that tests need of removed code: names that they replace, blanks in their texts, and returned objects."""
+"""Details that tests need of removed code: names that they replace, blanks, returned objects, exceptions."""
 
 from __future__ import annotations
 
@@ -86,3 +86,25 @@ def test_a_method_that_returns_its_object_says_so(last: str, *, is_told: bool) -
     code = f"class Account:\n    def each(self, function):\n        function(self)\n        {last}\n"
     found = labels("def test_a():\n    bank.Account().each(print)\n", code, ("bank.py::Account.each",))
     assert ("result each self" in found) == is_told
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise errors.TooBig('x')", {"TooBig"}),
+        ("raise errors.Refused('x')", {"Refused"}),
+        ("raise errors.Other('x')", set()),
+        ("raise errors.Refused(errors.TooBig('x'))", {"Refused"}),
+    ],
+)
+def test_an_exception_is_told_where_a_test_expects_a_base_class_of_it(code: str, told: set[str]) -> None:
+    source = f"import errors\n\ndef pay(x):\n    try:\n        return int(x)\n    except TypeError:\n        {code}\n"
+    errors = "".join(
+        f"class {name}: ...\n" for name in ("Refused(Exception)", "Small(Refused)", "TooBig(Small)", "Other(Exception)")
+    )
+    test = (
+        "import bank, errors\ndef test_a():\n    try:\n        bank.pay([])\n    except errors.Refused:\n        pass\n"
+    )
+    codebase = PythonCodebase.from_texts({"bank.py": source, "errors.py": errors, "test_bank.py": test})
+    needs = Python().find_needs(codebase, ("bank.py::pay",), ("test_bank.py::test_a",))
+    assert {need.word for need in needs if need.kind is NeedKind.EXCEPTION} == told

@@ -282,6 +282,7 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     known = words.parameters | words.attributes | words.identifiers | {piece.text for piece in words.pieces}
     yield from ((NeedKind.KEYWORD, word, _NO_TEXT, False) for word in keywords & known)
     raised = (words.exceptions & used.exceptions) - ({"SystemExit"} if words.exits else set())
+    raised = raised or {name for name, bases in words.bases.items() if bases & used.exceptions}
     yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in raised)
     if "SystemExit" in used.exceptions:
         yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))

@@ -14,6 +14,7 @@ from types import CodeType
 from excise.extractors.expected_texts import shown_placeholder
 from excise.extractors.python.analysis.ast_walk import first_line
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Function, is_none, last_name, last_names, parsed, texts_of
 from excise.types import FILLED_IN, Symbol, SymbolKind
@@ -60,6 +61,13 @@ def _words_of(codebase: PythonCodebase, removed: tuple[str, ...]) -> Sequence[Wo
         inner = [s for s in module.symbols if any(_contains(o, s) for o in outer)]
         if tree is not None:
             found += _Reader(inner).read(tree)
+    raised = set[str]().union(*(words.exceptions for words in found))
+    classes = [s for s in symbols.values() if s.name in raised and s.kind is SymbolKind.CLASS]
+    for each in (each for each in classes if not codebase.is_test(each.path)):
+        bases = codebase.resolver.with_bases([Entity(each.path, each.qualname)])
+        names = {base.qualname.rpartition(".")[2] for base in bases} - {each.name}
+        for words in (words for words in found if each.name in words.exceptions):
+            words.bases.setdefault(each.name, set()).update(names)
     return tuple(found)
 
 

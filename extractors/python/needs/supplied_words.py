@@ -70,6 +70,8 @@ class Words:
     """Texts without words, which put values together."""
     exceptions: set[str] = field(default_factory=set)
     """Names of the exceptions that it raises."""
+    bases: dict[str, set[str]] = field(default_factory=dict)
+    """Those of them that are classes of the project, to the names of their bases in the project."""
     exits: set[str] = field(default_factory=set)
     """``SystemExit(CODE)`` for each code that it ends the process with, and ``… for EXCEPTION`` in its handlers."""
     numbers: dict[str, bool] = field(default_factory=dict)
