@@ -380,7 +380,10 @@ def lines_by_symbol(needs: Iterable[Need], shown: Sequence[Symbol], codebase: Co
         if need.given is GivenBy.DETAILS:
             for place in dict.fromkeys(place_of(owner, shown, codebase) for owner in (need.owner, *need.others)):
                 by_place[place].append(need)
-    return {place: list(_lines(own)) for place, own in by_place.items()}
+    return {
+        place: list(_lines(own, {n.word for n in own if n.owner == place and _is_set_by_method(n, codebase)}))
+        for place, own in by_place.items()
+    }
 
 
 def place_of(owner: str, shown: Sequence[Symbol], codebase: Codebase) -> str:
@@ -401,7 +404,8 @@ def place_of(owner: str, shown: Sequence[Symbol], codebase: Codebase) -> str:
     return next((i for i in ids if path_of(i) == path), ids[0] if ids else owner)
 
 
-def _lines(needs: Sequence[Need]) -> Iterator[str]:
+def _lines(needs: Sequence[Need], changed: Collection[str]) -> Iterator[str]:
+    """The lines of the details of one place; ``changed`` are the attributes of its object that a method sets."""
     messages: dict[str, list[str]] = defaultdict(list)
     for need in needs:
         if need.kind is NeedKind.EXCEPTION:
@@ -421,7 +425,11 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
     yield from dict.fromkeys(_result_line(need.word.split(" ")[1]) for need in needs if need.kind is NeedKind.RESULT)
     texts = {text for listed in messages.values() for text in listed} | {_shown(n) for n in needs if n.kind in _TEXTS}
     for kind, title in _TITLES.items():
-        words = dict.fromkeys(_shown(need) for need in needs if need.kind is kind)
+        of_kind = [need for need in needs if need.kind is kind]
+        if kind is NeedKind.ATTRIBUTE and (attributes := [_shown(need) for need in of_kind if need.word in changed]):
+            yield f"- Sets {', '.join(f'`self.{each}`' for each in dict.fromkeys(attributes))}."
+            of_kind = [need for need in of_kind if need.word not in changed]
+        words = dict.fromkeys(map(_shown, of_kind))
         if kind in _TEXTS:  # a text that ends with a blank may be the beginning of another one
             words = dict.fromkeys(word for word in words if word == word.strip() or not _is_part(word, texts))
         if words:

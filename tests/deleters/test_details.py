@@ -186,3 +186,23 @@ def test_punctuation_at_the_end_of_a_shown_outcome_is_told(word: str, *, is_told
     need = Need(kind=NeedKind.TEXT, word=word, owner="m.py::f", tests=("t",))
     assert is_named(need, "f(1)  # 'Path(\"a\")'\nf('a>>b')  # [3]\n") is is_told
     assert not is_named(need, "f(1)  # 'Path(\"a\")'\n", is_code=True)
+
+
+def test_it_is_said_that_a_method_sets_an_attribute() -> None:
+    """Its name alone says nothing where the other code of the class has it, too."""
+    source = (
+        "class Link:\n    def __init__(self):\n        self.state = 1\n\n"
+        "    def close(self, other):\n        self.state = 2\n        other.rest = 3\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    symbols = codebase.symbols()
+
+    def lines(shown: str, *needs: tuple[str, str]) -> list[str]:
+        found = [
+            Need(kind=NeedKind.ATTRIBUTE, word=word, owner=f"m.py::Link.{owner}", tests=("t",)) for word, owner in needs
+        ]
+        (listed,) = lines_by_symbol(locate(found, "", source, codebase), [symbols[shown]], codebase).values()
+        return listed
+
+    assert lines("m.py::Link.close", ("state", "close")) == ["- Sets `self.state`."]
+    assert lines("m.py::Link", ("state", "close")) == ["- Attributes: `state`."]
