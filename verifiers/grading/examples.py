@@ -126,9 +126,8 @@ def examples_of(
 
     def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
         line = grading.example(call, outcome)
-        if any(each.line == line for each in place[grading.called(call)]):
-            return  # of another object, which the line does not tell from this one
-        if line and len(line) <= MAX_EXAMPLE_CHARS and not _SANDBOX.search(line):
+        is_shown = any(each.line == line for each in place.get(grading.called(call), ()))
+        if line and not is_shown and len(line) <= MAX_EXAMPLE_CHARS and not _SANDBOX.search(line):
             reached = reached_by(call, line) & wanted
             strangeness = len(_words(call) - known), line.count("; ")
             result, parameter = line.rpartition("  # ")[2], parameter_of(call, outcome)
