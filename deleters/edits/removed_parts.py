@@ -11,6 +11,8 @@ from excise.protocols import Codebase
 EXPRESSION_SUFFIX = "#expression"
 """Suffix of a symbol's id if only an expression of it was deleted."""
 _PART = re.compile(r"#part\d+$")
+_IN_COMMENT = re.compile(r"\s*#(?!\[)")
+"""A line that is a comment, and no attribute of Rust."""
 _CONDITION = re.compile(r"\s*(?:if|elif|case)\b")
 """How the condition of a path begins, which is asked where the path is not taken, too."""
 
@@ -34,11 +36,13 @@ def symbol_of_part(text_id: str) -> str:
 
 
 def lines_of_parts(texts: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Symbols that lost parts to the number of lines that they lost, without blank ones; ``texts`` as in a deletion."""
+    """Symbols that lost parts to the number of lines that they lost, without blank ones and without parts that are
+    comments of Python; ``texts`` as in a deletion."""
     found: dict[str, int] = {}
     for text_id, text in texts:
         if (symbol := symbol_of_part(text_id)) != text_id:
-            found[symbol] = found.get(symbol, 0) + sum(1 for line in text.splitlines() if line.strip())
+            lines = [line for line in text.splitlines() if line.strip()]
+            found[symbol] = found.get(symbol, 0) + (0 if all(map(_IN_COMMENT.match, lines)) else len(lines))
     return found
 
 

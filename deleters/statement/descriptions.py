@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import re
@@ -338,7 +339,10 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
     code = part or codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
     paragraphs: list[str] = []
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
-        texts = [line.strip().lstrip("#/").removeprefix(":").strip() for line in group] if is_comment else []
+        lines = [line.strip() for line in group] if is_comment else []
+        if _is_block([line.removeprefix("#") for line in lines]):
+            continue
+        texts = [line.lstrip("#/").removeprefix(":").strip() for line in lines]
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
         is_plain = not any(is_code(text) or _STATEMENT.search(text) for text in [*said, "\n".join(said)])
         if said and not _PLAN.match(said[0]) and is_plain and _has_words(" ".join(said), "", 3):
@@ -347,6 +351,23 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
                 break
             paragraphs.append("\n".join(said))
     return "\n\n".join(dict.fromkeys(paragraphs))
+
+
+def _is_block(lines: Sequence[str]) -> bool:
+    """Whether lines are statements of Python with others inside, or arms or cases of one, with their indentation."""
+    code = textwrap.dedent("\n".join(lines))
+    for whole in (
+        code,
+        f"if x: pass\n{code}" if code.startswith("el") else "",
+        f"match x:\n{textwrap.indent(code, ' ')}",
+    ):
+        try:
+            tree = ast.parse(whole)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            continue
+        if any(hasattr(statement, "body") or isinstance(statement, ast.Match) for statement in tree.body):
+            return True
+    return False
 
 
 def _comment(lines: Iterable[str]) -> list[str]:

@@ -246,3 +246,19 @@ def test_types_alone_describe_nothing(said: str, *, is_described: bool) -> None:
     codebase = JavaScriptCodebase.from_texts({"index.js": f"{source}module.exports = halve;\n"})
     silent, _ = described(codebase, [codebase.symbols()["index.js::halve"]], [], set(), {})
     assert (not silent) is is_described
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        'case (\n    Kind.wide |\n    Kind.very_wide\n):\n    return "a b c"',
+        'elif kind in (Kind.wide,\n        Kind.very_wide):\n    return "and so on"',
+        "if kind is wide:\n    return very_wide",
+    ],
+)
+def test_a_block_of_code_in_comments_is_no_description(comment: str) -> None:
+    said = "".join(f"    # {line}\n" for line in comment.splitlines())
+    source = f"def turn(kind):\n{said}\n    # The second way: is for large ones,\n    # and what else.\n    return 2\n"
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = description(codebase, codebase.symbols()["m.py::turn"])
+    assert "\n".join(found) == "Comments in its code:\nThe second way: is for large ones,\nand what else.\n"

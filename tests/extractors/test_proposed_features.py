@@ -89,7 +89,8 @@ def test_functions_with_fewer_lines_of_code_lost_a_part() -> None:
     assert texts == [("m.py::show#part1", branch)]
     assert removed_parts(before, before.removesuffix("    return str(x)").rstrip()) == ["    return str(x)"]
     assert symbol_of_part("m.py::show#part1") == "m.py::show"
-    assert lines_of_parts([*texts, ("m.py::Box", "class Box: ...")]) == {"m.py::show": 2}
+    comments = ("m.py::show#part2", '    # case "json":\n\n    #     return repr(x)\n')
+    assert lines_of_parts([*texts, comments, ("m.py::Box", "class Box: ...")]) == {"m.py::show": 2}
 
 
 @pytest.mark.parametrize(
