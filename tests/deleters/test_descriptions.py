@@ -258,7 +258,8 @@ def test_types_alone_describe_nothing(said: str, *, is_described: bool) -> None:
 )
 def test_a_block_of_code_in_comments_is_no_description(comment: str) -> None:
     said = "".join(f"    # {line}\n" for line in comment.splitlines())
-    source = f"def turn(kind):\n{said}\n    # The second way: is for large ones,\n    # and what else.\n    return 2\n"
+    rest = "\n    # The second way: is for large ones,\n    # and what else.\n    return 2\n"
+    source = f"def turn(kind):\n    kind += 1\n{said}{rest}"
     codebase = PythonCodebase.from_texts({"m.py": source})
     found = description(codebase, codebase.symbols()["m.py::turn"])
     assert "\n".join(found) == "Comments in its code:\nThe second way: is for large ones,\nand what else.\n"
