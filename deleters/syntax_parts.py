@@ -36,10 +36,6 @@ _ENDING = frozenset(
 )  # fmt: skip
 """Statements behind which nothing is done."""
 _BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
-_NAMES = frozenset({"identifier", "self", "this"})
-"""Nodes that name a value."""
-_DECIDING_FIELDS = ("condition", "value", "pattern", "initializer")
-"""Fields of the statements around a statement that say whether it is reached."""
 
 
 class PartGrammar(NamedTuple):
@@ -52,7 +48,7 @@ class PartGrammar(NamedTuple):
     loops: frozenset[str]
     """Loops that end after any of their rounds, with a ``body``."""
     endless: frozenset[str]
-    """Loops that might not end without a part of them; so might loops without an end of their own."""
+    """Loops that might not end without a part of them."""
     statements: Mapping[str, frozenset[str]]
     """Statements that can go alone, to the types of the node in them; empty if that does not matter."""
     parentheses: bool
@@ -129,24 +125,22 @@ class _Part(NamedTuple):
 
 def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGrammar) -> Iterator[_Part]:
     """The parts all lines of which are among those given."""
-    pending: list[tuple[Node, frozenset[bytes] | None]] = [(root, None)]
+    pending = [root]
     while pending:
-        node, ending = pending.pop()
+        node = pending.pop()
         first, last = node.start_point[0] + 1, node.end_point[0] + 1
-        if lines.isdisjoint(range(first, last + 1)):
+        if node.type in grammar.endless or _is_endless(node, grammar) or lines.isdisjoint(range(first, last + 1)):
             continue
-        if node.type in grammar.endless or _is_endless(node, grammar):
-            ending = (ending or frozenset()) | _names_that_end(node)
-        pending += [(child, ending) for child in reversed(node.children)]
+        pending += reversed(node.children)
         if not lines.issuperset(range(first, last + 1)):
             continue
         if node.type in grammar.conditions:
-            yield from _branches(node, source, grammar, ending)
-        elif node.type == "binary_expression" and ending is None:
+            yield from _branches(node, source, grammar)
+        elif node.type == "binary_expression":
             yield from _operands(node, source, grammar)
-        elif node.type in grammar.loops and not _is_endless(node, grammar):
-            yield from _rounds(node, source, ending)
-        elif node.type in grammar.statements and _may_go(node, source, grammar) and _still_ends(node, ending):
+        elif node.type in grammar.loops:
+            yield from _rounds(node, source)
+        elif node.type in grammar.statements and _may_go(node, source, grammar):
             text = source[node.start_byte : node.end_byte]
             opened, closed = (b"if (false) { ", b" }") if grammar.parentheses else (b"if false { ", b" }")
             yield _Part(f"line {first}", node.start_byte, node.end_byte, opened + text + closed)
@@ -160,64 +154,6 @@ def _is_endless(node: Node, grammar: PartGrammar) -> bool:
     return not head or (node.type == "for_statement" and not _has_clause(node))
 
 
-def _names_that_end(loop: Node) -> frozenset[bytes]:
-    """The names that decide when a loop ends: those in its head, in conditions of what leaves it, and in what these
-    names are given."""
-    names = {name for child in loop.named_children if child.type not in _BLOCKS for name in _names_in(child)}
-    inner = list(_descendants(loop))
-    for node in inner:
-        if node.type in _ENDING or node.type == "try_expression":
-            names |= _names_around(node, loop) | (_names_in(node) if node.type == "try_expression" else set())
-    number = -1
-    while number < len(names):
-        number = len(names)
-        for node in inner:
-            target = node.child_by_field_name("left") or node.child_by_field_name("name")
-            target = target or node.child_by_field_name("pattern")
-            value = node.child_by_field_name("right") or node.child_by_field_name("value")
-            if target is None or value is None or node.type == "match_arm":
-                continue
-            if not names.isdisjoint(_names_in(target)):
-                names |= _names_in(value) | _names_around(node, loop)
-    return frozenset(names)
-
-
-def _names_around(node: Node, loop: Node) -> set[bytes]:
-    """The names that decide whether a statement in a loop is reached."""
-    names: set[bytes] = set()
-    while node.parent is not None and node.id != loop.id:
-        inner, node = node, node.parent
-        fields = filter(None, map(node.child_by_field_name, _DECIDING_FIELDS))
-        names.update(*(_names_in(each) for each in fields if each.id != inner.id))  # what is done in a case is a value
-    return names
-
-
-def _still_ends(lacked: Node | None, ending: frozenset[bytes] | None) -> bool:
-    """Whether loops around some code, which these names end, surely end without it; ``None``: there are none."""
-    if ending is None or lacked is None:
-        return True
-    inner = list(_descendants(lacked))
-    arguments = (each.child_by_field_name("arguments") for each in inner)
-    return (
-        ending.isdisjoint(_names_in(lacked))
-        and not any(each.type in _ENDING or each.type == "try_expression" for each in inner)
-        and all(each is None or each.named_children for each in arguments)  # a call might do anything
-    )
-
-
-def _names_in(node: Node) -> set[bytes]:
-    return {each.text or b"" for each in _descendants(node) if each.type in _NAMES}
-
-
-def _descendants(node: Node) -> Iterator[Node]:
-    """A node and all that are in it."""
-    pending = [node]
-    while pending:
-        found = pending.pop()
-        yield found
-        pending += found.children
-
-
 def _has_clause(loop: Node) -> bool:
     """Whether a ``for`` goes through items, or counts and says when it ends: ``for x < 3 {`` of Go does not."""
     inner = {child.type: child for child in loop.named_children}
@@ -226,9 +162,8 @@ def _has_clause(loop: Node) -> bool:
     return "range_clause" in inner or (counts and head.child_by_field_name("condition") is not None)
 
 
-def _branches(node: Node, source: bytes, grammar: PartGrammar, ending: frozenset[bytes] | None) -> Iterator[_Part]:
-    """The branches of a condition: the first one, and the other, if there is one; ``ending``: see
-    :func:`_still_ends`."""
+def _branches(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
+    """The branches of a condition: the first one, and the other, if there is one."""
     condition = node.child_by_field_name("condition")
     if condition is None or grammar.binds(condition):
         return
@@ -239,9 +174,8 @@ def _branches(node: Node, source: bytes, grammar: PartGrammar, ending: frozenset
         return
     shown = " ".join(text.split())[:MAX_SHOWN]
     start, end = condition.start_byte, condition.end_byte
-    if _still_ends(then, ending):
-        yield _Part(f"line {line}: if {shown}", start, end, _joined(condition, source, b"&& false"))
-    if other is not None and _still_ends(other, ending):
+    yield _Part(f"line {line}: if {shown}", start, end, _joined(condition, source, b"&& false"))
+    if other is not None:
         yield _Part(f"line {line}: else", start, end, _joined(condition, source, b"|| true"))
 
 
@@ -277,12 +211,10 @@ def _operator(node: Node) -> str:
     return operator.type if operator is not None else ""
 
 
-def _rounds(loop: Node, source: bytes, ending: frozenset[bytes] | None) -> Iterator[_Part]:
+def _rounds(loop: Node, source: bytes) -> Iterator[_Part]:
     """The rounds of a loop but for its first one, if its body has an end that is reached."""
     body = loop.child_by_field_name("body")
     if body is None or body.type not in {"block", "statement_block"} or not body.named_children:
-        return
-    if not _still_ends(body, ending):
         return
     last = body.named_children[-1]
     while last.type in {"statement_list", "expression_statement", "labeled_statement"} and last.named_children:
