@@ -21,11 +21,6 @@ def without_unused_targets(before: str, after: str) -> str:
     return "\n".join(_without(lines, unused)) if unused else after
 
 
-def is_address(line: str) -> bool:
-    """Whether a line gives the address of a link."""
-    return _RESTRUCTURED.match(line) is not None or _MARKDOWN.match(line) is not None
-
-
 def _references(line: str) -> re.Pattern[str] | None:
     """What refers to the address that a line gives; ``None`` for other lines."""
     if found := _RESTRUCTURED.match(line):

@@ -21,7 +21,7 @@ from excise.deleters.documents.document_text import (
 )
 from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, with_owner
 from excise.deleters.documents.headings import heading_without_arguments, words_of_heading
-from excise.deleters.documents.link_targets import is_address, without_unused_targets
+from excise.deleters.documents.link_targets import without_unused_targets
 
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
@@ -70,8 +70,8 @@ class Section:
     """Whether a directive, or all of its text, is gone from it."""
 
     def keep(self, left: list[str]) -> None:
-        """Leave only these of its lines. Addresses of links say nothing."""
-        self.has_lost = left != self.lines and not says_something(_without_addresses(left))
+        """Leave only these of its lines."""
+        self.has_lost = left != self.lines and not says_something(left)
         self.lines = left
 
 
@@ -265,26 +265,15 @@ def _is_rule(line: str) -> bool:
 
 
 def not_emptied(sections: list[Section]) -> list[Section]:
-    """The sections without those that were nothing but what is gone; those with sections inside them stay.
-
-    Addresses of links in them go to the section above: text elsewhere may refer to them.
-    """
+    """The sections without those that were nothing but what is gone; those with sections inside them stay."""
     depths = _depths(sections)
-    left: list[Section] = []
+    left = []
     for section, following in zip(sections, [*sections[1:], None], strict=True):
         has_inner = following is not None and depths[following.level] > depths[section.level]
-        text = _without_addresses(section.lines)
-        if section.level and section.has_lost and not has_inner and not _holds_more(text):
-            if left and (addresses := [line for line in section.lines if is_address(line)]):
-                above = left[-1].lines
-                above += [*([""] if above and above[-1].strip() else []), *addresses, ""]
+        if section.level and section.has_lost and not has_inner and not _holds_more(section.lines):
             continue
         left.append(section)
     return left
-
-
-def _without_addresses(lines: Iterable[str]) -> list[str]:
-    return [line for line in lines if not is_address(line)]
 
 
 def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterator[Section]:

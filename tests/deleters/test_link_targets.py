@@ -30,11 +30,3 @@ def test_addresses_that_nothing_refers_to_any_more_go(before: str, after: str, e
 def test_an_address_goes_from_a_document_with_the_text_about_what_is_gone() -> None:
     text = "pkg\n===\n\nIt counts.\n\nCall ``gone_by`` as `they say`_ there.\n\nIt is fast.\n\n.. _they say: http://x\n"
     assert left_of(text, path="README.rst") == "pkg\n===\n\nIt counts.\n\nIt is fast.\n"
-
-
-def test_an_address_keeps_no_heading_and_stays_for_other_text() -> None:
-    top = "# Pkg\n\nIt [counts].\n\n## Usage\n\nCall it.\n\n"
-    text = f"{top}## Examples\n\nCall `gone_by()` there.\n\n[counts]: http://x\n\n## End\n\nMore.\n"
-    assert left_of(text) == f"{top}[counts]: http://x\n\n## End\n\nMore.\n"
-    with_text = text.replace("[counts]:", "And this.\n\n[counts]:")
-    assert left_of(with_text) == with_text.replace("Call `gone_by()` there.\n\n", "")

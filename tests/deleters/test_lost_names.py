@@ -238,9 +238,6 @@ def test_headings_of_comments_go_with_all_that_is_below_them() -> None:
     files = {"src/lib.rs": (f"{head}{example}{panics}pub fn indent() {{}}\n\n/// Goes out.\npub fn dedent() {{}}\n")}
     left = left_of("rust", files, "src/lib.rs::dedent")["src/lib.rs"]
     assert left == f"{head}{panics}pub fn indent() {{}}\n"
-    files = {"src/lib.rs": f"{head}{example}/// [fast]: #it\npub fn indent() {{}}\n\n/// Out.\npub fn dedent() {{}}\n"}
-    left = left_of("rust", files, "src/lib.rs::dedent")["src/lib.rs"]
-    assert left == f"{head}/// [fast]: #it\npub fn indent() {{}}\n"
 
 
 def test_links_and_paths_of_rust_name_functions_that_are_ordinary_words() -> None:
