@@ -73,5 +73,5 @@ def _length_of_condition(lines: Sequence[str]) -> int:
     first = next((number for number, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), 0)
     if not lines or not _CONDITION.match(lines[first]):
         return 0
-    codes = ((number, lines[number].partition("  #")[0].rstrip()) for number in range(first, len(lines) - 1))
+    codes = ((number, re.split(r"\s#", lines[number])[0].rstrip()) for number in range(first, len(lines) - 1))
     return next((number + 1 for number, code in codes if code.endswith(":")), 0)

@@ -356,6 +356,8 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
 def _is_block(lines: Sequence[str]) -> bool:
     """Whether lines are statements of Python with others inside, or arms or cases of one, with their indentation."""
     code = textwrap.dedent("\n".join(lines))
+    if sum(1 for line in code.splitlines() if line.strip()) < 2:
+        return False  # words before a colon, and some behind it
     for whole in (
         code,
         f"if x: pass\n{code}" if code.startswith("el") else "",

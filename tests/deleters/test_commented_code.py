@@ -87,3 +87,17 @@ def test_decorators_do_not_matter_and_what_cannot_be_read_stays() -> None:
     after = before.replace(PART, "")
     assert without_commented_parts(before, after) == after.replace(GONE, "")
     assert without_commented_parts("def f(:", after) == after
+
+
+def test_lines_are_those_of_python() -> None:
+    """A form feed ends none, and what looks like a comment in a text stays."""
+    kept = 's = "\u2028\u2028"\n    t = """\n# return alpha(beta)\n"""\n    # note\n    return s + t\n'
+    before = f"def f(x):\n    if x:\n        return alpha(beta)\n    {kept}"
+    after = f"def f(x):\n    {kept}"
+    assert without_commented_parts(before, after) == after
+
+
+@pytest.mark.parametrize("comment", ["# elif x == 1: y\n    " * 1000, f"# {'-' * 100_000}1\n    "])
+def test_odd_comments_stay(comment: str) -> None:
+    after = f"def f(x):\n    {comment}return 1\n"
+    assert without_commented_parts("def f(x):\n    if x:\n        return alpha(beta)\n    return 1\n", after) == after

@@ -441,15 +441,17 @@ def test_a_flag_for_type_checkers_goes_and_is_not_told() -> None:
     assert list(deletion.removed) == ["pkg/lists.py::listed"]
 
 
-@pytest.mark.parametrize("body", ["text", "print(text)"])
-def test_data_that_pure_functions_of_other_files_make_goes(body: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "more"), [("text", ""), ("print(text)", ""), ("text", "\n\ndef M_(x):\n    return print(x)\n")]
+)
+def test_data_that_pure_functions_of_other_files_make_goes(body: str, more: str) -> None:
     marked = f"def _marked(text):\n    '''Mark a text for translators.'''\n    return {body}\n"
     code = "_ENDS = (M_('st'), M_('nd'))\n\n\ndef gone(n):\n    return _ENDS[n]\n\n\ndef kept():\n    return M_('x')\n"
-    source = f"from .texts import _marked as M_\n\n{code}"
+    source = f"from .texts import _marked as M_\n{more}\n{code}"
     files = {"pkg/__init__.py": "", "pkg/texts.py": marked, "pkg/m.py": source}
     deletion = delete(files, "pkg/m.py::gone")
     is_gone = "_ENDS" not in after(files, deletion)["pkg/m.py"]
-    assert is_gone == (body == "text") == ("_ENDS" in str(deletion.removed))
+    assert is_gone == (body == "text" and not more) == ("_ENDS" in str(deletion.removed))
 
 
 def test_comments_with_types_use_imports_and_fixtures_of_a_file_of_tests_are_its_own() -> None:

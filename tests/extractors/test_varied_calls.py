@@ -218,7 +218,8 @@ def test_parts_of_results_are_true() -> None:
     ("method", "history", "line"),
     [
         ("__str__", ["__str__", "__repr__"], "str(Box(4))"),
-        ("__str__", ["add", "__len__"], "x = Box(4); x.add(); str(x)"),
+        ("__str__", ["add", "__repr__"], "x = Box(4); x.add(); str(x)"),
+        ("__str__", ["__contains__"], "x = Box(4); x.__contains__(); str(x)"),
         ("__str__", ["__len__", "add"], "x = Box(4); x.__len__(); x.add(); str(x)"),
         ("__str__", ["__iter__"], "x = Box(4); x.__iter__(); str(x)"),
         ("size", ["__len__"], "x = Box(4); x.__len__(); x.size()"),

@@ -230,3 +230,23 @@ def test_what_tests_compiled_in_the_first_run_is_compiled_before_each_gets_a_pro
     bench = vary({"tests/test_shared.py": LOOKING})
     assert mapped(bench, 5.0, executed).unstable == ()
     assert mapped(bench, 5.0, replace(executed, warm_up="")).unstable == TESTS
+
+
+WARNING = """
+import re
+import pytest
+
+def test_a():
+    with pytest.warns(FutureWarning):
+        re.compile("[[a]b")
+
+def test_z():
+    assert True
+"""
+
+
+def test_a_regular_expression_of_which_python_warns_is_left_to_each_test(vary) -> None:
+    bench = vary({"tests/test_shared.py": WARNING})
+    executed = executed_by(bench)
+    assert "[[a]b" in executed.warm_up
+    assert mapped(bench, 5.0, executed).unstable == ()

@@ -175,7 +175,8 @@ def _of_part(
     shown = [*own.shown, *others[: max(MIN_EXAMPLES - len(own.shown), 0)]]
     if not any(map(tells_something, shown)):
         shown = [*[line for line in others if tells_something(line)][:1], *shown][:MAX_EXAMPLES]
-    raising = [*own.raising, *(line for line in whole.raising if line not in own.raising and line not in shown)]
+    known = {line.rpartition("  # ")[2] for line in (*own.raising, *shown)}
+    raising = [*own.raising, *(line for line in whole.raising if line.rpartition("  # ")[2] not in known)]
     return whole._replace(shown=shown, raising=raising, num_paths=own.num_paths)
 
 

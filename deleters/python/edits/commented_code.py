@@ -32,20 +32,24 @@ def without_commented_parts(before: str, after: str) -> str:
     if was is None or now is None:
         return after
     gone, alone = set(was - now), was.keys() - now.keys()
-    lines = after.splitlines(keepends=True)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", after)
     for first, last in reversed(_comment_blocks(after, lines)):
         for start in range(first, min(first + MAX_PROSE, last)):
-            found = _without(lines[start:last], gone, alone)
-            if found is not None:
+            if _parsed(lines[start:last]) is None:
+                continue
+            if (found := _without(lines[start:last], gone, alone)) is not None:
                 lines[start:last] = found
-                break
+            break
     return "".join(lines)
 
 
 def _without(comments: list[str], gone: set[str], alone: set[str]) -> list[str] | None:
     """Lines of comments without the statements of the removed part; ``None`` if there are none, or this is no code."""
     tree = _parsed(comments)
-    spans = list(_copies(tree.body, gone, alone)) if tree is not None else []
+    try:
+        spans = list(_copies(tree.body, gone, alone)) if tree is not None else []
+    except RecursionError:
+        return None
     left = [line for number, line in enumerate(comments) if not any(a <= number < b for a, b in spans)]
     return left if spans and (not left or _parsed(left) is not None) else None
 
@@ -58,7 +62,7 @@ def _parsed(comments: list[str]) -> ast.Module | None:
 def _tree(code: str) -> ast.Module | None:
     try:
         return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
@@ -66,7 +70,8 @@ def _copies(body: list[ast.stmt], gone: set[str], alone: set[str]) -> Iterator[L
     """The lines of the statements, arms and cases with the names and literals of the removed part; of a statement with
     several arms or cases only these."""
     for statement in body:
-        is_name = isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Call | ast.Await | ast.Yield)
+        is_name = isinstance(statement, ast.AnnAssign) and statement.value is None
+        is_name |= isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Call | ast.Await | ast.Yield)
         has_others = isinstance(statement, ast.Match) or bool(getattr(statement, "orelse", None))
         if not is_name and not has_others and _is_copy([statement], gone, alone):
             yield statement.lineno - 1, statement.end_lineno or statement.lineno

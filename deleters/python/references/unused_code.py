@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -16,7 +17,7 @@ from excise.deleters.python.references.name_uses import UseIndex
 from excise.deleters.python.references.remaining_words import TYPE_COMMENT, words_in, words_of
 from excise.deleters.python.references.symbol_tables import names_used_in_code
 from excise.extractors.python.analysis.grammar import descendants, field, of_types, parse_tree, statements, text_of
-from excise.extractors.python.analysis.parsed_file import Import, Phase
+from excise.extractors.python.analysis.parsed_file import Import, Phase, PythonModule
 from excise.extractors.python.analysis.parser import parse_text
 
 _EXAMPLE = re.compile(rb"\s*(>>>|\.\.\.)")
@@ -285,6 +286,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
     module = plan.module
     exported = {entry.name for entry in module.exports}
     names = [binding.name for binding in module.bindings if not binding.klass]
+    makers = cache(lambda: _own_makers(plan, uses))
     found: list[tuple[str, str]] = []
     for binding in module.bindings:
         name = binding.name
@@ -305,7 +307,7 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
             statement is None
             or plan.is_removed(binding.start, binding.end)
             or name not in words.removed
-            or not (is_constant(node) or is_constant(node, makers=_own_makers(plan, uses)))
+            or not (is_constant(node) or is_constant(node, makers=makers()))
         ):
             continue
         fillers = _fillers(plan, name) if _is_new_object(field(node, "right")) else []
@@ -347,14 +349,26 @@ def _is_new_object(expression: Node) -> bool:
 
 def _own_makers(plan: FilePlan, uses: UseIndex) -> set[bytes]:
     """Names of a file for :func:`_pure_functions` of its own and of other modules."""
-    found = set(_pure_functions(plan.root))
+    bound, modules = _bound_once(plan.module), uses.codebase.modules
+    found = {name for name in _pure_functions(plan.root) if name.decode() in bound}
     for record in plan.module.imports:
-        entity = uses.codebase.resolver.imported(plan.path, record) if record.name and not record.owner else None
-        if entity is not None and entity.qualname.startswith("_") and entity.path in uses.codebase.modules:
-            source = uses.codebase.modules[entity.path].source
-            if entity.qualname.encode() in _pure_functions(parse_tree(source).root_node):
-                found.add(record.bound.encode())
+        if record.owner or record.in_try or record.bound not in bound:
+            continue
+        entity = uses.codebase.resolver.imported(plan.path, record)
+        module = modules.get(entity.path) if entity is not None and entity.qualname.startswith("_") else None
+        if entity is None or module is None or entity.qualname not in _bound_once(module):
+            continue
+        if entity.qualname.encode() in _pure_functions(parse_tree(module.source).root_node):
+            found.add(record.bound.encode())
     return found
+
+
+def _bound_once(module: PythonModule) -> set[str]:
+    """The names that a module binds at its level in one place."""
+    bound = Counter(symbol.name for symbol in module.symbols if symbol.qualname == symbol.name)
+    bound.update(binding.name for binding in module.bindings if not binding.klass)
+    bound.update(record.bound for record in module.imports if not record.owner)
+    return {name for name, times in bound.items() if times == 1}
 
 
 def _pure_functions(root: Node) -> frozenset[bytes]:

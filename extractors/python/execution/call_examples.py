@@ -36,18 +36,15 @@ _FORMS = {
 """Special methods to how they are called."""
 
 
-_READING = frozenset(
-    {"__str__", "__repr__", "__len__", "__bool__", "__hash__", "__contains__", "__format__", "__int__", "__float__",
-     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
-)  # fmt: skip
-"""Special methods that tell something of an object and leave it as it is."""
+_TEXTS = frozenset({"__str__", "__repr__", "__format__"})
+"""Special methods that give the text of an object, and leave it as it is."""
 
 
 def example(call: str, outcome: str) -> str:
     """One line of Python with a call and, as a comment, its result or exception; empty without plain data.
 
-    Of a long list, only its length and the first and last items are shown, or the first ones. Special methods that
-    only read are not called before another one of them.
+    Of a long list, only its length and the first and last items are shown, or the first ones. Methods that give
+    an object's text are not called before another one of them.
     """
     made, found = _without_reads(json.loads(call)), json.loads(outcome)
     if found.get("uneven"):
@@ -59,12 +56,12 @@ def example(call: str, outcome: str) -> str:
 
 
 def _without_reads(call: dict[str, Any]) -> dict[str, Any]:
-    """A call of a special method that only reads, without calls of such methods just before it."""
+    """A call of a special method that gives a text, without calls of such methods just before it."""
     receiver = call["args"][0] if call["kind"] == "method" and call["args"] else []
-    if receiver[:1] != ["made"] or call["name"].rpartition(".")[2] not in _READING:
+    if receiver[:1] != ["made"] or call["name"].rpartition(".")[2] not in _TEXTS:
         return call
     history = list(receiver[4])
-    while history and history[-1][0] in _READING:
+    while history and history[-1][0] in _TEXTS:
         history.pop()
     return {**call, "args": [[*receiver[:4], history], *call["args"][1:]]}
 

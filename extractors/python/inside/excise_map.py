@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import traceback
+import warnings
 
 import pytest
 from excise_guard import wait_for
@@ -187,6 +188,18 @@ def keep_patterns():
         re._MAXCACHE = MAX_CACHED_PATTERNS
 
 
+def compile_quietly(pattern, flags):
+    """Compile a regular expression, so that others find it in the cache; one that warns is left to them."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            re.compile(pattern, flags)
+        except Exception:  # another version of Python
+            return
+    for cache in (getattr(re, "_cache", {}), getattr(re, "_cache2", {})) if said else ():
+        cache.pop((str, pattern, flags), None)
+
+
 def report_patterns(report):
     """Report the regular expressions that tests compiled, for processes that do not share this one's cache of them."""
     found = [key[1:3] for key in list(getattr(re, "_cache", ())) if isinstance(key, tuple) and key[0] is str]
@@ -241,10 +254,7 @@ class CoverageMapping:
         if self.request["reverse"]:
             session.items.reverse()
         for pattern, flags in self.request.get("patterns", ()):
-            try:
-                re.compile(pattern, flags)
-            except Exception:  # another version of Python
-                continue
+            compile_quietly(pattern, flags)
         gc.collect()
         gc.freeze()
 

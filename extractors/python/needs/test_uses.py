@@ -314,6 +314,8 @@ def uses_of(node: ast.AST, aliases: Mapping[str, str]) -> Uses:
     found = Uses()
     expressions: set[int] = set()
     parts = list(_walk(node))
+    own = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    aliases = {name: module for name, module in aliases.items() if name not in own}
     for part in parts:
         if id(part) in expressions:
             found.texts.update(text for expression in texts_of(part) for text in literal_parts(expression))

@@ -74,7 +74,7 @@ def test_an_argument_that_no_test_gives_is_shown_where_it_makes_a_difference() -
 
 
 def test_a_line_is_shown_once() -> None:
-    receivers = [["made", "m:Box", [], [], history] for history in ([], [["__len__", [], []]])]
+    receivers = [["made", "m:Box", [], [], history] for history in ([], [["__repr__", [], []]])]
     made = [{"name": "m:Box.__str__", "kind": "method", "args": [receiver], "kwargs": []} for receiver in receivers]
     calls = [replace(asked("f", "a", True), call=json.dumps(each)) for each in made]
     found = examples_of(behaviour_of(calls), PythonGrading())["Box.__str__"]
