@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS
 from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
@@ -11,7 +11,7 @@ from excise.deleters.patches.git_patches import apply_to_file, touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.spelling import accessor_of, unnumbered
 from excise.protocols import Codebase, StatementWords
-from excise.types import Deletion, Repo, Symbol, SymbolKind, joined, name_in_file, path_of
+from excise.types import Deletion, Repo, Symbol, SymbolKind, holders_of, path_of
 
 _WITH_IMPORTS = "; imports that only this code used are gone as well"
 MAX_IMPORTS = 6
@@ -109,15 +109,7 @@ def definitions_along(codebase: Codebase, deletion: Deletion) -> list[Symbol]:
     symbols = codebase.symbols()
     ids = {i for i, _ in deletion.text if i in symbols and not codebase.is_test(path_of(i))}
     gone = ids.union(deletion.removed)
-    return [symbols[i] for i in sorted(ids.difference(deletion.removed)) if gone.isdisjoint(_holders(i))]
-
-
-def _holders(symbol_id: str) -> Iterator[str]:
-    """The ids of all that a symbol is in."""
-    if symbol_id != (path := path_of(symbol_id)):
-        yield path
-        names = name_in_file(symbol_id).split(".")
-        yield from (joined(path, ".".join(names[:number])) for number in range(1, len(names)))
+    return [symbols[i] for i in sorted(ids.difference(deletion.removed)) if gone.isdisjoint(holders_of(i))]
 
 
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str], words: StatementWords) -> str:

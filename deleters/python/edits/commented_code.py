@@ -35,23 +35,20 @@ def without_commented_parts(before: str, after: str) -> str:
     lines = re.findall(r"[^\n]*\n|[^\n]+", after)
     for first, last in reversed(_comment_blocks(after, lines)):
         for start in range(first, min(first + MAX_PROSE, last)):
-            if _parsed(lines[start:last]) is None:
-                continue
-            if (found := _without(lines[start:last], gone, alone)) is not None:
-                lines[start:last] = found
-            break
+            if (tree := _parsed(lines[start:last])) is not None:
+                lines[start:last] = _without(lines[start:last], tree, gone, alone)
+                break
     return "".join(lines)
 
 
-def _without(comments: list[str], gone: set[str], alone: set[str]) -> list[str] | None:
-    """Lines of comments without the statements of the removed part; ``None`` if there are none, or this is no code."""
-    tree = _parsed(comments)
+def _without(comments: list[str], tree: ast.Module, gone: set[str], alone: set[str]) -> list[str]:
+    """Lines of comments that are code, without the statements of the removed part; all if the rest is no code."""
     try:
-        spans = list(_copies(tree.body, gone, alone)) if tree is not None else []
+        spans = list(_copies(tree.body, gone, alone))
     except RecursionError:
-        return None
+        return comments
     left = [line for number, line in enumerate(comments) if not any(a <= number < b for a, b in spans)]
-    return left if spans and (not left or _parsed(left) is not None) else None
+    return left if not left or _parsed(left) is not None else comments
 
 
 def _parsed(comments: list[str]) -> ast.Module | None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from excise.extractors.python.execution.float_bits import bits_of, float_of
 from excise.protocols import Codebase
-from excise.types import Symbol, content_id, joined, name_in_file
+from excise.types import content_id, holders_of, name_in_file
 
 _NUMBER = re.compile(r"#\d+")
 """What tells definitions of one name apart."""
@@ -57,19 +57,12 @@ def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[
     gone, found = set(removed), dict[str, list[Parameter]]()
     counts = Counter[str]()
     for symbol in codebase.symbols().values():
-        if symbol.is_callable and not gone.isdisjoint(_with_holders(symbol)):
+        if symbol.is_callable and not gone.isdisjoint((*holders_of(symbol.symbol_id), symbol.symbol_id)):
             name = _NUMBER.sub("", name_in_file(symbol.symbol_id))
             counts[name] += 1
             if _KEEPING.issuperset(symbol.decorators):
                 found[name] = list(_parameters(symbol.signature))
     return {name: own for name, own in found.items() if counts[name] == 1}
-
-
-def _with_holders(symbol: Symbol) -> Iterator[str]:
-    """The ids of a symbol, and of all that it is in."""
-    yield symbol.path
-    parts = symbol.qualname.split(".")
-    yield from (joined(symbol.path, ".".join(parts[:number])) for number in range(1, len(parts) + 1))
 
 
 def _parameters(signature: str) -> Iterator[Parameter]:

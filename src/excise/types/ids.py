@@ -94,6 +94,14 @@ def is_inside(any_id: str, holder: str) -> bool:
     return any_id == holder or any_id.startswith((f"{holder}.", f"{holder}{_SEPARATOR}"))
 
 
+def holders_of(symbol_id: str) -> tuple[str, ...]:
+    """The ids of what a symbol is in, from its file on; none for a file."""
+    if is_whole_file(symbol_id):
+        return ()
+    path, names = path_of(symbol_id), name_in_file(symbol_id).split(".")
+    return path, *(joined(path, ".".join(names[:end])) for end in range(1, len(names)))
+
+
 def symbol_of_test(test_id: str) -> str:
     """The id of the symbol that defines a test."""
     test = TestId.parse(without_parameter(test_id))
