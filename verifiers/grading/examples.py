@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from excise.extractors.test_reports.runner_program import REPO
 from excise.protocols import MAX_EXAMPLE_CHARS, Grading
 from excise.verifiers.grading.kit import RecordedBehaviour
 
@@ -47,8 +48,6 @@ _SPECIAL = {
     "a nested list": re.compile(r"\[[\[(]"),
 }
 """What is special about arguments, by how they are written."""
-_REPOSITORY = "/testbed/"
-"""Where the lines that a call executes are."""
 _SANDBOX = re.compile(rf"testbed\b|/tmp/|{re.escape(platform.release())}", re.IGNORECASE)
 """Paths of the sandbox in which calls were recorded, and the machine's own version."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -166,10 +165,12 @@ def _of_part(
     """The examples of a function that lost these lines: of the calls that execute one of them, and as many others as
     make :data:`MIN_EXAMPLES`; of all calls where there are none."""
     whole = _chosen(made, tested, exceptions)
-    executed = {f"{_REPOSITORY}{line}" for line in lines}
+    if not lines:
+        return whole
+    executed = {f"{REPO}/{line}" for line in lines}
     inside = [[each for each in some if not executed.isdisjoint(each.reached)] for some in (made, tested)]
     own = _chosen(inside[0], inside[1], exceptions)
-    if not executed or not own.shown:
+    if not own.shown:
         return whole
     others = [line for line in whole.shown if line not in own.shown]
     shown = [*own.shown, *others[: max(MIN_EXAMPLES - len(own.shown), 0)]]
