@@ -83,8 +83,9 @@ def require_statement(plan: PlannedDeletion) -> SplitDeletion:
 def require_checked(plan: PlannedDeletion) -> None:
     """Do as :func:`require_statement`; raise :class:`Unchecked` if nobody would notice some functions missing.
 
-    These are executed by no FAIL_TO_PASS test, and called by no other one. What is in a class, or a file, that goes as
-    a whole is not looked at; nor are constants, which go along with what uses them.
+    These are executed by no FAIL_TO_PASS test, and called by no other one. A call does not count for a public function
+    that a test executes which is no longer graded. What is in a class, or a file, that goes as a whole is not looked
+    at; nor are constants, which go along with what uses them.
     """
     split = require_statement(plan)
     coverage, codebase = plan.bench.prepared.coverage, plan.bench.codebase
@@ -96,12 +97,15 @@ def require_checked(plan: PlannedDeletion) -> None:
     for symbol in outer:
         of_name[unnumbered(symbol)].append(symbol)  # of accessors, overloads and platforms, one may be executed
     functions = {s for s in outer if _is_callable(codebase, s)}
-    unchecked = {s for s in functions if coverage.executing(of_name[unnumbered(s)]).isdisjoint(split.fail_to_pass)}
+    tests = {s: coverage.executing(of_name[unnumbered(s)]) for s in functions}
+    unchecked = {s for s in functions if tests[s].isdisjoint(split.fail_to_pass)}
     checked = set(removed) - unchecked
-    while helpers := {s for s in unchecked if not checked.isdisjoint(codebase.callers(s))}:
+    symbols = codebase.symbols()
+    by_call = {s for s in unchecked if not symbols[s].is_public or tests[s].isdisjoint(split.untold)}
+    while helpers := {s for s in unchecked & by_call if not checked.isdisjoint(codebase.callers(s))}:
         checked |= helpers
         unchecked -= helpers
-    known = checked & codebase.symbols().keys()
+    known = checked & symbols.keys()
     if known and unchecked:
         raise Unchecked(f"No FAIL_TO_PASS test executes {min(unchecked)}.", frozenset(known))
 

@@ -72,14 +72,15 @@ def test_a_constant_is_not_among_what_is_checked(monkeypatch: pytest.MonkeyPatch
     """It is no symbol of the sources, and goes with the function that uses it."""
     functions = ["A.java::A.read", "A.java::A.skip"]
     codebase = SimpleNamespace(
-        symbols=lambda: {each: SimpleNamespace(is_callable=True) for each in functions}, callers=lambda symbol: set()
+        symbols=lambda: {each: SimpleNamespace(is_callable=True, is_public=True) for each in functions},
+        callers=lambda symbol: set(),
     )
     coverage = SimpleNamespace(executing=lambda symbols: {"t"} if set(executed) & set(symbols) else set())
     plan = SimpleNamespace(
         bench=SimpleNamespace(codebase=codebase, prepared=SimpleNamespace(coverage=coverage)),
         deletion=SimpleNamespace(removed=(*functions, "A.java::A.LIMIT")),
     )
-    split = SimpleNamespace(fail_to_pass=("t",))
+    split = SimpleNamespace(fail_to_pass=("t",), untold=())
     monkeypatch.setattr(build_candidate, "require_statement", lambda plan: split)
     if not executed:
         require_checked(cast("PlannedDeletion", plan))  # nothing would be left
@@ -87,3 +88,30 @@ def test_a_constant_is_not_among_what_is_checked(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(Unchecked, match=r"A\.skip") as found:
         require_checked(cast("PlannedDeletion", plan))
     assert found.value.checked == set(executed)
+
+
+@pytest.mark.parametrize(
+    ("untold", "is_public", "is_left_out"),
+    [((), True, False), (("dropped",), True, True), (("dropped",), False, False)],
+)
+def test_what_only_a_dropped_test_executes_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, untold: tuple[str, ...], *, is_public: bool, is_left_out: bool
+) -> None:
+    """Although what is graded may call it: as it seems from a name such as ``from``."""
+    functions = ["a.rs::Set.add", "a.rs::Cow.from"]
+    symbol = SimpleNamespace(is_callable=True, is_public=is_public)
+    codebase = SimpleNamespace(symbols=lambda: dict.fromkeys(functions, symbol), callers=lambda _: {functions[0]})
+    tests = {functions[0]: {"graded"}, functions[1]: {"dropped"}}
+    coverage = SimpleNamespace(executing=lambda symbols: set().union(*(tests[each] for each in symbols)))
+    plan = SimpleNamespace(
+        bench=SimpleNamespace(codebase=codebase, prepared=SimpleNamespace(coverage=coverage)),
+        deletion=SimpleNamespace(removed=tuple(functions)),
+    )
+    split = SimpleNamespace(fail_to_pass=("graded",), untold=untold)
+    monkeypatch.setattr(build_candidate, "require_statement", lambda plan: split)
+    if not is_left_out:
+        require_checked(cast("PlannedDeletion", plan))
+        return
+    with pytest.raises(Unchecked, match=r"Cow\.from") as found:
+        require_checked(cast("PlannedDeletion", plan))
+    assert found.value.checked == {functions[0]}
