@@ -55,9 +55,11 @@ def expected_texts(
             key = each.owner, each.kind, filled_in.sub(shown_placeholder, each.text)
             found[key].update(fit)
             templates[key] = ("", each.is_all, each.exception)
-        for part in (p for p in parts if len(p.strip()) >= MIN_CHARS or not p.isascii()):
+        is_short_answer = each.is_all and len(parts) == 1 and 0 < len(each.text.strip()) < MIN_CHARS
+        common = _common_answer if is_short_answer else _common
+        for part in (p for p in parts if is_short_answer or len(p.strip()) >= MIN_CHARS or not p.isascii()):
             for test, literals in expected.items():
-                for word in {_common(part, literal) for literal in literals} - {""}:
+                for word in {common(part, literal) for literal in literals} - {""}:
                     key = each.owner, each.kind, word
                     found[key].add(test)
                     filled = filled_in.sub(shown_placeholder, each.text)
@@ -104,6 +106,12 @@ def _fits_one(parts: Sequence[str], literals: Iterable[str]) -> bool:
 def shown_placeholder(found: re.Match[str]) -> str:
     """A placeholder as a statement shows it: as it stands if it holds no code and is short, else FILLED_IN."""
     return found[0] if _PLAIN.fullmatch(found[0]) else FILLED_IN
+
+
+def _common_answer(part: str, literal: str) -> str:
+    """A short text that is all that a function returns, if the literal is it or holds it as a word of its own."""
+    is_word = part.isalnum() and re.search(rf"(?<!\w){re.escape(part)}(?!\w)", literal) is not None
+    return part if is_word or part == literal else ""
 
 
 def _common(part: str, literal: str) -> str:

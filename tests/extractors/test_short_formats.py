@@ -40,3 +40,24 @@ def test_a_format_is_told_if_a_test_expects_a_text_of_its_form(text: str, litera
 
 def test_long_texts_of_tests_take_no_time() -> None:
     assert told("%s:%s:%s:%s:%s", ":a" * 500_000) == ["%s:%s:%s:%s:%s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "literal", "is_all", "expected"),
+    [
+        ("N", " -a N", True, ["N"]),
+        ("N", " -a NAME", True, []),
+        ("N", " -a N", False, []),  # a letter of longer code
+        ("px", "1 px", True, ["px"]),
+        (", ", "a, b", True, []),
+        (", ", ", ", True, [", "]),
+        ("", "", True, []),
+    ],
+)
+def test_a_short_text_that_is_all_of_a_function_is_a_detail(
+    text: str, literal: str, expected: list[str], *, is_all: bool
+) -> None:
+    """Nothing but the code tells it."""
+    needs = expected_texts([WrittenText("a.go::F", text, NeedKind.TEXT, is_all)], {"a_test.go::TestF": [literal]}, VERB)
+    assert [need.word for need in needs] == expected
+    assert all(need.is_answer for need in needs)
