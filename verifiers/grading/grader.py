@@ -384,17 +384,17 @@ class _GradingRun:
             return _Calls(None, 0, 0)
         every = replay(self.bench, call_recording(kit), self.solution)
         answers, others = every[: len(kit.calls)], every[len(kit.calls) :]
-        grading = self.bench.language.grading
+        same, statement = self.bench.language.grading.same_outcome, self.task.problem_statement
         differing = [
             call.call
             for call, answer in zip(kit.calls, answers, strict=True)
-            if not grading.same_outcome(call.outcome, answer)
+            if not same(call.outcome, answer, statement)
         ]
         if differing:
             self.reasons.append("calls_differ")
             self.evidence["first_differing_call"] = differing[0][:300]
         reward = 0.0 if differing else 1.0 if kit.telling else None
-        equal = [grading.same_outcome(call.outcome, one) for call, one in zip(kit.held_out, others, strict=True)]
+        equal = [same(call.outcome, one, statement) for call, one in zip(kit.held_out, others, strict=True)]
         return _Calls(reward, len(kit.calls), len(kit.calls) - len(differing), tuple(equal))
 
     # ----------------------------------------------------------------------------------- verdicts

@@ -14,11 +14,21 @@ from excise.types import RecordedCall
 
 _HELP = "usage: "
 """Beginning of the help text of a command that is made with ``argparse``."""
+_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 _COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
 """Packages whose objects describe command lines."""
 _FOR_PEOPLE = frozenset({"usage", "description", "epilog", "help", "short_help", "prog"})
 """Attributes of these objects that only people read, and the name of the program, which may be that of the file that is
-run; of printed help, nothing is compared either."""
+run; of printed help, only usage and options are compared."""
+_EXIT = "builtins:SystemExit"
+_USUAL = frozenset(
+    {"AttributeError", "IndexError", "KeyError", "LookupError", "RuntimeError", "TypeError", "ValueError"}
+)
+"""Errors of Python that code raises for wrong arguments or at a wrong time, one as good as another."""
+_CONTAINERS = ("l", "d", "S", "dd", "C")
+"""Tags of containers that can lose members."""
+_MAPPINGS = frozenset({"d", "dd", "C"})
+"""Tags of dictionaries, those with defaults and counters: each does what a caller asks of a plain one."""
 FLOAT_TOLERANCE = 1e-9
 """Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
 
@@ -57,27 +67,87 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 
 # -------------------------------------------------------------------------------------- comparison
-def same_outcome(expected: str, found: str) -> bool:
+def same_outcome(expected: str, found: str, statement: str | None = None) -> bool:
     """Whether two outcomes have equal results, or exceptions of equal types, and equal arguments afterwards.
 
-    Details that callers may not rely on are ignored: messages of exceptions, printed text if the original prints
-    nothing, the order of words in a help text, the order of dictionaries (except ``OrderedDict``), the last digits of
-    floats, types of iterators.
+    Details that callers may not rely on are ignored: messages of exceptions and the arguments after them, printed text
+    if the original prints nothing, words for people in a help text, the order of dictionaries (except
+    ``OrderedDict``), the last digits of floats, types of iterators and of dictionaries. One of :data:`_USUAL` errors
+    may stand for another one that the ``statement``, if there is one, does not name.
     """
     first, second = parsed(expected.encode()), parsed(found.encode())
     if not first or not second:
         return False
     try:
-        if not equal(_unread(first.get("after")), _unread(second.get("after"))):
+        if not _same_after(first, second):
             return False
         if first.get("printed") and not _same_text(first["printed"], second.get("printed") or ""):
             return False
         first, second = _raised_at_once(first), _raised_at_once(second)
         if "raised" in first or "raised" in second:
-            return _same_error(first, second)
+            return _same_error(first, second) or _is_untold_error(first, second, statement)
         return equal(first.get("result"), second.get("result"))
     except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
         return False
+
+
+def _same_after(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Whether the arguments are equal after the call.
+
+    A container that the original uses up on its way to a result (``first["given"]`` has what was passed) may also be
+    left as it was; after an exception, except one that ends the process, nothing is compared.
+    """
+    raised = _raised_at_once(first).get("raised")
+    if raised and _EXIT not in raised:
+        return True
+    mine, theirs = _unread(first.get("after")), _unread(second.get("after"))
+    given = first.get("given") if first.get("result") not in (None, ["c", None]) else None
+    if not isinstance(mine, list) or not isinstance(theirs, list) or len(mine) != len(theirs):
+        return equal(mine, theirs)
+    linked = _linked_classes([*mine, *theirs])
+    mine, theirs = ([_without_links(node, linked) for node in nodes] for nodes in (mine, theirs))
+    passed = _unread(given) if isinstance(given, list) and len(given) == len(mine) else [None] * len(mine)
+    return all(equal(a, b) or (_is_used_up(a, p) and equal(p, b)) for a, b, p in zip(mine, theirs, passed, strict=True))
+
+
+def _is_used_up(after: Any, before: Any) -> bool:
+    """Whether a plain container has fewer members after a call than before."""
+    if not isinstance(after, list) or not isinstance(before, list) or after[:1] != before[:1]:
+        return False
+    return after[0] in _CONTAINERS and len(after[-1]) < len(before[-1])
+
+
+def _linked_classes(arguments: Sequence[Any]) -> frozenset[str]:
+    """Names of classes whose objects hold objects of the same class, as those of nodes of trees and linked lists do,
+    without the classes of the arguments themselves."""
+    found: set[str] = set()
+
+    def visit(node: Any, around: frozenset[str]) -> None:
+        if not isinstance(node, list):
+            return
+        if node[:1] == ["seen"]:
+            found.update(around.intersection(node[1][:1]))
+            around = around.union(node[1][:1])
+        for each in node[1:] if node[:1] == ["seen"] else node:
+            visit(each, around)
+
+    for each in arguments:
+        visit(each, frozenset())
+    return frozenset(found.difference(*(each[1][:1] for each in arguments if _is_seen(each))))
+
+
+def _is_seen(node: Any) -> bool:
+    return isinstance(node, list) and node[:1] == ["seen"]
+
+
+def _without_links(node: Any, linked: frozenset[str]) -> Any:
+    """An encoded argument with objects of the classes ``linked`` by their classes alone: how nodes are linked depends
+    on the order in which they were inserted, and on the algorithm."""
+    if not isinstance(node, list) or not linked:
+        return node
+    if _is_seen(node) and not linked.isdisjoint(node[1][:1]):
+        return node[:2]
+    return [_without_links(each, linked) for each in node]
 
 
 def _unread(node: Any) -> Any:
@@ -107,10 +177,16 @@ def _raised_at_once(outcome: dict[str, Any]) -> dict[str, Any]:
 
 
 def _same_text(first: str, second: str) -> bool:
-    """Whether printed texts are equal; help texts of commands may list their words in another order."""
+    """Whether printed texts are equal; of help texts of commands, whether they have the same words of usage, in any
+    order, and list the same options."""
     if first.startswith(_HELP) and second.startswith(_HELP):
-        return sorted(re.findall(r"\w+", first)) == sorted(re.findall(r"\w+", second))
+        return _usage_and_options(first) == _usage_and_options(second)
     return first == second
+
+
+def _usage_and_options(text: str) -> tuple[list[str], set[str]]:
+    usage, _, rest = text.partition("\n\n")
+    return sorted(re.findall(r"\w+", usage)), set(_OPTION.findall(rest))
 
 
 def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
@@ -123,7 +199,13 @@ def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
     is_base = any(name in wanted and not name.startswith("builtins:") for name in found[:1])
     if known not in found and not is_base:
         return False
-    return known != "builtins:SystemExit" or _exit_code(first) == _exit_code(second)
+    return known != _EXIT or _exit_code(first) == _exit_code(second)
+
+
+def _is_untold_error(first: dict[str, Any], second: dict[str, Any], statement: str | None) -> bool:
+    """Whether both raise one of :data:`_USUAL` errors, and the statement does not name the original's."""
+    names = [str((outcome.get("raised") or [""])[0]).removeprefix("builtins:") for outcome in (first, second)]
+    return statement is not None and _USUAL.issuperset(names) and names[0] not in statement
 
 
 def _is_private(name: str) -> bool:
@@ -151,9 +233,10 @@ def distinguish_from_stub(recorded: Sequence[RecordedCall], stub: Sequence[str])
     """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""
     if not recorded:
         return False
-    mine = [parsed(one.outcome.encode()).get("after") for one in recorded]
-    theirs = [parsed(outcome.encode()).get("after") for outcome in stub]
-    changed = any(other is not None and not equal(one, other) for one, other in zip(mine, theirs, strict=True))
+    mine = [parsed(one.outcome.encode()) for one in recorded]
+    theirs = [parsed(outcome.encode()) for outcome in stub]
+    both = zip(mine, theirs, strict=True)
+    changed = any(other.get("after") is not None and not _same_after(one, other) for one, other in both)
     return changed or not fits_simple_stub(recorded)
 
 
@@ -172,20 +255,33 @@ def texts_in(outcome: dict[str, Any]) -> frozenset[str]:
 
 def equal(first: Any, second: Any) -> bool:
     """Whether two encoded values are equal; of exceptions, as of raised ones, only the classes are compared."""
-    if isinstance(first, list) and isinstance(second, list) and first and second:
-        if first[0] == "f" and second[0] == "f":
-            return same_float(first[1], second[1])
-        if first[0] == "z" and second[0] == "z":
-            return same_float(first[1], second[1]) and same_float(first[2], second[2])
-        if first[0] == "x" and second[0] == "x":
-            first, second = first[:2], second[:2]
-        if first[0] == "seen" and second[0] == "seen":
-            return first[1][0] in second[1] and equal(*map(_without_help, (first, second)))
-        if first[0] in ("d", "C", "dd", "S", "F", "dv") and first[0] == second[0]:
-            return equal(first[1:-1], second[1:-1]) and same_members(first[-1], second[-1])
     if isinstance(first, list) and isinstance(second, list):
+        tags = tuple(str(node[0]) if node else "" for node in (first, second))
+        if (found := _equal_of_tags(tags, first, second)) is not None:
+            return found
+        if tags == ("x", "x"):
+            first, second = first[:2], second[:2]
         return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))
     return type(first) is type(second) and bool(first == second)
+
+
+def _equal_of_tags(tags: tuple[str, ...], first: list[Any], second: list[Any]) -> bool | None:
+    """:func:`equal` for values whose tags ask for more than to compare their members in order; else ``None``."""
+    if tags in (("f", "f"), ("z", "z")):
+        return all(same_float(a, b) for a, b in zip(first[1:], second[1:], strict=True))
+    if tags == ("seen", "seen"):
+        return first[1][0] in second[1] and equal(*map(_without_help, (first, second)))
+    if tags == ("io", "io") and _is_help(first) and _is_help(second):
+        return _same_text(first[2][1], second[2][1])
+    if tags[0] == tags[1] and tags[0] in {"d", "C", "dd", "S", "F", "dv"}:
+        return equal(first[1:-1], second[1:-1]) and same_members(first[-1], second[-1])
+    return same_members(first[-1], second[-1]) if _MAPPINGS.issuperset(tags) else None
+
+
+def _is_help(stream: list[Any]) -> bool:
+    """Whether an encoded stream holds the help text of a command."""
+    text = stream[2] if len(stream) > 2 else None
+    return isinstance(text, list) and text[:1] == ["s"] and str(text[1]).startswith(_HELP)
 
 
 def _without_help(seen: list[Any]) -> list[Any]:

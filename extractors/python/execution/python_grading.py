@@ -277,9 +277,9 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.same_result`."""
         return compared_outcomes.same_result(first, second)
 
-    def same_outcome(self, expected: str, found: str) -> bool:
+    def same_outcome(self, expected: str, found: str, statement: str | None = None) -> bool:
         """See :meth:`excise.protocols.Grading.same_outcome`."""
-        return compared_outcomes.same_outcome(expected, found)
+        return compared_outcomes.same_outcome(expected, found, statement)
 
 
 def _run_server(recipe: Recipe, request: GradedRunRequest) -> ForkServer:

@@ -109,9 +109,15 @@ def traced_outcome(call, removed, spans):
         sys.settrace(None)
     if random.getstate() != random.Random(0).getstate():  # it drew numbers; another solution may draw other numbers
         found = {"lost": "random"}
-    if "lost" not in found and leaves_arguments(call, found, removed):
-        found = dict(found, kept=True)
+    if "lost" not in found:
+        found.update({"kept": True} if leaves_arguments(call, found, removed) else {"given": given(call)})
     return found, sorted(executed)
+
+
+def given(call):
+    """The arguments as they were passed; ``None`` for the receiver of a method, which a call may be there to change."""
+    nodes = [*call["args"], *(node for _, node in call["kwargs"])]
+    return [None, *nodes[1:]] if call["kind"] in ("method", "property") else nodes
 
 
 def leaves_arguments(call, found, removed):

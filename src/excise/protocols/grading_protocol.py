@@ -384,6 +384,10 @@ class Grading(Protocol):
         """Whether outcomes of two calls are equal but for what is printed, and what became of their arguments."""
         ...
 
-    def same_outcome(self, expected: str, found: str) -> bool:
-        """Whether two outcomes of a call are equal in everything that callers may rely on."""
+    def same_outcome(self, expected: str, found: str, statement: str | None = None) -> bool:
+        """Whether two outcomes of a call are equal in everything that callers may rely on.
+
+        ``statement`` is what a solver was told, if the second one is a solution's: an exception of the language that it
+        does not name may be another one.
+        """
         ...
