@@ -182,6 +182,11 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
+def _has_output(lines: Sequence[str]) -> bool:
+    """Whether something stands below a statement of a session, which is its result."""
+    return any(line.strip() and not line.lstrip().startswith((">>>", "...", "#")) for line in lines)
+
+
 class LostInExamples:
     """The names of the examples of a section that stand for what is gone, or were made with it."""
 
@@ -215,7 +220,8 @@ class LostInExamples:
         """Names that the example itself gives to something else."""
         self.has_lost = False
         self.changed: set[str] = set()
-        """Names of objects of the example of which lost statements call methods."""
+        """Names of objects of the example of which lost statements call methods; in sessions, methods without a result.
+    What a session shows of them later is another value without the call."""
         self.depends_on_lost = False
         """Whether a statement that stays uses such an object later: the example makes no sense without the call."""
 
@@ -236,7 +242,10 @@ class LostInExamples:
         is_unread = isinstance(node, ast.Assign | ast.AnnAssign) and bool(binds) and binds <= self.unused
         made_anew = self.bound & _bound_by_heads(node)
         self.bound -= made_anew
-        if not is_unread and not any(map(self._is_lost, ast.walk(node))):
+        loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        is_stale = not is_script and not self.changed.isdisjoint(loaded)
+        if not is_unread and not is_stale and not any(map(self._is_lost, ast.walk(node))):
+            self.changed -= set() if is_script else binds
             self.own |= binds
             self.bound -= binds
             self.depends_on_lost |= not self.changed.isdisjoint(used)
@@ -247,7 +256,7 @@ class LostInExamples:
             self.own |= binds
             self.needed |= used
             return left
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (is_script or not _has_output(lines)):
             self.changed |= {_chain(node.value.func).partition(".")[0]} & self.own
         self.bound |= binds
         self.needed |= used

@@ -123,3 +123,22 @@ def test_an_example_loses_what_uses_an_attribute_that_lost_lines_gave() -> None:
 )
 def test_uses_of_attributes_that_lost_statements_set_go(before: str, expected: str) -> None:
     assert example(before) == expected
+
+
+TREE = "class Tree:\n    def chop(self, x):\n        self.x = x\n\n    def size(self):\n        return self.x\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (">>> t = Tree(1)\n>>> t.chop(1)\n>>> t\nTree(2)\n>>> other()\n3\n", ">>> other()\n3\n"),
+        (">>> t = Tree(1)\n>>> t.chop(1)\n>>> t = Tree(3)\n>>> t\nTree(3)\n",
+         ">>> t = Tree(1)\n>>> t = Tree(3)\n>>> t\nTree(3)\n"),
+        (">>> t = Tree(1)\n>>> t.chop(1)\n5\n>>> t\nTree(1)\n", ">>> t = Tree(1)\n>>> t\nTree(1)\n"),  # it has a result
+    ],
+)  # fmt: skip
+def test_what_a_lost_call_changed_is_not_shown_later_in_a_session(before: str, expected: str) -> None:
+    document = f"# pkg\n\nSo:\n\n```python\n{before}```\n\nEnd.\n"
+    left = left_of(document, source=TREE, path="README.md", symbol="Tree.chop")
+    assert left is not None
+    assert left.partition("```python\n")[2].partition("```")[0] == expected
