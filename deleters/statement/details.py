@@ -156,7 +156,16 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
         return GivenBy.CONVENTION
     if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION} or _is_set_by_method(need, codebase):
         return None  # that other code raises or sets it does not say that this code does
+    if need.kind is NeedKind.KEYWORD and (owner := codebase.symbols().get(need.owner)) and "**" in owner.signature:
+        return GivenBy.TREE if _is_passed(need.word, owner, related) else None
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
+
+
+def _is_passed(keyword: str, owner: Symbol, code: str) -> bool:
+    """Whether code calls a function that takes any keyword with this one; that others have it tells nothing."""
+    name = owner.symbol_id.rpartition(".")[0] if owner.name.startswith("__") else owner.name
+    called = re.escape(re.split(r"\W", name)[-1])
+    return re.search(rf"\b{called}\([^()]*(?:\([^()]*\)[^()]*)*\b{re.escape(keyword)}=", code) is not None
 
 
 def _with_untold_owners(need: Need, statement: str, codebase: Codebase) -> Need:

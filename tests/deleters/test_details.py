@@ -206,3 +206,21 @@ def test_it_is_said_that_a_method_sets_an_attribute() -> None:
 
     assert lines("m.py::Link.close", ("state", "close")) == ["- Sets `self.state`."]
     assert lines("m.py::Link", ("state", "close")) == ["- Attributes: `state`."]
+
+
+@pytest.mark.parametrize(
+    ("signature", "related", "given"),
+    [
+        ("self, **kwargs", "def other(self, whole=False):\n    return whole\n", GivenBy.DETAILS),
+        ("self, **kwargs", "def other(self):\n    return self.run(f(1), whole=True)\n", GivenBy.TREE),
+        ("self, **kwargs", "def other(self):\n    return self.go(whole=True)\n", GivenBy.DETAILS),
+        ("self, whole=False", "def other(self):\n    return self.go(whole=True)\n", GivenBy.TREE),
+    ],
+)
+def test_a_keyword_of_another_function_is_not_one_that_code_takes_among_any(
+    signature: str, related: str, given: GivenBy
+) -> None:
+    code = f"class Form:\n    def run({signature}):\n        return 1\n"
+    need = Need(kind=NeedKind.KEYWORD, word="whole", owner="m.py::Form.run", tests=("t",))
+    (found,) = locate([need], "", related, PythonCodebase.from_texts({"m.py": code}))
+    assert found.given is given
