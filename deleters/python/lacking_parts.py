@@ -1,7 +1,8 @@
 """Parts of removed code, without one of which tests show whether they check it.
 
 A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, one of the two values of a
-conditional expression, an argument that a call gets by name, or a parameter, which has its default then.
+conditional expression, an argument that a call gets by name, a parameter, which has its default then, or one of a few
+elements of a table.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ MAX_PARTS = 60
 """Maximum number of parts that are looked at."""
 MAX_BYTES = 40_000
 """Number of bytes of a function from which on it has none: it is parsed anew for each."""
+MIN_ELEMENTS = 5
+"""Number of elements from which on a list of constants is a table; its first one, middle one and last one are parts."""
 _SILENT = (
     ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Assert, ast.Delete, ast.Continue
 )  # fmt: skip
@@ -148,6 +151,7 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> I
         if not isinstance(each, _WHOLE) and not _is_said(each):
             yield from _rounds(each, places)
             yield from _operands(each, places)
+            yield from _elements(each, places)
     for call in (call for each in statements for call in _calls(each)):
         given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=places.start)
         for number, keyword in enumerate(given):
@@ -210,6 +214,26 @@ def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
         elif isinstance(node, ast.IfExp):
             yield f"line {node.lineno}: else", places.end(node.body), places.end(node), b" "
             yield f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b" "
+
+
+def _elements(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
+    """Three elements of each table in a statement."""
+    for node in _own_nodes(statement):
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            spans = [(places.start(key), places.end(value), key) for key, value in pairs if key is not None]
+            spans = spans if None not in node.keys else []
+        elif isinstance(node, ast.List | ast.Set | ast.Tuple):
+            spans = [(places.start(each), places.end(each), each) for each in node.elts]
+        else:
+            continue
+        if len(spans) < MIN_ELEMENTS or not all(isinstance(each, ast.Constant) for *_, each in spans):
+            continue
+        for number in (0, len(spans) // 2, len(spans) - 1):
+            start, end, element = spans[number]
+            is_last = number == len(spans) - 1
+            start, end = (spans[number - 1][1], end) if is_last else (start, spans[number + 1][0])
+            yield f"line {element.lineno}: {ast.unparse(element)[:MAX_SHOWN]}", start, end, b""
 
 
 def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:

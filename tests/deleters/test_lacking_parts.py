@@ -141,3 +141,24 @@ def test_rounds_that_never_come_and_what_nobody_sees_are_no_parts() -> None:
 def test_a_function_has_no_more_parts_than_can_be_looked_at() -> None:
     arguments = ", ".join(f"k{n}={n}" for n in range(600))
     assert len(parts(f"def f():\n    return dict({arguments})\n")) == 60
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("{'a', 'b', 'c', 'd', 'e'}",
+         {"'a'": "{'b', 'c', 'd', 'e'}", "'c'": "{'a', 'b', 'd', 'e'}", "'e'": "{'a', 'b', 'c', 'd'}"}),
+        ("[1, 2,\n  3, 4, 5,\n ]",
+         {"1": "[2,\n  3, 4, 5,\n ]", "3": "[1, 2,\n  4, 5,\n ]", "5": "[1, 2,\n  3, 4,\n ]"}),
+        ("{1: a, 2: b, 3: c, 4: d, 5: e}",
+         {"1": "{2: b, 3: c, 4: d, 5: e}", "3": "{1: a, 2: b, 4: d, 5: e}", "5": "{1: a, 2: b, 3: c, 4: d}"}),
+        ("{1: a, **x, 2: b, 3: c, 4: d, 5: e}", {}),
+        ("(1, 2, 3, 4)", {}),
+        ("[a, b, c, d, e]", {}),
+    ],
+)  # fmt: skip
+def test_elements_of_tables_are_parts(table: str, expected: dict[str, str]) -> None:
+    code = "def f(x):\n    return x in %s\n"
+    found = parts(code % table)
+    elements = {what.partition(": ")[2]: text for (_, what), text in found.items() if ": " in what}
+    assert elements == {element: code % text for element, text in expected.items()}
