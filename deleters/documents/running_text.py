@@ -79,6 +79,8 @@ _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s+(?=[^\s\-=~|>])")
 """The mark of an item of a list, whose text stands behind it and, further in, below."""
+_ADDRESS = re.compile(r"\s*\[[^\]\n]{1,200}\]:\s")
+"""The beginning of the address of a link in Markdown, which stands elsewhere."""
 _FIELD = re.compile(r"\s*:[a-z][\w *]{0,60}:\s+(?=\S)")
 """The name of a field of a docstring, as ``:param size:``, whose text stands behind it and, further in, below."""
 _ROW = re.compile(r"\s*\|(?:\s*\|)+\s*`[^`|\n]{1,300}`_{0,2},\s*\|\s*$")
@@ -193,6 +195,8 @@ def shortened(lines: Sequence[str], pattern: re.Pattern[str], *, num_kept: int =
     found: list[str] = []
     for group in _wrapped(lines):
         is_alone = len(group) == len(lines)
+        if (address := _ADDRESS.match(group[0])) is not None and pattern.search(address[0]):
+            continue
         left = _sentences_left(group, pattern, is_alone=is_alone, num_kept=0 if found else num_kept)
         if left is None:
             found += group
@@ -256,13 +260,15 @@ def _filled(sentences: Sequence[str], lines: Sequence[str], width: int) -> list[
 
 
 def _wrapped(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The lines in groups: a line to which the next one's first word could be added ends a group."""
+    """The lines in groups: a line to which the next one's first word could be added ends a group, and so does the
+    address of a link in Markdown."""
     width = max(map(len, lines), default=0)
     is_broken = width >= MIN_WIDTH or any(len(sentences_of(line.strip())) > 1 for line in lines)
     group: list[str] = []
     for line in lines:
         word = line.split(maxsplit=1)[0] if line.strip() else ""
-        if group and (not is_broken or len(group[-1].rstrip()) + 1 + len(word) + SLACK <= width):
+        is_short = bool(group) and len(group[-1].rstrip()) + 1 + len(word) + SLACK <= width
+        if group and (not is_broken or is_short or _ADDRESS.match(line) or _ADDRESS.match(group[-1])):
             yield group
             group = []
         group.append(line)

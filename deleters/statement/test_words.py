@@ -77,9 +77,9 @@ def words_of_tests(
     parts = ["Tests that are not in this checkout have these descriptions:\n\n" + "\n".join(lines)] if lines else []
     if called := [f"`{name}`" for name in list(names)[:MAX_NAMES] if len(name) <= MAX_NAME]:
         more = f" and {len(names) - len(called)} more" if len(names) > len(called) else ""
-        parts.append(
-            f"{'Others' if lines else 'Tests that are not in this checkout'} are called {', '.join(called)}{more}."
-        )
+        some = "Others" if lines else "Some tests that are not in this checkout"
+        one = "Another one" if lines else "One test that is not in this checkout"
+        parts.append(f"{f'{some} are' if len(names) > 1 else f'{one} is'} called {', '.join(called)}{more}.")
     return "\n\n".join(["## What the tests say", *parts]) if parts else ""
 
 

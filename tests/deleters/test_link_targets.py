@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from excise.deleters.documents.link_targets import without_unused_targets
+from excise.deleters.documents.running_text import shortened
 
 from .test_documents import left_of
 
@@ -30,3 +33,9 @@ def test_addresses_that_nothing_refers_to_any_more_go(before: str, after: str, e
 def test_an_address_goes_from_a_document_with_the_text_about_what_is_gone() -> None:
     text = "pkg\n===\n\nIt counts.\n\nCall ``gone_by`` as `they say`_ there.\n\nIt is fast.\n\n.. _they say: http://x\n"
     assert left_of(text, path="README.rst") == "pkg\n===\n\nIt counts.\n\nIt is fast.\n"
+
+
+def test_addresses_of_links_are_no_running_text() -> None:
+    """One goes, and not the ones around it, which might be sentences in one line."""
+    links = ["[`first_of`]: crate::first_of", "[`gone_by_name`]: crate::gone_by_name", "[`last`]: crate::last"]
+    assert shortened(links, re.compile(r"\bgone_by_name\b")) == [links[0], links[2]]

@@ -142,7 +142,8 @@ def test_names_of_tests_without_a_description_are_told() -> None:
     deletion = delete_symbol(codebase, "m.py::gone", ids, "stub")
     text = write_statement(codebase, deletion, REPO, ids).text
     assert (
-        "- Other ways to call gone() give the same.\n\nOthers are called `test_gone_keeps_control_flow_errors`." in text
+        "- Other ways to call gone() give the same.\n\nAnother one is called `test_gone_keeps_control_flow_errors`."
+        in text
     )
 
 
@@ -176,7 +177,7 @@ def test_of_many_tests_those_about_the_code_are_named() -> None:
     def statement(chosen: tuple[str, ...]) -> str:
         return write_statement(codebase, delete_symbol(codebase, "m.py::gone_width", chosen, "stub"), REPO, chosen).text
 
-    assert "are called `test_width_limit_counts`." in statement(tests)
+    assert "is called `test_width_limit_counts`." in statement(tests)
     assert "`test_other_one_matters`" in statement(tests[-4:] + tests[:1])
 
 
