@@ -192,7 +192,8 @@ def test_it_is_said_that_a_method_sets_an_attribute() -> None:
     """Its name alone says nothing where the other code of the class has it, too."""
     source = (
         "class Link:\n    def __init__(self):\n        self.state = 1\n\n"
-        "    def close(self, other):\n        self.state = 2\n        other.rest = 3\n"
+        "    def close(self, other):\n        self.state = 2\n        other.rest = 3\n\n"
+        "    def fail(self):\n        self.state, self.why = 3, 4\n        print(self.end, end=1)\n"
     )
     codebase = PythonCodebase.from_texts({"m.py": source})
     symbols = codebase.symbols()
@@ -205,6 +206,7 @@ def test_it_is_said_that_a_method_sets_an_attribute() -> None:
         return listed
 
     assert lines("m.py::Link.close", ("state", "close")) == ["- Sets `self.state`."]
+    assert lines("m.py::Link.fail", ("why", "fail"), ("state", "fail")) == ["- Sets `self.state`, `self.why`."]
     assert lines("m.py::Link", ("state", "close")) == ["- Attributes: `state`."]
 
 
