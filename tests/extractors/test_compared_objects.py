@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections.abc
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from excise.extractors.python.execution import compared_outcomes
 from excise.extractors.python.execution.compared_outcomes import same_outcome
 
-from .inside_programs import load
+from .inside_programs import load, outcomes
 
 
 def test_objects_of_command_lines_with_items_are_compared_by_these() -> None:
@@ -113,3 +115,27 @@ def test_help_in_a_stream_has_the_same_options(text: str, *, is_same: bool) -> N
 def test_an_error_that_nothing_names(wanted: str, found: str, statement: str | None, *, is_same: bool) -> None:
     outcomes = [json.dumps({"raised": [f"builtins:{name}", "builtins:Exception"]}) for name in (wanted, found)]
     assert same_outcome(*outcomes, statement) is is_same
+
+
+class Bag(collections.abc.Set):  # type: ignore[type-arg]
+    def __init__(self, *items: int) -> None:
+        self.items = list(items)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.items
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def test_sets_have_no_order() -> None:
+    """Also those of a project's own classes: what was added first may come first."""
+    first, second, third = (
+        json.dumps(outcomes.outcome_of(lambda bag=bag: bag, (bag,), lambda cls: False))
+        for bag in (Bag(1, 2), Bag(2, 1), Bag(1, 3))
+    )
+    assert same_outcome(first, second)
+    assert not same_outcome(first, third)

@@ -180,7 +180,7 @@ def _changed_object(made: dict[str, Any], asked: dict[str, Any], steps: Sequence
     if asked["kind"] != "method" or receiver[:1] != ["made"] or now[:1] != ["seen"] or not now[2:]:
         return ""
     kind, nodes = (now[2][0], now[2][1:2]) if isinstance(now[2], list) and now[2] else ("", [])
-    holder = {"d": "dict(x)", "l": "list(x)"}.get(kind, "")
+    holder = {"d": "dict(x)", "l": "list(x)", "S": "set(x)"}.get(kind, "")
     if not holder or not nodes:
         return ""
     first = list(steps) or [f"x = {literal(receiver)}"]

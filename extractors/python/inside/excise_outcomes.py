@@ -4,6 +4,7 @@ Details that a solution may choose freely are left out: iterators are exhausted,
 that a call changed are recorded by their public state.
 """
 
+import collections.abc
 import contextlib
 import functools
 import io
@@ -116,7 +117,8 @@ class PublicStateEncoder(values.Encoder):
                 return [["d", [[encoder.encode(k), encoder.encode(value[k])] for k in value]]]
             if self.has_items(kind):
                 items, end = exhaust(iter(value))
-                return [["l", [encoder.encode(item) for item in items]], end]
+                nodes = [encoder.encode(item) for item in items]
+                return [["S", sorted(nodes, key=repr)] if issubclass(kind, collections.abc.Set) else ["l", nodes], end]
         except values.Unserialisable:
             raise
         except Exception as error:
