@@ -35,6 +35,8 @@ _CODE = re.compile(
 )
 _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
+_TITLE = re.compile(r"\s*[-*+•]\s+(?:[\w`*&/-]{1,30}(?:\(\))?[`*:]{0,3}(?: |$)){1,6}$")
+"""An item of a list that is the title of what stands further in, and no sentence."""
 BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s")
 """The beginning of an item of a list."""
 _CAPITALISED = re.compile(r"\s*[-*+•]\s+`{0,2}[A-Z]\w*`{0,2}\s*(?:[:(]|$)")
@@ -153,6 +155,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         if chunk.kind is ChunkKind.PROSE and (gone.mentioned or gone.commands) and has_text:
             parts = _parts_left(own, gone)
             own = list(_without_empty_callouts([line for _, kept in parts for line in kept], own))
+            own = list(_without_bare_titles(own, lines[chunk.start : chunk.end]))
             lost_heads.update({number: head} if (head := _lost_head(parts, gone)) else {})
         elif chunk.kind is ChunkKind.CODE:
             lost.end = chunk.stop
@@ -169,6 +172,15 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     _drop_around(lines, chunks, left, emptied)
     found = list(_without_double_blanks(chunks, left))
     return _with_end_of(lines, found) if found != list(lines) and found else found
+
+
+def _without_bare_titles(left: Sequence[str], before: Sequence[str]) -> Iterator[str]:
+    """The lines that are left of a list without the titles of its parts whose items are all gone."""
+    for line, following in zip(left, [*left[1:], ""], strict=False):
+        is_title = following and _TITLE.match(line) and indent_of(following) <= indent_of(line)
+        below = before[before.index(line) + 1 :][:1] if is_title and before.count(line) == 1 else []
+        if not any(indent_of(each) > indent_of(line) for each in below):
+            yield line
 
 
 def _drop_around(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], emptied: Sequence[int]) -> None:
@@ -265,12 +277,14 @@ def _drop_output(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[
 
 
 def _drop_directive(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], number: int) -> None:
-    """Take a directive, ``.. caution::``, out of what is left if nothing is left of what stood below it."""
+    """Take a directive, ``.. caution::``, or the title of a part of a list out of what is left if nothing is left of
+    what stood below it."""
     own = lines[chunks[number].start : chunks[number].end]
     head = left[number][-1] if left[number] else ""
-    if chunks[number].kind is not ChunkKind.PROSE or not _DIRECTIVE.match(head):
+    if chunks[number].kind is not ChunkKind.PROSE or not (_DIRECTIVE.match(head) or _TITLE.match(head)):
         return
-    has_lost = head != own[-1]
+    below = own[len(own) - own[::-1].index(head) :][:1] if head in own else []
+    has_lost = any(indent_of(each) > indent_of(head) for each in below)
     for after in range(number + 1, len(chunks)):
         if chunks[after].kind is ChunkKind.BLANK:
             continue

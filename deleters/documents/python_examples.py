@@ -257,7 +257,9 @@ class LostInExamples:
             self.needed |= used
             return left
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (is_script or not _has_output(lines)):
-            self.changed |= {_chain(node.value.func).partition(".")[0]} & self.own
+            root = _chain(node.value.func).partition(".")[0]
+            is_object = root in self.own or not (is_script or root in self.roots or root in self.names)
+            self.changed |= {root} if root and is_object else set()
         self.bound |= binds
         self.needed |= used
         return []

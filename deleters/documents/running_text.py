@@ -63,7 +63,8 @@ _ABOUT_BOTH = (", ", "between ")
 MIN_ITEMS = 2
 """Number of names of a list that must stay, for the sentence to stay."""
 _REFERRING = re.compile(
-    r"(?:This|These|Those|It|Its|They|Their|Otherwise|Alternatively|Instead|(?:Before|Previously)(?=,)|After that|In (?:this|that|such) cases?)\b"
+    r"(?:This|These|Those|It|Its|They|Their|Otherwise|Alternatively|Instead|After that|(?:Before|Previously)(?=,)"
+    r"|In (?:this|that|such) cases?)\b"
     r"(?! (?:package|project|library|module|document|page|section|guide|tutorial|release|version))"
 )
 """The beginning of a sentence that is about what another one says."""

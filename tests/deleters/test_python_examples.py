@@ -142,3 +142,10 @@ def test_what_a_lost_call_changed_is_not_shown_later_in_a_session(before: str, e
     left = left_of(document, source=TREE, path="README.md", symbol="Tree.chop")
     assert left is not None
     assert left.partition("```python\n")[2].partition("```")[0] == expected
+
+
+def test_an_object_of_an_earlier_example_is_changed_too() -> None:
+    first = "```python\n>>> t = Tree(1)\n>>> t\nTree(1)\n```\n"
+    second = "```python\n>>> t.chop(1)\n>>> t\nTree(2)\n```\n"
+    left = left_of(f"# pkg\n\nSo:\n\n{first}\nAnd so:\n\n{second}\nEnd.\n", TREE, "README.md", "Tree.chop")
+    assert left == f"# pkg\n\nSo:\n\n{first}\nEnd.\n"
