@@ -75,8 +75,15 @@ class Column:
     """Name in Parquet and SQL."""
     kind: str
     """``string``, ``int``, ``float``, ``bool``, ``list<string>`` or ``map<string, …>``."""
-    comment: str
-    """Description of the column."""
+    text: str = ""
+    """Description of the column; empty if it is the docstring of a field of a record."""
+    field: tuple[type, str] | None = None
+    """Record and name of that field. Its docstring is read only where it is asked for: the source has to be parsed."""
+
+    @property
+    def comment(self) -> str:
+        """Description of the column."""
+        return field_comments(self.field[0]).get(self.field[1], "") if self.field is not None else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +144,14 @@ def _kind(annotation: Any) -> str:
 
 def columns_of(record: type, *only: str, skip: tuple[str, ...] = ()) -> Iterator[Column]:
     """Columns for the fields of a record that a column can hold, or for the fields ``only``, in order."""
-    kinds, comments = field_kinds(record), field_comments(record)
+    kinds = field_kinds(record)
     for name in only or kinds:
         if name not in skip:
-            yield Column(name=SWE_BENCH_NAMES.get(name, name), kind=kinds[name], comment=comments.get(name, ""))
+            yield Column(name=SWE_BENCH_NAMES.get(name, name), kind=kinds[name], field=(record, name))
 
 
-def _text(name: str, comment: str) -> Column:
-    return Column(name=name, kind="string", comment=comment)
+def _text(name: str, text: str) -> Column:
+    return Column(name=name, kind="string", text=text)
 
 
 _SWE_BENCH_FIRST = (
@@ -210,7 +217,7 @@ FEATURES = Table(
     columns=(
         _REPO,
         *columns_of(Feature, skip=("tests",)),
-        Column(name="num_tests", kind="int", comment="Number of trusted tests that execute the feature."),
+        Column(name="num_tests", kind="int", text="Number of trusted tests that execute the feature."),
     ),
     sort_by=("repo", "feature_id"),
 )

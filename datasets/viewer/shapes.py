@@ -86,7 +86,7 @@ ATTEMPTS = Shape(
     source=Table(
         name="attempts",
         comment="Graded attempts of agents.",
-        columns=tuple(Column(name=name, kind=kind, comment="") for name, kind in _ATTEMPT_KINDS.items()),
+        columns=tuple(Column(name=name, kind=kind) for name, kind in _ATTEMPT_KINDS.items()),
         sort_by=("run", "attempt_id"),
     ),
     select=_same(
