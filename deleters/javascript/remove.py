@@ -6,7 +6,7 @@ A definition that code which stays refers to is not deleted: such a name would b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from excise.deleters.deletion_record import USED_ELSEWHERE, Changed, EditedFiles, build_deletion
 from excise.deleters.edits.blank_lines import evened
@@ -26,10 +26,9 @@ from excise.errors import DeletionRefused
 from excise.extractors.field_uses import FieldGrammar
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.fields import fields, uses
-from excise.extractors.javascript.analysis.module_links import Entity
 from excise.extractors.javascript.analysis.parsed_file import DEFAULT, WHOLE, Export
 from excise.protocols import Codebase
-from excise.types import Deletion, Feature, Symbol, is_inside, joined
+from excise.types import Deletion, Feature, Symbol, joined
 
 _FIELDS = FieldGrammar(fields=fields, uses=uses, keeps_one=False)
 
@@ -127,9 +126,14 @@ class _Removal:
             require_parses(path, after)
             changed[path] = (before, without_unused(before, after))
         changed = self._without_fields(changed, tests)
-        types = without_declarations(self.codebase, self.names_in_types(changed))
+        types = without_declarations(self.codebase, self.names_in_types(changed), self.outer)
+        self.registrations += [(path, text) for path, each in types.items() for text in each.texts]
         symbols = self.codebase.symbols()
-        found = without_mentions(self.codebase, [symbols[i] for i in self.gone], {**changed, **types})
+        found = without_mentions(
+            self.codebase,
+            [symbols[i] for i in self.gone],
+            {**changed, **{path: (each.before, each.after) for path, each in types.items()}},
+        )
         self.loose = found.loose
         return found.changed
 
@@ -170,7 +174,7 @@ class _Removal:
             if self.codebase.is_test(path):
                 continue
             for export in module.exports:
-                targets = self._targets(path, export)
+                targets = self.codebase.exported_symbols(path, export)
                 if targets and targets <= gone:
                     yield path, export
 
@@ -187,21 +191,11 @@ class _Removal:
             for each in module.imports:
                 if not each.bound or each.name == WHOLE:
                     continue
-                found = self._named(self.codebase.links.entities(path, (each.bound,)))
+                found = self.codebase.named(self.codebase.links.entities(path, (each.bound,)))
                 if found and found <= gone and each.name == DEFAULT and per_statement[each.stmt_start] == 1:
                     yield path, each.stmt_start, each.stmt_end, False
                 elif found and found <= gone and each.name != DEFAULT:
                     yield path, each.start, each.end, True
-
-    def _named(self, entities: Iterable[Entity]) -> set[str]:
-        """Ids of the symbols that entities are."""
-        names = {joined(entity.path, ".".join(entity.names)) for entity in entities}
-        return names & self.codebase.symbols().keys()
-
-    def _targets(self, path: str, export: Export) -> set[str]:
-        """Ids of the symbols behind an export; those of the longest chain of names that is known."""
-        found = self._named(self.codebase.links.behind(path, export))
-        return {each for each in found if not any(o != each and is_inside(o, each) for o in found)}
 
     def _require_unused(self) -> None:
         """Raise :class:`DeletionRefused` if code that stays, outside tests, refers to a removed definition."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -14,6 +14,7 @@ from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.deleters.javascript.mentions import left_sources, qualified_name
 from excise.extractors.javascript.analysis.codebase import DECLARATIONS, JavaScriptCodebase
+from excise.extractors.javascript.analysis.declaration_files import LeftExports
 from excise.extractors.javascript.analysis.grammar import (
     CLASSES,
     DECLARED,
@@ -54,24 +55,45 @@ def names_in_types(codebase: JavaScriptCodebase, removed: Iterable[Symbol], sour
     return TypeNames(functions, members, frozenset(name for name in every if not left.have(name)))
 
 
-def without_declarations(codebase: JavaScriptCodebase, names: TypeNames) -> Changed:
-    """Path to (content before, content after) of the type declarations that lose functions and classes of these names.
+class Shortened(NamedTuple):
+    """A declaration file that loses declarations."""
+
+    before: bytes
+    after: bytes
+    texts: tuple[str, ...]
+    """The declarations of functions, classes and values that went, and the names that lists of exports lost."""
+
+
+def without_declarations(
+    codebase: JavaScriptCodebase, names: TypeNames, removed: Collection[Symbol]
+) -> dict[str, Shortened]:
+    """Path to the type declarations that lose functions and classes of these names; ``removed`` are the definitions.
 
     These are declarations at the main level and in namespaces, all signatures of overloads, and names in lists of
     exports, each with the comment above it; and members, of the class or interface of their class's name, of all where
-    no code that stays has the name. Types that nothing else needs go, too. A file that could no longer be parsed stays
-    as it is.
+    no code that stays has the name. A declaration stays where a module that the file describes still exports the name.
+    Types that nothing else needs go, too. A file that could no longer be parsed stays as it is.
     """
-    changed: dict[str, tuple[bytes, bytes | None]] = {}
+    left = LeftExports(codebase, removed)
+    changed: dict[str, Shortened] = {}
     for path, before in codebase.others.items():
         if path.endswith(DECLARATIONS) and not parse_tree(before).root_node.has_error:
-            after = _without_unused_types(codebase, path, before, _without_names(before, names))
+            own = TypeNames(
+                frozenset(name for name in names.functions if not left.described_by(path, name)),
+                frozenset(pair for pair in names.members if not left.described_by(path, *pair)),
+                names.alone,
+            )
+            statements, elements = _lost(before, own)
+            after = apply_edits(before, removals(before, statements, elements))
+            after = _without_unused_types(codebase, path, before, after)
             if after != before and not parse_tree(after).root_node.has_error:
-                changed[path] = (before, after)
+                texts = (before[start:end].decode(errors="replace") for start, end in sorted(statements | elements))
+                changed[path] = Shortened(before, after, tuple(texts))
     return changed
 
 
-def _without_names(before: bytes, names: TypeNames) -> bytes:
+def _lost(before: bytes, names: TypeNames) -> tuple[set[Range], set[Range]]:
+    """The bytes of the statements and members that go, and of the elements of lists."""
     root = parse_tree(before).root_node
     statements: set[Range] = set()
     elements: set[Range] = set()
@@ -82,7 +104,7 @@ def _without_names(before: bytes, names: TypeNames) -> bytes:
     for owner, member, node in _members(root, before) if names.members or names.alone else ():
         if (owner, member) in names.members or (member in names.alone and _is_method(node)):
             statements.add((node.start_byte, node.end_byte))
-    return apply_edits(before, removals(before, statements, elements))
+    return statements, elements
 
 
 def _without_unused_types(codebase: JavaScriptCodebase, path: str, before: bytes, after: bytes) -> bytes:

@@ -135,7 +135,7 @@ def write_statement(
     rest = (
         _documented(found, gone, shown, visibility),
         where_used(codebase, removed, callers, deletion, coverage),
-        registered(deletion),
+        registered(codebase, deletion, visibility),
         used(deletion),
         _examples(examples, words.fence),
         words_of_tests(codebase, unseen, visibility, removed),

@@ -11,7 +11,7 @@ from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.assignments import is_plain_data
 from excise.deleters.statement.spelling import unnumbered
 from excise.protocols import Codebase
-from excise.types import CoverageMap, Deletion, Symbol, SymbolKind, is_inside, is_whole_file, path_of
+from excise.types import CoverageMap, Deletion, Symbol, SymbolKind, Visibility, is_inside, is_whole_file, path_of
 
 MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
@@ -131,14 +131,17 @@ def where_used(
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
 
 
-def registered(deletion: Deletion) -> str:
-    """The section with calls and entries of tables that named the removed code, and files that only it read."""
+def registered(codebase: Codebase, deletion: Deletion, visibility: Visibility) -> str:
+    """The section with calls, entries of tables and declarations that named the removed code, and files that only it
+    read. Where signatures are not told, those of declarations beside the code (files that are not parsed) are cut."""
     files = {each.path for each in parse_patch(deletion.source_patch) if each.deletes}
     found = [
         (path, text)
         for path, text in deletion.registrations
         if is_plain_data(text.partition(PLACE)[0]) or path in files or text.startswith("if __name__")
     ]
+    if visibility is Visibility.BEHAVIOUR:
+        found = [(path, text if path in codebase.modules else text.partition("(")[0]) for path, text in found]
     whole = ", and so are these files" if any(path in files for path, _ in found) else ""
     return _by_file(
         f"## Where it was registered\n\nThese lines, which named it, are gone as well{whole}.",

@@ -66,7 +66,10 @@ def test_a_removed_function_goes_with_its_exports_imports_and_declarations() -> 
         "test('two', (t) => {\n  t.equal(two(), 2)\n  t.end()\n})\n"
     )
     assert deletion.hidden == ("test/all.js::one",)
-    assert dict(deletion.registrations) == {"index.js": "one: one"}
+    assert dict(deletion.registrations) == {
+        "index.js": "one: one",
+        "index.d.ts": "export function one(a: { b: number }): void;",
+    }
 
 
 def test_a_function_that_is_still_called_is_not_removed() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.protocols import CONSTANTS, EMPTY
-from excise.types import Deletion, Feature, FeatureKind
+from excise.types import Deletion, Feature, FeatureKind, Visibility
+
+from .planned_deletions import REPO
 
 FILES = {
     "package.json": '{"name": "p", "main": "dist/index.js", "type": "module"}',
@@ -221,3 +226,64 @@ def test_declarations_in_namespaces_types_and_tests_of_types_go() -> None:
     )
     assert left["test/spy.test-d.ts"] is None
     assert "test/helpers/index.ts" not in left
+
+
+TWINS = {
+    "package.json": '{"name": "ids", "main": "index.js", "browser": {"./index.js": "./index.browser.js"}}',
+    "index.js": "export function make (size) { return 'a'.repeat(size) }\nexport { alphabet } from './alphabet.js'\n",
+    "index.browser.js": "export let make = (size) => 'b'.repeat(size)\nexport let only = () => 1\n",
+    "index.d.ts": "/** Makes. */\nexport function make(size?: number): string\nexport function only(): number\n",
+    "alphabet.js": "export const alphabet = 'ab'\n",
+    "weak/index.js": "export let make = (size) => 'c'.repeat(size)\nexport let other = () => 1\n",
+    "weak/index.d.ts": "export function make(size?: number): string\nexport function other(): number\n",
+    "types/all.d.ts": "export function make(size?: number): string\nexport function only(): number\n",
+}
+
+
+def twins_without(*symbols: str, **files: str) -> tuple[Deletion, dict[str, str]]:
+    texts = {**TWINS, **files}
+    codebase = JavaScriptCodebase.from_texts(texts)
+    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=())
+    deletion = get("remove", "javascript").delete(codebase, feature)
+    left = apply_patch({path: text.encode() for path, text in texts.items()}, deletion.source_patch)
+    return deletion, {path: (data or b"").decode() for path, data in left.items() if path.endswith(".d.ts")}
+
+
+def test_declarations_of_modules_that_still_export_the_name_stay() -> None:
+    assert twins_without("index.browser.js::make")[1] == {}, "index.js, weak/index.js still export it"
+    changed = twins_without("index.browser.js::only")[1]
+    assert changed == {
+        path: "/** Makes. */\n" * (path == "index.d.ts") + "export function make(size?: number): string\n"
+        for path in ("index.d.ts", "types/all.d.ts")
+    }
+    assert twins_without("weak/index.js::make")[1] == {"weak/index.d.ts": "export function other(): number\n"}
+    deletion, changed = twins_without("index.js::make", "index.browser.js::make")
+    assert changed == {"index.d.ts": "export function only(): number\n"}, "who is described by all.d.ts is not known"
+    assert dict(deletion.registrations) == {"index.d.ts": "export function make(size?: number): string"}
+
+
+def test_the_manifest_says_which_modules_a_declaration_file_describes() -> None:
+    conditions = '{"exports": {".": {"types": "./types/all.d.ts", "import": {"default": "./index.js"}}}}'
+    changed = twins_without("index.js::make", **{"package.json": conditions})[1]
+    assert changed == {"types/all.d.ts": "export function only(): number\n"}, "index.browser.js still exports it"
+    types = '{"main": "weak/index.js", "types": "types/all.d.ts"}'
+    changed = twins_without("weak/index.js::make", **{"package.json": types})[1]
+    assert set(changed) == {"types/all.d.ts", "weak/index.d.ts"}
+
+
+def test_declarations_of_members_of_classes_of_the_same_name_stay() -> None:
+    box = "export class Box {\n  put (n) { return n + 1 }\n\n  get () { return 1 }\n}\n"
+    types = "export class Box {\n  put(n: number): number\n  get(): number\n}\n"
+    files = {"a.js": box, "b.js": box, "a.d.ts": types, "b.d.ts": types}
+    assert twins_without("a.js::Box.put", **files)[1] == {"a.d.ts": "export class Box {\n  get(): number\n}\n"}
+
+
+def test_statements_name_declarations_that_went() -> None:
+    deletion, _ = twins_without("index.js::make", "index.browser.js::make")
+    codebase = JavaScriptCodebase.from_texts(TWINS)
+    repo = replace(REPO, language="javascript")
+    text = write_statement(codebase, deletion, repo, []).text
+    assert "`index.d.ts`:\n\n```\nexport function make(size?: number): string\n```" in text
+    hidden = write_statement(codebase, deletion, repo, [], Visibility.BEHAVIOUR).text
+    assert "`index.d.ts`" in hidden
+    assert "size?" not in hidden

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from excise.extractors.javascript.analysis.documented_methods import DocumentedType, documented_types
 from excise.extractors.javascript.analysis.grammar import Offsets
 from excise.extractors.javascript.analysis.module_links import Entity, ModuleLinks
-from excise.extractors.javascript.analysis.parsed_file import JavaScriptModule, Reference
+from excise.extractors.javascript.analysis.parsed_file import Export, JavaScriptModule, Reference
 from excise.extractors.javascript.analysis.parser import parse_module
 from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.protocols import Inherited
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind, path_of
+from excise.types import Symbol, SymbolKind, is_inside, joined, path_of
 
 SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of the files that are parsed."""
@@ -257,6 +257,15 @@ class JavaScriptCodebase:
         for entity in self.links.entities(path, chain):
             found |= self._group(entity)
         return frozenset(found)
+
+    def named(self, entities: Iterable[Entity]) -> set[str]:
+        """Ids of the symbols that entities are."""
+        return {joined(entity.path, ".".join(entity.names)) for entity in entities} & self._symbols.keys()
+
+    def exported_symbols(self, path: str, export: Export) -> set[str]:
+        """Ids of the symbols behind an export of a file; those of the longest chain of names that is known."""
+        found = self.named(self.links.behind(path, export))
+        return {each for each in found if not any(o != each and is_inside(o, each) for o in found)}
 
     def _is_nested(self, symbol_id: str) -> bool:
         """Whether a symbol is a function within a function, which is called by its bare name there."""
