@@ -12,9 +12,10 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.lost_names import LeftSources
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
+from excise.deleters.javascript.left_exports import LeftExports
 from excise.deleters.javascript.mentions import left_sources, qualified_name
-from excise.extractors.javascript.analysis.codebase import DECLARATIONS, JavaScriptCodebase
-from excise.extractors.javascript.analysis.declaration_files import LeftExports
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.javascript.analysis.declaration_files import DECLARATIONS
 from excise.extractors.javascript.analysis.grammar import (
     CLASSES,
     DECLARED,

@@ -229,8 +229,7 @@ def description(codebase: Codebase, symbol: Symbol, part: str = "") -> Descripti
         return Description("" if docstring else _BY_COMMENT, own, _not_in(own, inside))
     found = inherited(codebase, symbol) if not own else None
     if found is not None and found.text:
-        text = _without_placeholders(found.text)
-        return Description(f"As `{found.owner}` says:", text, _not_in(text, inside))
+        return Description(f"As `{found.owner}` says:", _without_placeholders(found.text))
     if inside:
         return Description("", own, _not_in(own, inside)) if own else Description(BY_COMMENTS_INSIDE, inside)
     name = symbol.name.partition("#")[0]

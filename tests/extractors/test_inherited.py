@@ -201,3 +201,46 @@ def test_conventions_describe_and_other_names_do_not(codebase: Codebase, describ
         assert not quoted
         assert text in {"", f"Implements or overrides `{text.partition('`')[2].partition('`')[0]}`."}
         assert not text or name in text
+
+
+DECLARED = {
+    "package.json": '{"name": "ids", "main": "index.js", "types": "types.d.ts"}',
+    "index.js": "export { make as create } from './make.js'\nexport * from './box.js'\n",
+    "make.js": "export function make (n) {\n  // A plain loop is faster than any call here.\n  return n | 0\n}\n",
+    "box.js": "export class Box {\n  put (n) { return n }\n\n  get () { return 1 }\n}\nexport const two = () => 2\n",
+    "types.d.ts": "/** Makes a name of n signs. */\nexport function create(n: number): string\n"
+    "export class Box {\n  /** Puts it in. */\n  put(n: number): number\n  get(): number\n}\n"
+    "/** Not this two. */\nexport const two: () => number\n",
+    "box.d.ts": "/** Gives two, always. */\nexport const two: () => number\n",
+    "other.js": "export function make (n) { return n + 1 }\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [
+        ("make.js::make", ("As `types.d.ts` says:", "Makes a name of n signs.", "")),
+        ("box.js::Box.put", ("As `types.d.ts` says:", "Puts it in.", "")),
+        ("box.js::two", ("As `box.d.ts` says:", "Gives two, always.", "")),
+        ("box.js::Box.get", ("", "", "")),
+        ("other.js::make", ("", "", "")),
+    ],
+)
+def test_declarations_describe_functions_of_their_modules(symbol: str, expected: tuple[str, ...]) -> None:
+    codebase = JavaScriptCodebase.from_texts(DECLARED)
+    assert description(codebase, codebase.symbols()[symbol]) == expected
+    assert bool(undescribed(codebase, [codebase.symbols()[symbol]], ())) is not expected[0].startswith("As")
+
+
+def test_jsdoc_above_an_export_describes_the_function() -> None:
+    source = (
+        "/** Adds one to it. */\nexports.a = function (n) { return n + 1 }\n\n"
+        "/** Takes one away. */\nmodule.exports.b = b\n\nfunction b (n) { return n - 1 }\n\n"
+        "/**\n * Module exports.\n */\n\nexports.c = c\nfunction c () {}\n"
+        "// Of both.\nexports.d = d\nfunction d () {}\n"
+        "const lib = { e }\nfunction e () {}\n"
+    )
+    listed = "module.exports = {\n  /** Twice as much. */\n  f,\n  g: g\n}\nfunction f () {}\nfunction g () {}\n"
+    codebase = JavaScriptCodebase.from_texts({"m.js": source, "n.js": listed})
+    told = {symbol.name: symbol.docstring for symbol in codebase.symbols().values() if symbol.docstring}
+    assert told == {"a": "Adds one to it.", "b": "Takes one away.", "f": "Twice as much."}

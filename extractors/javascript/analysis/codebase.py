@@ -8,10 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
+from excise.extractors.javascript.analysis.declaration_files import (
+    DECLARATIONS,
+    described_modules,
+    documented_declarations,
+)
 from excise.extractors.javascript.analysis.documented_methods import DocumentedType, documented_types
 from excise.extractors.javascript.analysis.grammar import Offsets
 from excise.extractors.javascript.analysis.module_links import Entity, ModuleLinks
-from excise.extractors.javascript.analysis.parsed_file import Export, JavaScriptModule, Reference
+from excise.extractors.javascript.analysis.parsed_file import DEFAULT, WHOLE, Export, JavaScriptModule, Reference
 from excise.extractors.javascript.analysis.parser import parse_module
 from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.protocols import Inherited
@@ -21,8 +26,6 @@ from excise.types import Symbol, SymbolKind, is_inside, joined, path_of
 SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of the files that are parsed."""
 MANIFEST = "package.json"
-DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
-"""Suffixes of type declarations."""
 DOCUMENTS = (".md", ".markdown", ".rst", ".adoc", ".txt")
 """Suffixes of documents."""
 MAX_DOCUMENT = 1 << 20
@@ -163,7 +166,8 @@ class JavaScriptCodebase:
 
     # -------------------------------------------------------------------------------------- graph
     def inherited(self, symbol_id: str) -> Inherited | None:
-        """The method of a class or interface above a method's own; in another file, the only one with that name."""
+        """The method of a class or interface above a method's own; in another file, the only one with that name. Else
+        the declaration of a function in a ``.d.ts`` file that describes its module, or one that exports it."""
         symbol = self._symbols[symbol_id]
         owner, _, name = symbol.qualname.partition("#")[0].rpartition(".")
         pending, seen = self._supertypes(symbol.path, owner), set[str]()
@@ -175,7 +179,40 @@ class JavaScriptCodebase:
             if words := found.methods.get(name):
                 return Inherited(owner=f"{found.name}.{name}", text=words)
             pending += self._supertypes(above, found.name)
+        return self._declared(symbol)
+
+    def _declared(self, symbol: Symbol) -> Inherited | None:
+        """The declaration of a function in a ``.d.ts`` file; that beside its own module before others."""
+        *owner, name = _plain(symbol.qualname).split(".")
+        for path in sorted(self.described_modules, key=lambda each: symbol.path not in self.described_modules[each]):
+            documented = self._declarations.get(path, {})
+            for module in sorted(self.described_modules[path]) if documented and len(owner) < 2 else ():
+                first = self._exported_as(module, symbol.path, owner[0] if owner else name)
+                for each in first:
+                    if words := documented.get(".".join([each, name] if owner else [each])):
+                        return Inherited(owner=path, text=words)
         return None
+
+    def _exported_as(self, module: str, path: str, name: str) -> list[str]:
+        """The names under which a module exports a definition of a file; as a whole, that of the definition."""
+        own = f"{path}::{name}"
+        exports = self.modules[module].exports
+        found = [e.name for e in exports if e.name not in {WHOLE, DEFAULT} and own in self.exported_symbols(module, e)]
+        is_exported = any(own in self._group(entity) for entity in self.links.exported(module, (name,)))
+        is_whole = any(e.name in {WHOLE, DEFAULT} and own in self.exported_symbols(module, e) for e in exports)
+        return [*found, *([name] if is_exported or is_whole else [])]
+
+    @cached_property
+    def described_modules(self) -> Mapping[str, frozenset[str]]:
+        """Path of each declaration file to the modules that it describes, as far as this is known."""
+        code = [path for path in self.modules if not self.is_test(path)]
+        declarations = [path for path in self.others if path.endswith(DECLARATIONS)]
+        return described_modules(code, declarations, self.links, self.others.get(MANIFEST, b""))
+
+    @cached_property
+    def _declarations(self) -> Mapping[str, Mapping[str, str]]:
+        """Path of each declaration file to the documentation of what it declares."""
+        return {path: documented_declarations(self.others[path]) for path in self.described_modules}
 
     def _supertypes(self, path: str, owner: str) -> list[tuple[str, DocumentedType]]:
         """(file, type) of what the class or interface ``owner`` of a file extends or implements."""

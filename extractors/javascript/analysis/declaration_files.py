@@ -1,4 +1,4 @@
-"""Which modules a ``.d.ts`` file describes, and which of these still export a name after a removal."""
+"""Which modules a ``.d.ts`` file describes, and what it says of their functions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import json
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from excise.extractors.javascript.analysis.codebase import DECLARATIONS, MANIFEST, JavaScriptCodebase
-from excise.extractors.javascript.analysis.parsed_file import DEFAULT, WHOLE, Export
-from excise.types import Symbol, is_inside, joined
+from tree_sitter import Node
 
+from excise.extractors.javascript.analysis.comments import doc_comment
+from excise.extractors.javascript.analysis.documented_methods import documented_types
+from excise.extractors.javascript.analysis.grammar import CLASSES, DECLARED, descendants, parse_tree, text
+from excise.extractors.javascript.analysis.module_links import ModuleLinks
+
+DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
+"""Suffixes of type declarations."""
 _STEM = re.compile(r"(.+?)(?:\.(?:browser|node|native|server|client|react-native|deno|bun))?\.[cm]?[jt]sx?")
 """The name of a module; files of one stem are the same module for several platforms."""
 _TYPES = ("types", "typings")
@@ -19,23 +24,51 @@ _ENTRIES = ("main", "module", "browser", "jsnext:main")
 """Members of a manifest with the files that its types describe."""
 
 
-def described_modules(codebase: JavaScriptCodebase) -> Mapping[str, frozenset[str]]:
+_NAMED = frozenset({"function_signature", "variable_declarator", *DECLARED, *CLASSES})
+_AROUND = frozenset({"lexical_declaration", "variable_declaration", "ambient_declaration", "export_statement"})
+
+
+def described_modules(
+    code: Iterable[str], declarations: Iterable[str], links: ModuleLinks, manifest: bytes
+) -> Mapping[str, frozenset[str]]:
     """Path of each declaration file to the modules that it describes: those of its stem in its folder, and those that
-    the manifest names beside it. Empty for files of which neither is known."""
+    the manifest (``package.json``) names beside it. Empty for files of which neither is known; ``code`` are the paths
+    of modules that are no tests."""
     by_stem: dict[str, set[str]] = defaultdict(set)
-    for path in codebase.modules:
+    for path in code:
         folder, name = posixpath.split(path)
-        if (stem := _STEM.fullmatch(name)) is not None and not codebase.is_test(path):
+        if (stem := _STEM.fullmatch(name)) is not None:
             by_stem[posixpath.join(folder, stem[1])].add(path)
     named: dict[str, set[str]] = defaultdict(set)
-    for types, entry in _named_by_manifest(codebase.others.get(MANIFEST, b"")):
-        if (module := codebase.links.file_of(MANIFEST, _relative(entry))) is not None:
+    for types, entry in _named_by_manifest(manifest):
+        if (module := links.file_of("", _relative(entry))) is not None:
             named[posixpath.normpath(types)].add(module)
     return {
         path: frozenset(by_stem.get(re.sub(r"\.d\.[cm]?ts$", "", path), set()) | named.get(path, set()))
-        for path in codebase.others
-        if path.endswith(DECLARATIONS)
+        for path in declarations
     }
+
+
+def documented_declarations(source: bytes) -> dict[str, str]:
+    """Name of a function, class, value, or method of a class or interface (``Box.put``) that a declaration file
+    declares to its documentation, where it has one; of overloads, that of the first with one."""
+    found: dict[str, str] = {}
+    for node in descendants(parse_tree(source).root_node):
+        name = node.child_by_field_name("name") if node.type in _NAMED else None
+        if name is not None and (words := doc_comment(_statement_of(node), source)):
+            found.setdefault(text(name, source), words)
+    for each in documented_types(source):
+        for method, words in each.methods.items():
+            found.setdefault(f"{each.name}.{method}", words)
+    return found
+
+
+def _statement_of(node: Node) -> Node:
+    """The statement that declares a name: what is around it, if it declares nothing else."""
+    above = node.parent
+    while above is not None and above.type in _AROUND and len(above.named_children) == 1:
+        node, above = above, above.parent
+    return node
 
 
 def _relative(path: str) -> str:
@@ -79,48 +112,3 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, dict):
         for key, each in value.items():
             yield from _texts(each) if key != "types" else ()
-
-
-class LeftExports:
-    """What modules still export after a removal of definitions."""
-
-    def __init__(self, codebase: JavaScriptCodebase, removed: Collection[Symbol]) -> None:
-        self._codebase = codebase
-        self._removed = [symbol.symbol_id for symbol in removed]
-        self._modules = described_modules(codebase)
-        self._code = frozenset(
-            path for path in codebase.modules if not codebase.is_test(path) and not codebase.is_vendored(path)
-        )
-
-    def described_by(self, path: str, *names: str) -> bool:
-        """Whether a module that a declaration file describes, or any if that is not known, still exports a name, or
-        the member of a class (two names)."""
-        return any(self._exports(module, names, frozenset()) for module in sorted(self._modules[path] or self._code))
-
-    def _exports(self, path: str, names: tuple[str, ...], seen: frozenset[str]) -> bool:
-        if path in seen:
-            return False
-        codebase = self._codebase
-        for export in codebase.modules[path].exports:
-            targets = codebase.exported_symbols(path, export)
-            if targets and all(map(self._is_gone, targets)):
-                continue
-            if len(names) == 1 and _has_name(export, names[0], targets):
-                return True
-            target = codebase.links.file_of(path, export.module) if export.module and not export.local else None
-            if export.name == WHOLE and target is not None and self._exports(target, names, seen | {path}):
-                return True
-        found = (each for each in codebase.links.exported(path, names) if each.names[-1:] == names[-1:])
-        ids = (joined(each.path, ".".join(each.names)) for each in found)
-        return any(each in codebase.symbols() and not self._is_gone(each) for each in ids)
-
-    def _is_gone(self, symbol_id: str) -> bool:
-        return any(symbol_id == each or is_inside(symbol_id, each) for each in self._removed)
-
-
-def _has_name(export: Export, name: str, targets: Collection[str]) -> bool:
-    """Whether an export has a name, or exports as a whole what has it."""
-    if export.name in {WHOLE, DEFAULT}:
-        own = {target.rpartition("::")[2].rpartition(".")[2].partition("#")[0] for target in targets}
-        return export.local[-1:] == (name,) or name in own
-    return export.name == name

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-from excise.extractors.javascript.analysis.comments import doc_comment
+from excise.extractors.javascript.analysis.comments import comments_before, doc_comment
 from excise.extractors.javascript.analysis.grammar import (
     CLASSES,
     DECLARED,
@@ -35,6 +35,8 @@ _DECISIONS = frozenset(
 )  # fmt: skip
 _SHORT_CIRCUITS = frozenset({"&&", "||", "??"})
 _SIGNATURES = frozenset({"function_signature", "method_signature"})
+_ON_EXPORT = re.compile(r"(?:module |public )?(?:exports?|expose[sd]?)\b|(?s:.*?)@(?:typedef|module)\b", re.IGNORECASE)
+"""JSDoc above an export that says nothing of a function."""
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -64,6 +66,8 @@ class _Parser:
     def __init__(self, path: str, source: bytes) -> None:
         self.path, self.source = path, source
         self.found: dict[str, _Definition] = {}
+        self.on_exports: dict[str, str] = {}
+        """Name of a definition to the documentation above what exports it: ``exports.x = x``."""
         stripped = (line.strip() for line in source.split(b"\n"))
         self.code_lines = [0, *accumulate(int(bool(s) and not s.startswith((b"//", b"*", b"/*"))) for s in stripped)]
         self.line_starts = [0, *(i + 1 for i, byte in enumerate(source) if byte == 10)]
@@ -152,6 +156,8 @@ class _Parser:
                 self._define(f"{chain[0]}.{chain[2]}", value, outer, kind=SymbolKind.METHOD)
             elif len(chain) == 2 and chain[0] != "this":
                 self._define(f"{chain[0]}.{chain[1]}", value, outer, kind=SymbolKind.METHOD)
+        elif value.type == "identifier" and target:
+            self._note_export(value, outer)
         elif value.type == "object" and target is not None:
             self._object(target, value)
         elif value.type == "object" and len(chain) == 2 and chain[1] == "prototype":
@@ -161,14 +167,25 @@ class _Parser:
         """The functions in an object; those of ``module.exports = {…}`` (no ``owner``) are functions of the module."""
         kind = SymbolKind.METHOD if owner else SymbolKind.FUNCTION
         for child in children(node):
+            if not owner and child.type == "shorthand_property_identifier":
+                self._note_export(child, child)
             key = child.child_by_field_name("key" if child.type == "pair" else "name")
             value = child.child_by_field_name("value") if child.type == "pair" else child
             if key is None or value is None or not _IDENTIFIER.fullmatch(text(key, self.source)):
                 continue
             value = unwrapped(value)
+            if not owner and value.type == "identifier":
+                self._note_export(value, child)
             if value.type in FUNCTIONS:
                 name = text(key, self.source)
                 self._define(f"{owner}.{name}" if owner else name, value, child, is_element=True, kind=kind)
+
+    def _note_export(self, value: Node, outer: Node) -> None:
+        """Note what JSDoc above an export of a definition by its name says."""
+        comments = comments_before(outer, self.source)
+        said = doc_comment(outer, self.source)
+        if any(text(each, self.source).startswith("/**") for each in comments) and not _ON_EXPORT.match(said):
+            self.on_exports.setdefault(text(value, self.source), said)
 
     def _define(
         self,
@@ -266,7 +283,8 @@ class _Parser:
             body_line=self._line(first.start_byte) if first is not None else 0,
             signature="; ".join((*self._heads(definition), self._signature(definition))),
             docstring=next(
-                (found for each in (outer, *definition.overloads) if (found := doc_comment(each, self.source))), ""
+                (found for each in (outer, *definition.overloads) if (found := doc_comment(each, self.source))),
+                self.on_exports.get(definition.qualname, ""),
             ),
             is_public=not any(part.startswith(("_", "#")) for part in definition.qualname.split(".")),
             is_async=any(child.type == "async" for child in node.children),
