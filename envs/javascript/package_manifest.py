@@ -29,6 +29,10 @@ _LEFT_OUT = frozenset({"node_modules", "fixtures", "dist", "build", "coverage", 
 _MODULE = r"""\(?\s*(['"])([^'"\n]+)\1"""
 _IMPORT = re.compile(rf"""(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b|\brequire\.resolve\s*\()\s*{_MODULE}""")
 _TEST_CALL = re.compile(r"\b(?:test|it|describe|suite|tape|tap)\b[\w.]*\s*\(")
+_TAP_CALL = re.compile(
+    r"""\b(?:(?:const|let|var)\s+(\w+)\s*=\s*require\(\s*|import\s+(\w+)\s+from\s*)['"]tap['"](?s:.*)\b(?:\1|\2)\.\w+\("""
+)
+"""An assertion outside of tests, by what tap itself is."""
 _OWN_RUNNERS = frozenset({"tape", "tap", "node:test"})
 """Modules of test runners that a test file itself starts."""
 FIRST_TAP = 10
@@ -67,7 +71,8 @@ def read_project(root: Path) -> ProjectFiles:
     """Read the manifest and the imports of the project's files. Raises :class:`EnvironmentFailure` (``no_tests``)."""
     manifest = _manifest(root)
     texts = dict(_texts(root))
-    tests = tuple(path for path, text in texts.items() if _is_test(path) and _TEST_CALL.search(text))
+    calls = (_TEST_CALL, _TAP_CALL)
+    tests = tuple(path for path, text in texts.items() if _is_test(path) and any(c.search(text) for c in calls))
     if not tests:
         raise EnvironmentFailure(f"No test file was found below {', '.join(sorted(_TEST_FOLDERS))}.", reason="no_tests")
     main = posixpath.normpath(str(manifest.get("main") or "index"))

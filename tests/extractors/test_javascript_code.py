@@ -14,6 +14,7 @@ from excise.extractors.javascript.analysis.grammar import Offsets
 from excise.extractors.javascript.analysis.parser import parse_module
 from excise.extractors.javascript.analysis.test_blocks import blocks_of, clean_title
 from excise.extractors.javascript.execution.failing_copies import failing_copies
+from excise.extractors.javascript.execution.javascript_grading import JavaScriptGrading
 from excise.extractors.javascript.execution.mirrored_tests import mirrored
 from excise.extractors.javascript.execution.wrong_values import _WORDS, SEEDS, WRONG, fill
 from excise.types import SymbolKind
@@ -359,3 +360,10 @@ def test_tests_on_some_conditions_only_are_blocks() -> None:
     file = blocks_of(b"!process.browser && tape('pipes', (t) => {})\nconst a = 1 && 2\n", ["t.js::pipes"])
     assert not file.others
     assert [block.tests for block in file.blocks] == [{"t.js::pipes"}]
+
+
+def test_solutions_may_not_write_what_tests_of_tap_compare_with() -> None:
+    forbidden = JavaScriptGrading().forbidden
+    assert forbidden("tap-snapshots/test/a.js.test.cjs", ours=True) == "test"
+    assert forbidden("sub/tap-snapshots/a.cjs", ours=False) == "test"
+    assert forbidden("lib/tap-snapshots.js", ours=False) == ""

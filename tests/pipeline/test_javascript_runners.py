@@ -78,6 +78,15 @@ for (const [n, title] of {titles}.entries()) {{
   }}
 }}
 """
+OUTSIDE = {
+    "passes": ("const t = require('tap')\nt.same(1, 1)\nt.test('x', (t) => { t.equal(2, 1); t.end() })\n", "PASSED"),
+    "fails": ("const t = require('tap')\nt.same(1, 2)\nt.test('x', (t) => { t.equal(1, 1); t.end() })\n", "FAILED"),
+    "skips": ("const t = require('tap')\nt.same(1, 2, { todo: true })\n", "PASSED"),
+    "plan": ("const t = require('tap')\nt.plan(2)\nt.same(1, 1)\n", "FAILED"),
+    "ends": ("const t = require('tap')\nt.same(1, 1)\nprocess.exit(0)\nt.same(1, 2)\n", None),
+    "none": ("const t = require('tap')\nt.test('x', (t) => { t.equal(2, 1); t.end() })\nt.skip('y', () => {})\n", None),
+}
+"""Files that assert something outside of their tests, and how the test of that ends."""
 
 
 @pytest.mark.slow
@@ -88,6 +97,8 @@ def test_a_test_of_tap_fails_by_its_own_assertions_alone(
     root = written("tap", tmp_path)
     titles = "[" + ", ".join(f"'{title}'" for title in TITLES) + "]"
     (root / "test/names.test.js").write_text(BY_NAMES.format(titles=titles))
+    for name, (text, _) in OUTSIDE.items():
+        (root / f"test/{name}.test.js").write_text(text)
     (tmp_path / "excise.toml").write_text(f"{SETTINGS}min_pass_rate = 0\n")
     done = excise("env", root, "--cache", cache, "--config", tmp_path / "excise.toml", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -99,6 +110,8 @@ def test_a_test_of_tap_fails_by_its_own_assertions_alone(
         for n in range(len(TITLES))
         for own, inner in ((1, 2), (2, 1), (2, 2))
     }
+    files = {test.partition(".")[0]: status for test, status in statuses.items() if test.endswith("::(file)")}
+    assert files == {f"test/{name}": status for name, (_, status) in OUTSIDE.items() if status is not None}
 
 
 @pytest.mark.slow

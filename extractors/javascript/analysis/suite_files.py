@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-_FOLDERS = frozenset({"test", "tests", "__tests__", "__mocks__", "spec", "specs", "testing", "fixtures"})
+SNAPSHOTS = "tap-snapshots"
+"""The folder of what tests of tap compare with, as modules; other test runners have it in ``*.snap`` files."""
+_FOLDERS = frozenset(
+    {"test", "tests", "__tests__", "__mocks__", "spec", "specs", "testing", "fixtures", SNAPSHOTS, "__snapshots__"}
+)
 _FILE = re.compile(
     r".*[.\-_](test|tests|spec|test-d|tst)\.[cm]?[jt]sx?|(test|tests|spec)\.[cm]?[jt]sx?|test[.\-_].*\.[cm]?[jt]sx?"
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from excise.extractors.grading_without_calls import GradingWithoutCalls
-from excise.extractors.javascript.analysis.suite_files import is_test_file, runner_kind
+from excise.extractors.javascript.analysis.suite_files import SNAPSHOTS, is_test_file, runner_kind
 from excise.extractors.javascript.execution.failing_copies import failing_copies
 from excise.extractors.javascript.execution.judged_texts import judge_values, originals_values
 from excise.extractors.javascript.execution.lifted_tests import lifted
@@ -93,7 +93,7 @@ class JavaScriptGrading(GradingWithoutCalls):
             "installed_package": "node_modules" in parts,
             "test_configuration": low.startswith(_CONFIGURATION),
             "binary": Path(low).suffix in _BINARY,
-            "test": not ours and is_test_file(path),
+            "test": SNAPSHOTS in folders or (not ours and is_test_file(path)),
         }
         return next((reason for reason, holds in rules.items() if holds), "")
 

@@ -27,7 +27,7 @@ _PROGRAM = "excise_node_run.py"
 _RUN = f"/excise/inside/{_PROGRAM}"
 SETTINGS = (
     "package.json", ".mocharc*", "jest.config*", "vitest.*", "vite.config*", "babel.config*", ".babelrc*", "tsconfig*",
-    ".swcrc*", "*.snap", "node_modules/*",
+    ".swcrc*", "*.snap", "tap-snapshots/*", "*/tap-snapshots/*", "node_modules/*",
 )  # fmt: skip
 """Patterns for names and paths of files that say how tests run."""
 

@@ -28,6 +28,7 @@ module.exports = (request) => {
   const reallyExit = isMainThread ? process.reallyExit.bind(process) : () => kill(pid, 'SIGKILL')
   const MAX_MESSAGE = 300
   const JOIN = '::'
+  const FILE = '(file)'
 
   /** An array without methods: accessors that are added to `Array.prototype` do not get what is put in. */
   const bareArray = () => setPrototypeOf([], null)
@@ -123,9 +124,38 @@ module.exports = (request) => {
   const root = new Block(null, '')
   const running = bareArray()
 
+  /** The test of what a file asserts outside of its tests; it has no block until the file does so. */
+  const outside = {
+    __proto__: null,
+    block: null,
+    /** Gives what fails it at its end, or null. */
+    atEnd: null,
+    /** Whether all of the file ran, and whether nothing is left to be done: else the file did not assert all it has. */
+    isLoaded: request.esm,
+    isIdle: false,
+    note (atEnd) {
+      if (outside.block === null) {
+        outside.atEnd = atEnd
+        outside.block = new Block(root, FILE)
+        outside.block.began = now()
+        if (running.length === 0) collect(outside.block)
+      }
+      outside.block.asserts++
+    }
+  }
+
+  function reportOutside () {
+    const { block, atEnd, isLoaded, isIdle } = outside
+    if (block === null || running.length > 0 || !isLoaded || !isIdle || !block.isReported()) return
+    const failure = block.failure || root.failure || atEnd()
+    send('start', { id: block.id })
+    send('test', { id: block.id, status: failure === null ? 'PASSED' : 'FAILED', dur: now() - block.began, msg: failure || '' })
+    send('end', { id: block.id })
+  }
+
   function begin (block) {
     checkWatched()
-    collect(running[running.length - 1] || null)
+    collect(running[running.length - 1] || outside.block)
     running[running.length] = block
     block.began = now()
     if (block.isReported()) send('start', { id: block.id })
@@ -385,6 +415,20 @@ module.exports = (request) => {
     }
   }
 
+  /** Watch whether an object gets methods of its own in place of those of its class, but for some. */
+  function watchObject (label, object, without) {
+    const names = bareArray()
+    for (let each = getPrototypeOf(object); each !== null && each !== Object.prototype; each = getPrototypeOf(each)) {
+      const own = ownKeys(each)
+      for (let n = 0; n < own.length; n++) {
+        const found = getOwnPropertyDescriptor(each, own[n])
+        if (without.includes(own[n])) continue
+        if (found && typeof found.value === 'function') names[names.length] = own[n] // a proxy lists what it has not
+      }
+    }
+    watch(label, object, names)
+  }
+
   /** Report the members that were replaced. The methods of arrays, which may be among these, are not called. */
   function checkWatched () {
     for (let n = 0; n < watched.length; n++) {
@@ -414,13 +458,14 @@ module.exports = (request) => {
   /** What is reported at the end of the process, or of the thread that runs the tests. */
   function conclude () {
     for (let n = running.length - 1; n >= 0; n--) collect(running[n])
-    if (running.length === 0) collect(null)
+    if (running.length === 0) collect(outside.block)
     checkWatched()
+    reportOutside()
   }
 
   if (request.observe) observe()
   return {
-    request, send, Block, blockMap, root, running, begin, finish, skip, messageOf, startCoverage, watch, guard,
-    watchClass, checkWatched, conclude, inserted, later, MAX_MESSAGE
+    request, send, Block, blockMap, root, outside, running, collect, begin, finish, skip, messageOf, startCoverage, watch, guard,
+    watchClass, watchObject, checkWatched, conclude, inserted, later, MAX_MESSAGE
   }
 }

@@ -60,6 +60,8 @@ function main () {
     if (name === `${token}excise:first`) return runInserted(null, request.inserted.first)
     if (name === `${token}excise:last`) return runInserted(null, request.inserted.last)
     const exported = apply(load, this, arguments)
+    if (isMain) core.outside.isLoaded = true
+    else if (request.tap && parent && parent.filename === request.file && running.length === 0) core.collect(core.outside.block)
     if (follow.idle && String(name).endsWith('/excise_idle.cjs')) { // all that the options of node name is loaded
       setImmediate(follow.idle)
       follow.idle = null
@@ -172,7 +174,11 @@ function main () {
     })
   }
 
-  if (request.tap) Module.createRequire(request.file)('tap') // modules get the root that this makes; it changes events
+  if (request.tap) {
+    const tap = Module.createRequire(request.file)('tap') // modules get the root that this makes; it changes events
+    core.watchObject('tap/root', tap, ['pipe', 'resume', 'write']) // which tap gives it itself
+    process.on('beforeExit', () => { core.outside.isIdle = true })
+  }
 
   // ------------------------------------------------------------------------------------- integrity of the process
   if (request.watch) {
@@ -202,7 +208,8 @@ function main () {
   // ----------------------------------------------------------------------------------------------------- the end
   process.on('uncaughtExceptionMonitor', (error) => {
     const block = running[running.length - 1]
-    if (block) block.failure = block.failure || messageOf(error)
+    const failing = block || core.root
+    failing.failure = failing.failure || messageOf(error)
     send('crash', { msg: messageOf(error) })
   })
 

@@ -1,5 +1,6 @@
 /*
- * Follows the tests of tap: each call of `test` is a block, which passes if its own assertions do.
+ * Follows the tests of tap: each call of `test` is a block, which passes if its own assertions do. The assertions of a
+ * file outside of all tests, by the root that tap makes, are those of one test more, `(file)`; it is reported at the end.
  *
  * Exports a function of the hook's core (excise_hook_core.cjs) that returns a function for tap's class of tests: that of
  * `libtap` (tap 15 and 16), of tap's own folder (before), or of `@tapjs/core` (since 18).
@@ -7,7 +8,7 @@
 'use strict'
 
 module.exports = (core) => {
-  const { Block, root, begin, finish, skip, blockMap, MAX_MESSAGE } = core
+  const { Block, root, begin, finish, skip, blockMap, outside: file, MAX_MESSAGE } = core
   const { apply } = Reflect
 
   /** Tests to their places: the block, the place around it, and how many tests inside it failed, by name. */
@@ -17,8 +18,64 @@ module.exports = (core) => {
   const placeOf = (block, around) => ({ block, around, failed: { __proto__: null } })
   const outside = placeOf(root, null)
 
+  /** Whether a test that is left out is reported at the moment: that is no assertion of the file's own. */
+  let skipping = false
+  /** What was thrown outside of tests fails the file's own test, but does not make one. */
+  let throwing = false
+  let thrown = null
+
+  /** Note an assertion of a test if it is the root. */
+  function note (test, ok, extra, message) {
+    if (skipping || test.parent || places.has(test) || core.inserted.titles !== null) return
+    const isExpected = ok || (extra !== null && typeof extra === 'object' && (extra.skip || extra.todo))
+    const failure = isExpected ? null : String(message || 'an assertion').split('\n')[0].slice(0, MAX_MESSAGE)
+    if (throwing && file.block === null) {
+      thrown = failure
+      return
+    }
+    file.note(() => planFailure(test))
+    if (file.block.failure === null) file.block.failure = thrown || failure
+  }
+
+  /** What tap says of the number of a test's assertions, at its end. */
+  function planFailure ({ results }) {
+    if (!results) return 'did not end'
+    const failures = results.failures || []
+    for (let n = 0; n < failures.length; n++) if (failures[n].tapError) return String(failures[n].tapError)
+    return null
+  }
+
+  /** Follow the functions by which all assertions give their results: `printResult`, which is private since tap 18. */
+  function hookAssertions ({ prototype }) {
+    const { printResult, pass, fail, threw } = prototype
+    if (typeof printResult === 'function') {
+      prototype.printResult = function (ok, message, extra, front) {
+        if (!front) note(this, extra && extra.expectFail ? !ok : ok, extra, message)
+        return apply(printResult, this, arguments)
+      }
+    } else {
+      prototype.pass = function (message, extra) {
+        note(this, true, extra, message)
+        return apply(pass, this, arguments)
+      }
+      prototype.fail = function (message, extra) {
+        note(this, Boolean(extra && extra.expectFail), extra, message)
+        return apply(fail, this, arguments)
+      }
+    }
+    prototype.threw = function () {
+      throwing = true
+      try {
+        return apply(threw, this, arguments)
+      } finally {
+        throwing = false
+      }
+    }
+  }
+
   function hookTap (Test) {
     const { sub, main } = Test.prototype
+    hookAssertions(Test)
     Test.prototype.sub = function (Class, extra = {}, ...rest) {
       if (Class !== Test && !(Class.prototype instanceof Test)) return apply(sub, this, arguments)
       const around = places.get(this) || outside
@@ -28,7 +85,12 @@ module.exports = (core) => {
       if (extra.skip || extra.todo) skip(block)
       else if (!block.isWanted()) extra.skip = true
       else made.set(extra, placeOf(block, around))
-      return apply(sub, this, [Class, extra, ...rest])
+      skipping = Boolean(extra.skip || extra.todo)
+      try {
+        return apply(sub, this, [Class, extra, ...rest])
+      } finally {
+        skipping = false
+      }
     }
     Test.prototype.main = function (done) {
       const place = made.get(this.options)
