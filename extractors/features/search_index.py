@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from excise.extractors.features.feature_names import words_of
+from excise.extractors.features.local_names import normalized, without_comments
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import CoverageMap, Symbol, SymbolKind
@@ -19,7 +20,7 @@ MAX_LOC = 800
 """Maximum lines of code of a feature: more is too much for one task."""
 MIN_TWIN_CHARS = 80
 """Minimum length of a function body, with white space folded, for the search for copies: short bodies may be equal by
-chance."""
+chance. Where comments and local names are left out of the comparison, they do not count, nor do comments here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,10 @@ class SearchIndex:
     files_of_words: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Word to the files with a definition that has it in its name."""
     by_body: dict[bytes, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Body of a function to the ids of the functions with this body, tests included; short bodies are left out."""
+    """Body of a function, as it is and with local names numbered, to the ids of the functions with this body, tests
+    included; short bodies are left out."""
+    bodies: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
+    """Id of a function to its keys in :attr:`by_body`."""
 
     def single_reason(self, symbol: Symbol) -> str:
         """The reason why this symbol alone is no feature; empty if it is one."""
@@ -105,8 +109,9 @@ class SearchIndex:
         return len(self.files_of_words.get(word, ()))
 
     def twins(self, symbol: Symbol) -> list[str]:
-        """Ids of all functions with the body of this one, itself included; empty if it is short."""
-        return self.by_body.get(_body_text(self.codebase, symbol), [])
+        """Ids of all functions with the body of this one, but for comments and local names, itself included; empty if
+        it is short."""
+        return list(dict.fromkeys(i for body in self.bodies.get(symbol.symbol_id, ()) for i in self.by_body[body]))
 
     def closure(self, entries: Iterable[str], tests: frozenset[str]) -> frozenset[str]:
         """Return the entries and all private helpers that nothing else uses."""
@@ -206,7 +211,9 @@ def build_index(
         for word in words_of(symbol.name):
             index.files_of_words[word].add(symbol.path)
     for symbol in codebase.symbols().values():
-        if body := _body_text(codebase, symbol):
+        check_deadline()
+        index.bodies[symbol.symbol_id] = tuple(_bodies(codebase, symbol))
+        for body in index.bodies[symbol.symbol_id]:
             index.by_body[body].append(symbol.symbol_id)
     return index
 
@@ -216,9 +223,13 @@ def is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def _body_text(codebase: Codebase, symbol: Symbol) -> bytes:
-    """The body of a function without its docstring, white space folded; empty if it is too short to compare."""
+def _bodies(codebase: Codebase, symbol: Symbol) -> Iterator[bytes]:
+    """The body of a function without its docstring: with white space folded, and without comments and with its local
+    names numbered; each only if it is not too short to compare."""
     if not symbol.is_callable:
-        return b""
-    code = b" ".join(codebase.modules[symbol.path].source[symbol.code_start : symbol.end].split())
-    return code if len(code) >= MIN_TWIN_CHARS else b""
+        return
+    code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end]
+    if len(folded := b" ".join(code.split())) >= MIN_TWIN_CHARS:
+        yield folded
+        if len(without_comments(code, symbol.path)) >= MIN_TWIN_CHARS:
+            yield b"%" + normalized(code, symbol.signature, symbol.path)

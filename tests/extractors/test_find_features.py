@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
 
 from excise.extractors.features.find_features import FoundFeatures, find_features
-from excise.extractors.features.search_index import MIN_LOC, FeatureLimits
+from excise.extractors.features.search_index import MIN_LOC, FeatureLimits, build_index
+from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import CodePath
 from excise.types import CoverageMap, Feature, FeatureKind, Symbol
@@ -268,3 +274,66 @@ def test_small_functions_are_features_if_requested() -> None:
     assert "function tiny" not in named(find(texts, hits))
     assert find(texts, hits).not_proposed["too_small"] == 1
     assert named(find(texts, hits, min_loc=1))["function tiny"].loc == 2
+
+
+SIBLING = """\
+  let step = Math.ceil((1.6 * mask * defaultSize) / alphabet.length)
+  return (size = defaultSize) => {
+    let id = ''
+    while (true) {
+      let bytes = getRandom(step)
+      // A compact alternative for `for (let i = 0; i < step; i++)`.
+      let i = step
+      while (i--) {
+        id += alphabet[bytes[i] & mask] || ''
+        if (id.length >= size) return id
+      }
+    }
+  }
+"""
+COPY = (
+    SIBLING.replace("let i = step", "var j = step")
+    .replace("i--", "j--")
+    .replace("[i]", "[j]")
+    .replace("alternative", "other way")
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "one", "other", "is_copy"),
+    [
+        ("js", f"exports.f = (alphabet, mask, defaultSize, getRandom) => {{\n{SIBLING}}}\n",
+         f"exports.g = function g (alphabet, mask, defaultSize, getRandom) {{\n{COPY}}}\n", True),
+        ("js", f"exports.f = (alphabet, mask, defaultSize, getRandom) => {{\n{SIBLING}}}\n",
+         f"exports.g = (alphabet, mask, defaultSize, getRandom) => {{\n{COPY.replace('1.6', '1.7')}}}\n", False),
+        ("js", f"exports.f = (alphabet, mask, defaultSize, getRandom) => {{\n{SIBLING}}}\n",
+         f"exports.g = (mask, alphabet, defaultSize, getRandom) => {{\n{COPY}}}\n", False),
+        ("py", "def f(rows, limit):\n    total = 0\n    for row in rows:  # all\n        total += row.size * limit\n"
+         "    return [each for each in rows if each.size > total / len(rows)]\n",
+         "def g(items, most):\n    found = 0\n    for item in items:\n        found += item.size * most\n"
+         "    return [x for x in items if x.size > found / len(items)]\n", True),
+        ("py", "def f(rows, limit):\n    total = 0\n    for row in rows:\n        total += row.size * limit\n"
+         "    return [each for each in rows if each.size > total / len(rows)]\n",
+         "def g(rows, limit):\n    total = 0\n    for row in rows:\n        total += row.width * limit\n"
+         "    return [each for each in rows if each.size > total / len(rows)]\n", False),
+        ("go", "package p\n\nfunc F(rows []int, n int) int {\n\ttotal := 0\n\tfor i, row := range rows {\n"
+         "\t\ttotal += row * n * i\n\t}\n\treturn total + len(rows) + cap(rows)\n}\n",
+         "package p\n\nfunc G(all []int, m int) int {\n\tsum := 0\n\tfor k, v := range all {\n"
+         "\t\tsum += v * m * k\n\t}\n\treturn sum + len(all) + cap(all)\n}\n", True),
+        ("java", "class A {\n  int f(int[] rows, int n) {\n    int total = 0;\n    for (int row : rows) {\n"
+         "      total += row * n;\n    }\n    return total + rows.length + rows.hashCode();\n  }\n}\n",
+         "class B {\n  int g(int[] all, int m) {\n    int sum = 0;\n    for (int each : all) {\n"
+         "      sum += each * m;\n    }\n    return sum + all.length + all.hashCode();\n  }\n}\n", True),
+    ],
+    ids=["javascript", "number", "parameters", "python", "member", "go", "java"],
+)  # fmt: skip
+def test_bodies_with_other_local_names_are_copies(path: str, one: str, other: str, is_copy: bool) -> None:
+    kinds: dict[str, Any] = {
+        "js": JavaScriptCodebase, "py": PythonCodebase, "go": GoCodebase, "java": JavaCodebase,
+    }  # fmt: skip
+    codebase = kinds[path].from_texts({f"a.{path}": one, f"b.{path}": other})
+    coverage = CoverageMap(env_id="env", tests=(), by_symbol={}, at_import=())
+    index = build_index(codebase, coverage, frozenset(), FeatureLimits(max_f2p_share=1))
+    functions = [symbol for symbol in codebase.symbols().values() if symbol.is_callable]
+    assert len(functions) == 2
+    assert {index.has_copy_outside(symbol) for symbol in functions} == {is_copy}
