@@ -206,3 +206,13 @@ def test_a_locked_tap_that_cannot_be_followed_is_replaced_too(tmp_path: Path, ve
         "test/a.js": "const t = require('tap')\nt.test('a', t => t.end())\n",
     }
     assert read_project(write(tmp_path, files)).packages == {"tap": found}
+
+
+def test_files_of_tap_that_only_assert_are_tests(tmp_path: Path) -> None:
+    files = {
+        "package.json": '{"name": "p", "devDependencies": {"tap": "^16.0.0"}}',
+        "test/a.js": "const t = require('tap')\n\nt.same(require('..')(), 1)\n",
+        "test/b.mjs": "import t from 'tap'\n\nt.same(1, 1)\n",
+        "test/c.js": "const t = require('tap')\n\nmodule.exports = t\n",
+    }
+    assert set(read_project(write(tmp_path, files)).tests) == {"test/a.js", "test/b.mjs"}
