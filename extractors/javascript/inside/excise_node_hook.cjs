@@ -176,7 +176,8 @@ function main () {
 
   if (request.tap) {
     const tap = Module.createRequire(request.file)('tap') // modules get the root that this makes; it changes events
-    core.watchObject('tap/root', tap, ['pipe', 'resume', 'write']) // which tap gives it itself
+    // tap itself gives it the first three, and test files the last one
+    core.watchObject('tap/root', tap, ['pipe', 'resume', 'write', 'cleanSnapshot'])
     process.on('beforeExit', () => { core.outside.isIdle = true })
   }
 
