@@ -1,7 +1,7 @@
 """Parts of code, without one of which tests show whether they check it, in languages with braces.
 
-A part is a branch of a condition, an operand of ``&&`` or ``||``, all rounds of a loop but the first, or a call or an
-assignment that is a statement. What stands in its place keeps what a compiler asks for: ``if (x)`` becomes
+A part is a branch of a condition, a case of a choice among several or one of its values, an operand of ``&&`` or
+``||``, all rounds of a loop but the first, or a call or an assignment that is a statement. What stands in its place keeps what a compiler asks for: ``if (x)`` becomes
 ``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x); }``, so that no variable is unused.
 """
 
@@ -35,6 +35,8 @@ _ENDING = frozenset(
      "return_expression", "break_expression", "continue_expression"}
 )  # fmt: skip
 """Statements behind which nothing is done."""
+_ANY = re.compile(r"[a-z_]\w*")
+"""A pattern that all values fit."""
 _BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
 
 
@@ -61,6 +63,10 @@ class PartGrammar(NamedTuple):
     """Whether a statement has to stay for the compiler."""
     binds: Callable[[Node], bool] = lambda _condition: False
     """Whether a condition gives names to values."""
+    cases: frozenset[str] = frozenset()
+    """Cases of a choice (``switch``, ``match``), but for those that say so by their type that they are for all else."""
+    values: frozenset[str] = frozenset()
+    """Nodes in cases with the values that they are for, if there are several."""
     typed: tuple[str, ...] = ()
     """Suffixes of files whose types are checked, where not all files are compiled."""
 
@@ -138,6 +144,8 @@ def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGra
             yield from _branches(node, source, grammar)
         elif node.type == "binary_expression":
             yield from _operands(node, source, grammar)
+        elif node.type in grammar.cases:
+            yield from _case(node, source, grammar)
         elif node.type in grammar.loops:
             yield from _rounds(node, source)
         elif node.type in grammar.statements and _may_go(node, source, grammar):
@@ -177,6 +185,41 @@ def _branches(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part
     yield _Part(f"line {line}: if {shown}", start, end, _joined(condition, source, b"&& false"))
     if other is not None:
         yield _Part(f"line {line}: else", start, end, _joined(condition, source, b"|| true"))
+
+
+def _case(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
+    """A case of a choice that has one for all else, and the first and the last one of its values."""
+    others = [each for each in node.parent.named_children if each != node] if node.parent is not None else []
+    if _is_for_else(node, source) or not (grammar.any_value or any(_is_for_else(each, source) for each in others)):
+        return
+    line, head = node.start_point[0] + 1, node.named_children[0]
+    shown = " ".join(_text(head, source).split()).removeprefix("case ")[:MAX_SHOWN]
+    has_body = len(node.named_children) > 1
+    yield _Part(f"line {line}: case {shown}", node.start_byte, node.end_byte, b"", is_operand=not has_body)
+    values = _values(head, grammar)
+    if len(values) > 1:
+        for value, start, end in (
+            (values[0], values[0].start_byte, values[1].start_byte),
+            (values[-1], values[-2].end_byte, values[-1].end_byte),
+        ):
+            yield _Part(f"line {line}: {_text(value, source)[:MAX_SHOWN]}", start, end, b"", is_operand=True)
+
+
+def _is_for_else(case: Node, source: bytes) -> bool:
+    """Whether a case is for all that no other one is for."""
+    head = _text(case.named_children[0], source) if case.named_children else ""
+    return (
+        "default" in case.type or head == "default" or (case.type == "match_arm" and _ANY.fullmatch(head) is not None)
+    )
+
+
+def _values(node: Node, grammar: PartGrammar) -> list[Node]:
+    """The values in the head of a case."""
+    if node.type not in grammar.values:
+        inner = node.named_children
+        return _values(inner[0], grammar) if len(inner) == 1 and inner[0].type in grammar.values else [node]
+    nested = [_values(each, grammar) if each.type == node.type else [each] for each in node.named_children]
+    return [value for listed in nested for value in listed]
 
 
 def _joined(condition: Node, source: bytes, rest: bytes) -> bytes:

@@ -25,6 +25,8 @@ PARTS = PartGrammar(
     },
     parentheses=False,
     passes_on=re.compile(r"\w*err\w*\s*!=\s*nil", re.IGNORECASE).fullmatch,
+    cases=frozenset({"expression_case", "type_case"}),
+    values=frozenset({"expression_list"}),
 )
 """Parts of Go code."""
 

@@ -57,6 +57,8 @@ PARTS = PartGrammar(
     parentheses=True,
     keeps=_is_first_value,
     binds=_binds,
+    cases=frozenset({"switch_block_statement_group", "switch_rule"}),
+    values=frozenset({"switch_label"}),
 )
 """Parts of Java code."""
 

@@ -24,6 +24,7 @@ PARTS = PartGrammar(
     any_value=True,
     typed=TYPED,
     passes_on=re.compile(r"\(\s*(?:err|error)\s*\)").fullmatch,
+    cases=frozenset({"switch_case"}),
 )  # fmt: skip
 """Parts of JavaScript and TypeScript code."""
 

@@ -42,6 +42,8 @@ PARTS = PartGrammar(
     parentheses=False,
     keeps=_is_first_value,
     binds=_binds,
+    cases=frozenset({"match_arm"}),
+    values=frozenset({"or_pattern"}),
 )
 """Parts of Rust code."""
 
