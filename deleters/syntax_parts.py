@@ -1,8 +1,9 @@
 """Parts of code, without one of which tests show whether they check it, in languages with braces.
 
 A part is a branch of a condition, a case of a choice among several or one of its values, an operand of ``&&`` or
-``||``, all rounds of a loop but the first, or a call or an assignment that is a statement. What stands in its place keeps what a compiler asks for: ``if (x)`` becomes
-``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x); }``, so that no variable is unused.
+``||``, all rounds of a loop but the first, or a call or an assignment that is a statement. What stands in its place
+keeps what a compiler asks for: ``if (x)`` becomes ``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x); }``,
+so that no variable is unused.
 """
 
 from __future__ import annotations
