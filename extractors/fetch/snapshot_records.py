@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ def split_subdir(pinned: str) -> tuple[str, str]:
 def staging(pinned: str, into: Path) -> Iterator[Path]:
     """Yield a folder to write the whole source to; when the block ends, ``into`` holds the files of the subfolder.
 
-    Raises :class:`SourceError` if the subfolder is missing.
+    Links to files of the source that are not in the subfolder (``LICENSE -> ../LICENSE``) become these files. Raises :class:`SourceError` if the subfolder is missing.
     """
     subdir = split_subdir(pinned)[1]
     into.mkdir(parents=True, exist_ok=True)
@@ -47,7 +48,15 @@ def staging(pinned: str, into: Path) -> Iterator[Path]:
         project = Path(whole, subdir)
         if ".." in Path(subdir).parts or project.is_symlink() or not project.is_dir():
             raise SourceError(f"{pinned}: there is no folder {subdir!r} in it", reason="no_such_folder")
-        copy_files(project, list_files(project), into)
+        files = list_files(project)
+        copy_files(project, files, into)
+        for path in (each for each in files if (project / each).is_symlink()):
+            target, inner = (Path(os.path.realpath(each)) for each in (project / path, project))
+            is_outer = target.is_relative_to(os.path.realpath(whole)) and not target.is_relative_to(inner)
+            if is_outer and target.is_file() and ".git" not in target.parts:
+                (into / path).unlink()
+                shutil.copyfile(target, into / path)
+                (into / path).chmod(0o644)
         get_language(detect_language(into)).complete_subfolder(into, project, Path(whole))
 
 

@@ -22,7 +22,7 @@ from excise.types import Rejection, content_id, from_dict, to_dict
 T = TypeVar("T")
 
 VERSIONS = {
-    "fetch": 15, "environment": 20, "model": 2, "baseline": 11, "executed": 4, "byte code": 1, "coverage": 11,
+    "fetch": 16, "environment": 20, "model": 2, "baseline": 11, "executed": 4, "byte code": 1, "coverage": 11,
     "find": 29, "propose": 1, "candidate": 150, "conditions": 4, "kit": 47, "brief": 2, "grade": 17, "statement": 1,
 }  # fmt: skip
 """Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""

@@ -170,6 +170,21 @@ def test_subfolder_of_a_repository(upstream: Path, tmp_path: Path) -> None:
         )
 
 
+def test_links_out_of_a_subfolder_become_files(upstream: Path, tmp_path: Path) -> None:
+    """Their targets are not in it; others stay links, however they are broken."""
+    (upstream / "LICENSE").write_text("MIT\n")
+    links = {"LICENSE": "../LICENSE", "own": "mod.py", "gone": "../gone", "loop": "loop", "folder": ".."}
+    for name, target in links.items():
+        (upstream / "pkg" / name).symlink_to(target)
+    git(upstream, "add", ".")
+    git(upstream, "commit", "-qm", "links")
+    root = fetch(str(upstream), tmp_path, subdir="pkg").root
+    assert not (root / "LICENSE").is_symlink()
+    assert (root / "LICENSE").read_text() == "MIT\n"
+    assert (root / "own").is_symlink()
+    assert not (root / "gone").exists()
+
+
 def test_links_to_files_outside_are_left_out(upstream: Path, tmp_path: Path) -> None:
     (upstream / "passwd").symlink_to("/etc/passwd")
     (upstream / "up").symlink_to("../../other")
