@@ -36,7 +36,8 @@ def split_subdir(pinned: str) -> tuple[str, str]:
 def staging(pinned: str, into: Path) -> Iterator[Path]:
     """Yield a folder to write the whole source to; when the block ends, ``into`` holds the files of the subfolder.
 
-    Links to files of the source that are not in the subfolder (``LICENSE -> ../LICENSE``) become these files. Raises :class:`SourceError` if the subfolder is missing.
+    Links to files of the source that are not in the subfolder (``LICENSE -> ../LICENSE``) become these files. Raises
+    :class:`SourceError` if the subfolder is missing.
     """
     subdir = split_subdir(pinned)[1]
     into.mkdir(parents=True, exist_ok=True)
