@@ -55,7 +55,8 @@ def expected_texts(
             key = each.owner, each.kind, filled_in.sub(shown_placeholder, each.text)
             found[key].update(fit)
             templates[key] = ("", each.is_all, each.exception)
-        is_short_answer = each.is_all and len(parts) == 1 and 0 < len(each.text.strip()) < MIN_CHARS
+        is_short_answer = each.is_all and each.text.isascii() and 0 < len(each.text.strip()) < MIN_CHARS
+        is_short_answer = is_short_answer and len(parts) == 1
         common = _common_answer if is_short_answer else _common
         for part in (p for p in parts if is_short_answer or len(p.strip()) >= MIN_CHARS or not p.isascii()):
             for test, literals in expected.items():
@@ -109,9 +110,10 @@ def shown_placeholder(found: re.Match[str]) -> str:
 
 
 def _common_answer(part: str, literal: str) -> str:
-    """A short text that is all that a function returns, if the literal is it or holds it as a word of its own."""
-    is_word = part.isalnum() and re.search(rf"(?<!\w){re.escape(part)}(?!\w)", literal) is not None
-    return part if is_word or part == literal else ""
+    """A short text that a function returns, if a literal equals it, or has it as a word: ``N``, ``px``."""
+    is_word = part.isalpha() and (len(part) > 1 or part.isupper())
+    has_word = is_word and re.search(rf"(?<![\w'\u2019]){re.escape(part)}(?![\w'\u2019])", literal) is not None
+    return part if has_word or part == literal else ""
 
 
 def _common(part: str, literal: str) -> str:

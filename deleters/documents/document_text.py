@@ -7,9 +7,9 @@ these need. What introduces an example goes with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from excise.deleters.documents.code_examples import LANGUAGES as BRACED
@@ -35,8 +35,10 @@ _CODE = re.compile(
 )
 _DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:-]+::\s*$")
 """A directive whose content stands below it."""
-_TITLE = re.compile(r"\s*[-*+•]\s+(?:[\w`*&/-]{1,30}(?:\(\))?[`*:]{0,3}(?: |$)){1,6}$")
-"""An item of a list that is the title of what stands further in, and no sentence."""
+_TITLE = re.compile(r"\s*[-*+•]\s+\*{0,2}[A-Z][\w&/-]{0,30}(?: [\w&/-]{1,30}){0,3}:?\*{0,2}\s*$")
+"""An item of a list that is the title of what stands further in: a few words, and no code."""
+_CODE_ITEM = re.compile(r"\s*[-*+•]\s+\[?`")
+"""An item of a list that begins with code."""
 BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s")
 """The beginning of an item of a list."""
 _CAPITALISED = re.compile(r"\s*[-*+•]\s+`{0,2}[A-Z]\w*`{0,2}\s*(?:[:(]|$)")
@@ -174,12 +176,18 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     return _with_end_of(lines, found) if found != list(lines) and found else found
 
 
+def _further_in(head: str, below: Iterable[str]) -> Iterator[str]:
+    """The lines below another one that are further in, up to the first that is not."""
+    return takewhile(lambda line: indent_of(line) > indent_of(head), below)
+
+
 def _without_bare_titles(left: Sequence[str], before: Sequence[str]) -> Iterator[str]:
     """The lines that are left of a list without the titles of its parts whose items are all gone."""
     for line, following in zip(left, [*left[1:], ""], strict=False):
         is_title = following and _TITLE.match(line) and indent_of(following) <= indent_of(line)
-        below = before[before.index(line) + 1 :][:1] if is_title and before.count(line) == 1 else []
-        if not any(indent_of(each) > indent_of(line) for each in below):
+        below = before[before.index(line) + 1 :] if is_title and before.count(line) == 1 else []
+        inside = list(_further_in(line, below))
+        if not inside or not all(map(_CODE_ITEM.match, inside)):
             yield line
 
 
@@ -283,8 +291,11 @@ def _drop_directive(lines: Sequence[str], chunks: Sequence[Chunk], left: list[li
     head = left[number][-1] if left[number] else ""
     if chunks[number].kind is not ChunkKind.PROSE or not (_DIRECTIVE.match(head) or _TITLE.match(head)):
         return
-    below = own[len(own) - own[::-1].index(head) :][:1] if head in own else []
-    has_lost = any(indent_of(each) > indent_of(head) for each in below)
+    below = own[len(own) - own[::-1].index(head) :] if head in own else []
+    inside = list(_further_in(head, below))
+    if _TITLE.match(head) and not all(map(_CODE_ITEM.match, inside)):
+        return
+    num_lost = len(inside)
     for after in range(number + 1, len(chunks)):
         if chunks[after].kind is ChunkKind.BLANK:
             continue
@@ -292,8 +303,8 @@ def _drop_directive(lines: Sequence[str], chunks: Sequence[Chunk], left: list[li
             break
         if left[after]:
             return
-        has_lost = True
-    if has_lost:
+        num_lost += 1
+    if num_lost > (1 if _TITLE.match(head) and not inside else 0):  # an introduction and an example, or items
         left[number] = left[number][:-1]
 
 

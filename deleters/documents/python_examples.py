@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -202,6 +203,8 @@ class LostInExamples:
         self.bound: set[str] = set()
         """Names and attributes (:func:`_attributes_bound`) that lost statements gave to something, of this example or
         of one above."""
+        self.modules = {*self.roots, *self.names, *dir(builtins)}
+        """Names that stand for no object of the project's classes: of modules, functions and what is imported."""
         self.last_lines: Mapping[str, int] = {}
         """Words of the section to the numbers of the last lines that have them."""
         self.end = 0
@@ -243,7 +246,7 @@ class LostInExamples:
         made_anew = self.bound & _bound_by_heads(node)
         self.bound -= made_anew
         loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        is_stale = not is_script and not self.changed.isdisjoint(loaded)
+        is_stale = not is_script and not self.changed.isdisjoint(loaded - _bound_inside(node))
         if not is_unread and not is_stale and not any(map(self._is_lost, ast.walk(node))):
             self.changed -= set() if is_script else binds
             self.own |= binds
@@ -258,7 +261,7 @@ class LostInExamples:
             return left
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (is_script or not _has_output(lines)):
             root = _chain(node.value.func).partition(".")[0]
-            is_object = root in self.own or not (is_script or root in self.roots or root in self.names)
+            is_object = root in self.own if is_script else self._is_lost(node.value.func) and root not in self.modules
             self.changed |= {root} if root and is_object else set()
         self.bound |= binds
         self.needed |= used
@@ -334,6 +337,7 @@ class LostInExamples:
             or (is_own and a.name in self.names)
             or (a.asname or a.name) in self.unused
         ]
+        self.modules.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
         for alias in node.names:
             root = (module or alias.name).partition(".")[0]
             self.own.update({alias.asname or root} if alias not in lost and root not in self.roots else ())
@@ -370,6 +374,13 @@ def _attributes_bound(node: ast.stmt) -> Iterator[str]:
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
             is_shared = not isinstance(inner.value, ast.Name) or inner.value.id[:1].isupper()
             yield f".{inner.attr}" if is_shared else _chain(inner)
+
+
+def _bound_inside(node: ast.stmt) -> set[str]:
+    """The names that a statement gives to the items of what it goes through."""
+    loops = (n for n in ast.walk(node) if isinstance(n, ast.comprehension))
+    names = {n.id for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return names | _bound_by_heads(node)
 
 
 def _bound_by_heads(node: ast.stmt) -> set[str]:

@@ -80,8 +80,8 @@ _EXAMPLE = re.compile(r"\s*>>> ")
 """The beginning of an example, whose further lines and result stand below."""
 _BULLET = re.compile(r"\s*(?:[-*+•]|(?:\d{1,3}|#)[.)])\s+(?=[^\s\-=~|>])")
 """The mark of an item of a list, whose text stands behind it and, further in, below."""
-_ADDRESS = re.compile(r"\s*\[[^\]\n]{1,200}\]:\s")
-"""The beginning of the address of a link in Markdown, which stands elsewhere."""
+_ADDRESS = re.compile(r"\s*\[(?P<label>[^\]\n]{1,200})\]:\s+\S+(?:\s+[\"'(][^\n]*)?\s*$")
+"""The address of a link in Markdown, which stands elsewhere."""
 _FIELD = re.compile(r"\s*:[a-z][\w *]{0,60}:\s+(?=\S)")
 """The name of a field of a docstring, as ``:param size:``, whose text stands behind it and, further in, below."""
 _ROW = re.compile(r"\s*\|(?:\s*\|)+\s*`[^`|\n]{1,300}`_{0,2},\s*\|\s*$")
@@ -196,7 +196,7 @@ def shortened(lines: Sequence[str], pattern: re.Pattern[str], *, num_kept: int =
     found: list[str] = []
     for group in _wrapped(lines):
         is_alone = len(group) == len(lines)
-        if (address := _ADDRESS.match(group[0])) is not None and pattern.search(address[0]):
+        if len(group) == 1 and (address := _ADDRESS.match(group[0])) is not None and pattern.search(address["label"]):
             continue
         left = _sentences_left(group, pattern, is_alone=is_alone, num_kept=0 if found else num_kept)
         if left is None:

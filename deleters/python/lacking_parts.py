@@ -218,7 +218,12 @@ def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
 
 def _elements(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
     """Three elements of each table in a statement."""
-    for node in _own_nodes(statement):
+    nodes = list(_own_nodes(statement))
+    others = {n.slice for n in nodes if isinstance(n, ast.Subscript)}  # ``Literal['a', 'b']``
+    others |= {n.value for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple | ast.List)}
+    for node in nodes:
+        if node in others:
+            continue
         if isinstance(node, ast.Dict):
             pairs = zip(node.keys, node.values, strict=True)
             spans = [(places.start(key), places.end(value), key) for key, value in pairs if key is not None]
@@ -227,8 +232,9 @@ def _elements(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
             spans = [(places.start(each), places.end(each), each) for each in node.elts]
         else:
             continue
-        if len(spans) < MIN_ELEMENTS or not all(isinstance(each, ast.Constant) for *_, each in spans):
-            continue
+        values = {each.value for *_, each in spans if isinstance(each, ast.Constant)}
+        if len(values) < max(MIN_ELEMENTS, len(spans)):
+            continue  # some are no constants, or equal
         for number in (0, len(spans) // 2, len(spans) - 1):
             start, end, element = spans[number]
             is_last = number == len(spans) - 1

@@ -163,9 +163,10 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
 
 def _is_passed(keyword: str, owner: Symbol, code: str) -> bool:
     """Whether code calls a function that takes any keyword with this one; that others have it tells nothing."""
-    name = owner.symbol_id.rpartition(".")[0] if owner.name.startswith("__") else owner.name
-    called = re.escape(re.split(r"\W", name)[-1])
-    return re.search(rf"\b{called}\([^()]*(?:\([^()]*\)[^()]*)*\b{re.escape(keyword)}=", code) is not None
+    qualname = owner.qualname.partition("#")[0]
+    name = (qualname.rpartition(".")[0] if owner.name.startswith("__") else qualname).rpartition(".")[2]
+    call = rf"(?<!def )\b{re.escape(name)}\([^()]*(?:\([^()]*\)[^()]*)*\b{re.escape(keyword)}=(?!=)"
+    return re.search(call, code) is not None
 
 
 def _with_untold_owners(need: Need, statement: str, codebase: Codebase) -> Need:

@@ -216,6 +216,8 @@ def test_it_is_said_that_a_method_sets_an_attribute() -> None:
         ("self, **kwargs", "def other(self, whole=False):\n    return whole\n", GivenBy.DETAILS),
         ("self, **kwargs", "def other(self):\n    return self.run(f(1), whole=True)\n", GivenBy.TREE),
         ("self, **kwargs", "def other(self):\n    return self.go(whole=True)\n", GivenBy.DETAILS),
+        ("self, **kwargs", "class Other:\n    def run(self, whole=False):\n        return whole\n", GivenBy.DETAILS),
+        ("self, **kwargs", "def other(self):\n    return self.run(whole==True)\n", GivenBy.DETAILS),
         ("self, whole=False", "def other(self):\n    return self.go(whole=True)\n", GivenBy.TREE),
     ],
 )

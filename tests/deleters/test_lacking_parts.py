@@ -155,6 +155,8 @@ def test_a_function_has_no_more_parts_than_can_be_looked_at() -> None:
         ("{1: a, **x, 2: b, 3: c, 4: d, 5: e}", {}),
         ("(1, 2, 3, 4)", {}),
         ("[a, b, c, d, e]", {}),
+        ("(1, 1, 1, 1, 1)", {}),
+        ("Literal['a', 'b', 'c', 'd', 'e']", {}),
     ],
 )  # fmt: skip
 def test_elements_of_tables_are_parts(table: str, expected: dict[str, str]) -> None:

@@ -19,6 +19,9 @@ from .test_documents import left_of
         ("* Making things with it is easy, they say.\n    * `gone_by(x)`\n* Other\n",
          "* Making things with it is easy, they say.\n* Other\n"),
         ("* Making\n* `gone_by(x)`\n* Other\n", "* Making\n* Other\n"),
+        ("* `other()`\n    * like `gone_by(x)`\n* `third()`\n", "* `other()`\n* `third()`\n"),
+        ("* Other\n    * like `gone_by(x)`\n* Third\n", "* Other\n* Third\n"),
+        ("- On Windows\n\n    ```python\n    gone_by(1)\n    ```\n\n- Third\n", "- On Windows\n\n- Third\n"),
     ],
 )  # fmt: skip
 def test_the_title_of_a_part_of_a_list_goes_with_the_last_item(before: str, expected: str) -> None:

@@ -149,3 +149,23 @@ def test_an_object_of_an_earlier_example_is_changed_too() -> None:
     second = "```python\n>>> t.chop(1)\n>>> t\nTree(2)\n```\n"
     left = left_of(f"# pkg\n\nSo:\n\n{first}\nAnd so:\n\n{second}\nEnd.\n", TREE, "README.md", "Tree.chop")
     assert left == f"# pkg\n\nSo:\n\n{first}\nEnd.\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (">>> import asyncio\n>>> asyncio.run(gone_by(1))\n>>> asyncio.run(other())\n1\n",
+         ">>> import asyncio\n>>> asyncio.run(other())\n1\n"),
+        (">>> from pkg import m\n>>> m.gone_by(1)\n>>> m.other()\n1\n", ">>> from pkg import m\n>>> m.other()\n1\n"),
+        (">>> print(gone_by(1), file=f)\n>>> print(other())\n1\n", ">>> print(other())\n1\n"),
+    ],
+)  # fmt: skip
+def test_modules_are_not_changed_by_calls(before: str, expected: str) -> None:
+    assert example(before) == expected
+
+
+def test_names_of_items_are_no_objects_above() -> None:
+    before = ">>> t.chop(1)\n>>> [t for t in trees()]\n[]\n>>> for t in trees(): print(t)\n1\n>>> t\n2\n"
+    left = left_of(f"# pkg\n\nSo:\n\n```python\n{before}```\n\nEnd.\n", TREE, "README.md", "Tree.chop")
+    assert left is not None
+    assert ">>> [t for t in trees()]\n[]\n>>> for t in trees(): print(t)\n1\n" in left

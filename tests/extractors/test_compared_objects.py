@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections.abc
 import json
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from excise.extractors.python.execution import compared_outcomes
-from excise.extractors.python.execution.compared_outcomes import same_outcome
+from excise.extractors.python.execution.compared_outcomes import distinguish_from_stub, same_outcome
+from excise.types import RecordedCall
 
 from .inside_programs import load, outcomes
 
@@ -40,17 +42,18 @@ def test_a_list_of_few_texts_may_have_the_order_of_hashes(result: object, is_few
     assert compared_outcomes.has_few_in_order({"result": load("excise_values").Encoder().encode(result)}) is is_few
 
 
-LIST, SHORTER = ["l", [["s", "a"], ["s", "b"]]], ["l", [["s", "b"]]]
+LIST, SHORTER, EMPTY = ["l", [["s", "a"], ["s", "b"]]], ["l", [["s", "b"]]], ["l", []]
 
 
 @pytest.mark.parametrize(
     ("original", "answer", "is_same"),
     [
-        ({"result": ["i", 1], "after": [SHORTER], "given": [LIST]}, [LIST], True),  # used up on the way to a result
-        ({"result": ["i", 1], "after": [SHORTER], "given": [LIST]}, [SHORTER], True),
-        ({"result": ["i", 1], "after": [SHORTER], "given": [LIST]}, [["l", []]], False),
-        ({"result": ["c", None], "after": [SHORTER], "given": [LIST]}, [LIST], False),  # what the call is for
-        ({"result": ["i", 1], "after": [SHORTER], "given": [None]}, [LIST], False),  # the receiver
+        ({"result": ["i", 1], "after": [EMPTY], "given": [LIST]}, [LIST], True),  # used up on the way to a result
+        ({"result": ["i", 1], "after": [EMPTY], "given": [LIST]}, [EMPTY], True),
+        ({"result": ["i", 1], "after": [EMPTY], "given": [LIST]}, [SHORTER], False),
+        ({"result": ["i", 1], "after": [SHORTER], "given": [LIST]}, [LIST], False),  # one was taken out
+        ({"result": ["c", None], "after": [EMPTY], "given": [LIST]}, [LIST], False),  # what the call is for
+        ({"result": ["i", 1], "after": [EMPTY], "given": [None]}, [LIST], False),  # the receiver
         ({"result": ["i", 1], "after": [LIST], "given": [SHORTER]}, [SHORTER], False),  # filled, not used up
         ({"raised": ["builtins:ValueError"], "after": [SHORTER], "given": [LIST]}, [LIST], True),
         ({"raised": ["builtins:SystemExit"], "said": [["i", 1]], "after": [SHORTER]}, [LIST], False),
@@ -61,25 +64,8 @@ def test_arguments_that_a_call_uses_up(original: dict[str, Any], answer: list[An
     assert same_outcome(json.dumps(original), json.dumps(found)) is is_same
 
 
-def seen(name: str, **attributes: Any) -> list[Any]:
-    return ["seen", [f"trees:{name}"], [], [[key, value] for key, value in attributes.items()]]
-
-
 def after(*arguments: Any) -> str:
     return json.dumps({"result": ["c", None], "after": list(arguments)})
-
-
-def test_nodes_of_a_tree_may_be_linked_in_another_way() -> None:
-    """Only those that an argument holds, and not what the classes of arguments themselves hold."""
-    leaf, none = seen("Node", key=["i", 1], left=["c", None]), ["c", None]
-    deep, other = (seen("Node", key=["i", number], left=leaf) for number in (2, 3))
-    assert same_outcome(after(seen("Tree", top=deep)), after(seen("Tree", top=other)))
-    assert same_outcome(after(seen("Tree", top=deep)), after(seen("Tree", top=leaf)))
-    assert not same_outcome(after(seen("Tree", top=deep)), after(seen("Tree", top=none)))
-    assert not same_outcome(after(seen("Tree", top=deep, size=["i", 2])), after(seen("Tree", top=deep, size=["i", 3])))
-    assert not same_outcome(after(deep), after(other))
-    flat, changed = (seen("Deck", first=seen("Card", face=["i", number])) for number in (1, 2))
-    assert not same_outcome(after(flat), after(changed))
 
 
 @pytest.mark.parametrize(
@@ -96,10 +82,44 @@ def test_kinds_of_dictionaries_are_equal(first: list[Any], second: list[Any], *,
     assert same_outcome(*outcomes) is is_same
 
 
-@pytest.mark.parametrize(("text", "is_same"), [("--all  each", True), ("--any  every one", False)])
-def test_help_in_a_stream_has_the_same_options(text: str, *, is_same: bool) -> None:
-    streams = [["io", "StringIO", ["s", f"usage: x\n\n  {each}"], 5] for each in ("--all  every one", text)]
-    assert same_outcome(after(streams[0]), after(streams[1])) is is_same
+@pytest.mark.parametrize(
+    ("usage", "text", "is_same"),
+    [
+        ("[-h]", "add    adds\n  --all  each", True),
+        ("[-h]", "add    adds it\n  --any  every one", False),
+        ("[-h]", "rm     adds it\n  --all  every one", False),
+        ("12 MB", "add    adds\n  --all  each", False),  # no help
+    ],
+)
+def test_help_in_a_stream_has_the_same_options(usage: str, text: str, *, is_same: bool) -> None:
+    texts = (f"usage: x {usage}\n\n  {each}\n" for each in ("add    adds it\n  --all  every one", text))
+    first, second = (["io", "StringIO", ["s", each], 5] for each in texts)
+    assert same_outcome(after(first), after(second)) is is_same
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"printed": 5}, {"after": [["seen", 3]]}, {"after": [["seen"]]}, {"result": ["seen", ["m:D", 5], [], []]},
+        {"result": [[["d"]]], "after": 7}, {"raised": 4}, {"raised": [[1]]},
+    ],
+)  # fmt: skip
+def test_what_is_no_outcome_is_no_other_one(found: dict[str, Any]) -> None:
+    """A solution's process may send anything."""
+    original = {"result": ["seen", ["m:D"], [], []], "printed": "x", "after": [["seen", ["m:D"], [], []]]}
+    texts = [json.dumps(original), json.dumps(original | found)]
+    assert not same_outcome(*texts, "It fails.")
+    assert distinguish_from_stub([RecordedCall(call="{}", outcome=texts[0])], texts[1:]) in {True, False}
+
+
+def test_stubs_that_raise_another_error_are_not_told_apart() -> None:
+    """A statement may name none of them."""
+    calls = [
+        RecordedCall(call="{}", outcome=json.dumps({"raised": [f"builtins:{name}"], "after": []}))
+        for name in ("KeyError", "ValueError")
+    ]
+    stub = json.dumps({"raised": ["builtins:NotImplementedError"], "after": []})
+    assert not distinguish_from_stub(calls, [stub, stub])
 
 
 @pytest.mark.parametrize(
@@ -108,13 +128,15 @@ def test_help_in_a_stream_has_the_same_options(text: str, *, is_same: bool) -> N
         ("RuntimeError", "TypeError", "Raises an error.", True),
         ("RuntimeError", "TypeError", "Raises `RuntimeError`.", False),
         ("RuntimeError", "TypeError", None, False),
-        ("RuntimeError", "NotImplementedError", "Raises an error.", False),  # what a stub does
+        ("ValueError", "NotImplementedError", "Raises an error.", False),  # what a stub does
         ("ZeroDivisionError", "TypeError", "Raises an error.", False),
+        ("KeyError", "TypeError", "Raises LookupError.", False),  # it is one
     ],
 )
 def test_an_error_that_nothing_names(wanted: str, found: str, statement: str | None, *, is_same: bool) -> None:
-    outcomes = [json.dumps({"raised": [f"builtins:{name}", "builtins:Exception"]}) for name in (wanted, found)]
-    assert same_outcome(*outcomes, statement) is is_same
+    classes = [[each.__name__ for each in getattr(builtins, name).__mro__[:-1]] for name in (wanted, found)]
+    raised = [json.dumps({"raised": [f"builtins:{name}" for name in names]}) for names in classes]
+    assert same_outcome(*raised, statement) is is_same
 
 
 class Bag(collections.abc.Set):  # type: ignore[type-arg]
@@ -131,6 +153,14 @@ class Bag(collections.abc.Set):  # type: ignore[type-arg]
         return len(self.items)
 
 
+class Line(Bag):
+    def __reversed__(self) -> Iterator[int]:
+        return reversed(self.items)
+
+
+LINES = Line(1, 2), Line(2, 1)
+
+
 def test_sets_have_no_order() -> None:
     """Also those of a project's own classes: what was added first may come first."""
     first, second, third = (
@@ -139,3 +169,5 @@ def test_sets_have_no_order() -> None:
     )
     assert same_outcome(first, second)
     assert not same_outcome(first, third)
+    ordered = [json.dumps(outcomes.outcome_of(lambda bag=bag: bag, (), lambda cls: False)) for bag in LINES]
+    assert not same_outcome(*ordered)

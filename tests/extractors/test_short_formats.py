@@ -52,6 +52,11 @@ def test_long_texts_of_tests_take_no_time() -> None:
         (", ", "a, b", True, []),
         (", ", ", ", True, [", "]),
         ("", "", True, []),
+        ("s", "it's fine", True, []),
+        ("a", "this is a test", True, []),
+        ("1", "line 1", True, []),
+        ("1", "1", True, ["1"]),
+        ("→", "a → b", True, ["→"]),
     ],
 )
 def test_a_short_text_that_is_all_of_a_function_is_a_detail(

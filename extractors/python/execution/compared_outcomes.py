@@ -12,9 +12,10 @@ from typing import Any
 from excise.extractors.python.execution.float_bits import float_of
 from excise.types import RecordedCall
 
-_HELP = "usage: "
-"""Beginning of the help text of a command that is made with ``argparse``."""
+_HELP = re.compile(r"(?i)usage: (?=[\s\S]{0,10000}(?:\[-h\]|--help\b))")
+"""Beginning of the help text of a command, which has an option for it."""
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+_ROW = re.compile(r"(?m)^ {2,4}(\w[\w-]*)")
 _COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
 """Packages whose objects describe command lines."""
 _FOR_PEOPLE = frozenset({"usage", "description", "epilog", "help", "short_help", "prog"})
@@ -24,9 +25,9 @@ _EXIT = "builtins:SystemExit"
 _USUAL = frozenset(
     {"AttributeError", "IndexError", "KeyError", "LookupError", "RuntimeError", "TypeError", "ValueError"}
 )
-"""Errors of Python that code raises for wrong arguments or at a wrong time, one as good as another."""
+"""Errors of Python that code raises for wrong arguments or at a wrong time, which callers seldom tell apart."""
 _CONTAINERS = ("l", "d", "S", "dd", "C")
-"""Tags of containers that can lose members."""
+"""Tags of containers that can lose their members."""
 _MAPPINGS = frozenset({"d", "dd", "C"})
 """Tags of dictionaries, those with defaults and counters: each does what a caller asks of a plain one."""
 FLOAT_TOLERANCE = 1e-9
@@ -38,6 +39,18 @@ def holds_opaque(node: object) -> bool:
     if isinstance(node, dict):
         return any(map(holds_opaque, node.values()))
     return isinstance(node, list) and (node[:1] in (["o"], ["fn"]) or any(map(holds_opaque, node)))
+
+
+_MALFORMED = (RecursionError, TypeError, ValueError, KeyError, IndexError, AttributeError, struct.error)
+"""What comparing raises if a solution's process sent something else than outcomes."""
+
+
+def is_compared_whole(outcome: str) -> bool:
+    """See :meth:`excise.protocols.Grading.is_compared_whole`."""
+    found = parsed(outcome.encode())
+    given, after = found.get("given"), found.get("after")
+    both = zip(after, given, strict=False) if isinstance(given, list) and isinstance(after, list) else ()
+    return not holds_opaque(found) and not any(_is_used_up(one, other) for one, other in both)
 
 
 MAX_FEW = 4
@@ -87,14 +100,14 @@ def same_outcome(expected: str, found: str, statement: str | None = None) -> boo
         if "raised" in first or "raised" in second:
             return _same_error(first, second) or _is_untold_error(first, second, statement)
         return equal(first.get("result"), second.get("result"))
-    except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
+    except _MALFORMED:
         return False
 
 
 def _same_after(first: dict[str, Any], second: dict[str, Any]) -> bool:
     """Whether the arguments are equal after the call.
 
-    A container that the original uses up on its way to a result (``first["given"]`` has what was passed) may also be
+    A container that the original empties on its way to a result (``first["given"]`` has what was passed) may also be
     left as it was; after an exception, except one that ends the process, nothing is compared.
     """
     raised = _raised_at_once(first).get("raised")
@@ -104,50 +117,15 @@ def _same_after(first: dict[str, Any], second: dict[str, Any]) -> bool:
     given = first.get("given") if first.get("result") not in (None, ["c", None]) else None
     if not isinstance(mine, list) or not isinstance(theirs, list) or len(mine) != len(theirs):
         return equal(mine, theirs)
-    linked = _linked_classes([*mine, *theirs])
-    mine, theirs = ([_without_links(node, linked) for node in nodes] for nodes in (mine, theirs))
     passed = _unread(given) if isinstance(given, list) and len(given) == len(mine) else [None] * len(mine)
     return all(equal(a, b) or (_is_used_up(a, p) and equal(p, b)) for a, b, p in zip(mine, theirs, passed, strict=True))
 
 
 def _is_used_up(after: Any, before: Any) -> bool:
-    """Whether a plain container has fewer members after a call than before."""
+    """Whether a plain container is empty after a call, and was not before."""
     if not isinstance(after, list) or not isinstance(before, list) or after[:1] != before[:1]:
         return False
-    return after[0] in _CONTAINERS and len(after[-1]) < len(before[-1])
-
-
-def _linked_classes(arguments: Sequence[Any]) -> frozenset[str]:
-    """Names of classes whose objects hold objects of the same class, as those of nodes of trees and linked lists do,
-    without the classes of the arguments themselves."""
-    found: set[str] = set()
-
-    def visit(node: Any, around: frozenset[str]) -> None:
-        if not isinstance(node, list):
-            return
-        if node[:1] == ["seen"]:
-            found.update(around.intersection(node[1][:1]))
-            around = around.union(node[1][:1])
-        for each in node[1:] if node[:1] == ["seen"] else node:
-            visit(each, around)
-
-    for each in arguments:
-        visit(each, frozenset())
-    return frozenset(found.difference(*(each[1][:1] for each in arguments if _is_seen(each))))
-
-
-def _is_seen(node: Any) -> bool:
-    return isinstance(node, list) and node[:1] == ["seen"]
-
-
-def _without_links(node: Any, linked: frozenset[str]) -> Any:
-    """An encoded argument with objects of the classes ``linked`` by their classes alone: how nodes are linked depends
-    on the order in which they were inserted, and on the algorithm."""
-    if not isinstance(node, list) or not linked:
-        return node
-    if _is_seen(node) and not linked.isdisjoint(node[1][:1]):
-        return node[:2]
-    return [_without_links(each, linked) for each in node]
+    return after[0] in _CONTAINERS and not after[-1] and bool(before[-1])
 
 
 def _unread(node: Any) -> Any:
@@ -179,14 +157,15 @@ def _raised_at_once(outcome: dict[str, Any]) -> dict[str, Any]:
 def _same_text(first: str, second: str) -> bool:
     """Whether printed texts are equal; of help texts of commands, whether they have the same words of usage, in any
     order, and list the same options."""
-    if first.startswith(_HELP) and second.startswith(_HELP):
-        return _usage_and_options(first) == _usage_and_options(second)
+    if _HELP.match(first) and _HELP.match(second):
+        return _usage_and_rows(first) == _usage_and_rows(second)
     return first == second
 
 
-def _usage_and_options(text: str) -> tuple[list[str], set[str]]:
+def _usage_and_rows(text: str) -> tuple[list[str], set[str]]:
+    """The words of usage, sorted, and the beginnings of the rows of a help text with its options."""
     usage, _, rest = text.partition("\n\n")
-    return sorted(re.findall(r"\w+", usage)), set(_OPTION.findall(rest))
+    return sorted(re.findall(r"\w+", usage)), {*_OPTION.findall(rest), *_ROW.findall(rest)}
 
 
 def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
@@ -204,8 +183,9 @@ def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
 
 def _is_untold_error(first: dict[str, Any], second: dict[str, Any], statement: str | None) -> bool:
     """Whether both raise one of :data:`_USUAL` errors, and the statement does not name the original's."""
-    names = [str((outcome.get("raised") or [""])[0]).removeprefix("builtins:") for outcome in (first, second)]
-    return statement is not None and _USUAL.issuperset(names) and names[0] not in statement
+    wanted, found = ([str(name).removeprefix("builtins:") for name in o.get("raised") or [""]] for o in (first, second))
+    is_told = any(name in (statement or "") for name in wanted if name in _USUAL)
+    return statement is not None and not is_told and _USUAL.issuperset([wanted[0], found[0]])
 
 
 def _is_private(name: str) -> bool:
@@ -221,12 +201,19 @@ def _exit_code(outcome: dict[str, Any]) -> int:
 def fits_simple_stub(recorded: Sequence[RecordedCall]) -> bool:
     """Whether a simple stub has all these outcomes: all are equal, or each call returns one of its arguments."""
     results = [parsed(one.outcome.encode()) for one in recorded]
-    said = [[found.get("raised"), found.get("printed"), found.get("result")] for found in results]
+    said = [[_kind_of_error(found), found.get("printed"), found.get("result")] for found in results]
     if all(equal(said[0], other) for other in said):
         return True
     given = [parsed(one.call.encode()) for one in recorded]
     nodes = [[*call.get("args", ()), *(node for _, node in call.get("kwargs", ()))] for call in given]
     return all(any(equal(node, found[2]) for node in listed) for listed, found in zip(nodes, said, strict=True))
+
+
+def _kind_of_error(outcome: dict[str, Any]) -> Any:
+    """The classes of an exception; one name for all of :data:`_USUAL`, since a statement may name none of them."""
+    raised = outcome.get("raised")
+    is_usual = isinstance(raised, list) and bool(raised) and str(raised[0]).removeprefix("builtins:") in _USUAL
+    return ["usual"] if is_usual else raised
 
 
 def distinguish_from_stub(recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
@@ -235,8 +222,11 @@ def distinguish_from_stub(recorded: Sequence[RecordedCall], stub: Sequence[str])
         return False
     mine = [parsed(one.outcome.encode()) for one in recorded]
     theirs = [parsed(outcome.encode()) for outcome in stub]
-    both = zip(mine, theirs, strict=True)
-    changed = any(other.get("after") is not None and not _same_after(one, other) for one, other in both)
+    try:
+        both = zip(mine, theirs, strict=True)
+        changed = any(other.get("after") is not None and not _same_after(one, other) for one, other in both)
+    except _MALFORMED:
+        changed = True
     return changed or not fits_simple_stub(recorded)
 
 
@@ -256,7 +246,7 @@ def texts_in(outcome: dict[str, Any]) -> frozenset[str]:
 def equal(first: Any, second: Any) -> bool:
     """Whether two encoded values are equal; of exceptions, as of raised ones, only the classes are compared."""
     if isinstance(first, list) and isinstance(second, list):
-        tags = tuple(str(node[0]) if node else "" for node in (first, second))
+        tags = tuple(node[0] if node and isinstance(node[0], str) else "" for node in (first, second))
         if (found := _equal_of_tags(tags, first, second)) is not None:
             return found
         if tags == ("x", "x"):
@@ -281,7 +271,7 @@ def _equal_of_tags(tags: tuple[str, ...], first: list[Any], second: list[Any]) -
 def _is_help(stream: list[Any]) -> bool:
     """Whether an encoded stream holds the help text of a command."""
     text = stream[2] if len(stream) > 2 else None
-    return isinstance(text, list) and text[:1] == ["s"] and str(text[1]).startswith(_HELP)
+    return isinstance(text, list) and text[:1] == ["s"] and _HELP.match(str(text[1])) is not None
 
 
 def _without_help(seen: list[Any]) -> list[Any]:

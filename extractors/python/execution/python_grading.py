@@ -259,7 +259,7 @@ class PythonGrading:
 
     def is_compared_whole(self, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.is_compared_whole`."""
-        return not compared_outcomes.holds_opaque(compared_outcomes.parsed(outcome.encode()))
+        return compared_outcomes.is_compared_whole(outcome)
 
     def is_told_whole(self, call: str, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.is_told_whole`."""

@@ -118,7 +118,8 @@ class PublicStateEncoder(values.Encoder):
             if self.has_items(kind):
                 items, end = exhaust(iter(value))
                 nodes = [encoder.encode(item) for item in items]
-                return [["S", sorted(nodes, key=repr)] if issubclass(kind, collections.abc.Set) else ["l", nodes], end]
+                is_set = issubclass(kind, collections.abc.Set) and not issubclass(kind, collections.abc.Reversible)
+                return [["S", sorted(nodes, key=repr)] if is_set else ["l", nodes], end]
         except values.Unserialisable:
             raise
         except Exception as error:

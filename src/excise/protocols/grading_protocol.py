@@ -358,7 +358,8 @@ class Grading(Protocol):
         ...
 
     def is_compared_whole(self, outcome: str) -> bool:
-        """Whether an outcome holds no object of which only the class is compared."""
+        """Whether an outcome holds no object of which only the class is compared, and no argument that may be left as
+        it was."""
         ...
 
     def is_told_whole(self, call: str, outcome: str) -> bool:
