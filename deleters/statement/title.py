@@ -37,7 +37,8 @@ _IN_LIST = re.compile(
 def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Deletion, words: StatementWords) -> str:
     """The title of a statement, and the paragraph below it."""
     outer = sorted((s for s in shown if s.symbol_id in deletion.removed), key=lambda s: not s.is_public)
-    owned = {s.symbol_id: f"the {kind} of " for s in outer if (kind := accessor_of(s))}
+    kinds = {s.symbol_id: "constructor" if _is_constructor(s) else accessor_of(s) for s in outer}
+    owned = {symbol_id: f"the {kind} of " for symbol_id, kind in kinds.items() if kind}
     called = {s.symbol_id: _name_in_title(codebase, s, deletion.removed, words) for s in outer}
     names = list(dict.fromkeys(f"{owned.get(each, '')}`{name}`" for each, name in called.items()))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -114,7 +115,8 @@ def definitions_along(codebase: Codebase, deletion: Deletion) -> list[Symbol]:
 
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str], words: StatementWords) -> str:
     """The name of a definition; with its parameters where an overload of it stays."""
-    name = unnumbered(symbol.qualname).replace(".", words.separator)
+    parts = unnumbered(symbol.qualname).split(".")
+    name = words.separator.join(parts[:-1] if _is_constructor(symbol) else parts)
     overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
     bare = unnumbered(symbol.name)
     others = (o for o in overloads if unnumbered(o.name) == bare and o.symbol_id not in removed)
@@ -122,6 +124,12 @@ def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str],
         parameters = re.search(rf"\b{re.escape(bare)}(\([^()]*\))", symbol.signature)
         return name + (parameters[1] if parameters else "")
     return name or symbol.path
+
+
+def _is_constructor(symbol: Symbol) -> bool:
+    """Whether a function has the name of its class, as constructors of Java have."""
+    names = unnumbered(symbol.qualname).split(".")
+    return symbol.is_callable and names[-1:] == names[-2:-1]
 
 
 def _is_of_types(symbol: Symbol) -> bool:

@@ -282,3 +282,16 @@ class Word {
     text = write_statement(codebase, deletion, replace(PROJECT, language="java"), ()).text
     assert f"- `{path}::Word.both`: `return value + value(word);`" in text
     assert "value = word" not in text
+
+
+@pytest.mark.parametrize(
+    ("other", "title"),
+    [("", "the constructor of `Words`"), ("    Words(int size) { }\n", "the constructor of `Words(String[] words)`")],
+)
+def test_a_title_calls_a_constructor_one(other: str, title: str) -> None:
+    source = f"class Words {{\n    int size;\n    Words(String[] words) {{ this.size = words.length; }}\n{other}}}\n"
+    path = f"{MAIN}/Words.java"
+    codebase = JavaCodebase.from_texts({path: source, f"{TESTS}/WordsTest.java": "class WordsTest { }"})
+    (symbol,) = (s.symbol_id for s in codebase.symbols().values() if "String[] words" in s.signature)
+    text = write_statement(codebase, stubbed(codebase, symbol), replace(PROJECT, language="java"), ()).text
+    assert text.startswith(f"# Implement {title}\n")
