@@ -224,7 +224,9 @@ class LostInExamples:
         self.has_lost = False
         self.changed: set[str] = set()
         """Names of objects of the example of which lost statements call methods; in sessions, methods without a result.
-    What a session shows of them later is another value without the call."""
+
+        What a session shows of them later is another value without the call.
+        """
         self.depends_on_lost = False
         """Whether a statement that stays uses such an object later: the example makes no sense without the call."""
 

@@ -129,7 +129,7 @@ def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str],
 def _is_constructor(symbol: Symbol) -> bool:
     """Whether a function has the name of its class, as constructors of Java have."""
     names = unnumbered(symbol.qualname).split(".")
-    return symbol.is_callable and names[-1:] == names[-2:-1]
+    return symbol.kind is SymbolKind.METHOD and names[-1:] == names[-2:-1] and names[-1][:1].isupper()
 
 
 def _is_of_types(symbol: Symbol) -> bool:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from excise.extractors.python.execution.compared_outcomes import CONTAINERS
 from excise.extractors.python.execution.float_bits import float_of
 from excise.protocols import MAX_EXAMPLE_CHARS
 
@@ -181,16 +182,12 @@ def _changed_object(made: dict[str, Any], asked: dict[str, Any], steps: Sequence
         return ""
     kind, nodes = (now[2][0], now[2][1:2]) if isinstance(now[2], list) and now[2] else ("", [])
     holder = {"d": "dict(x)", "l": "list(x)", "S": "set(x)"}.get(kind, "")
-    is_hashable = kind != "S" or not any(node[0] in _CONTAINERS for listed in nodes for node in listed)
+    is_hashable = kind != "S" or not any(node[0] in CONTAINERS for listed in nodes for node in listed)
     if not holder or not nodes or not is_hashable:
         return ""
     first = list(steps) or [f"x = {literal(receiver)}"]
     call = _call_text({**asked, "args": [["name", "x"], *asked["args"][1:]]})
     return f"{'; '.join([*first, call])}  # {holder} == {literal([kind, *nodes])}"
-
-
-_CONTAINERS = frozenset({"l", "d", "S", "dd", "C"})
-"""Tags of values that no set holds."""
 
 
 def _call_text(call: dict[str, Any]) -> str:

@@ -26,8 +26,8 @@ _USUAL = frozenset(
     {"AttributeError", "IndexError", "KeyError", "LookupError", "RuntimeError", "TypeError", "ValueError"}
 )
 """Errors of Python that code raises for wrong arguments or at a wrong time, which callers seldom tell apart."""
-_CONTAINERS = ("l", "d", "S", "dd", "C")
-"""Tags of containers that can lose their members."""
+CONTAINERS = frozenset({"l", "d", "S", "dd", "C"})
+"""Tags of containers that can lose their members, and that no set holds."""
 _MAPPINGS = frozenset({"d", "dd", "C"})
 """Tags of dictionaries, those with defaults and counters: each does what a caller asks of a plain one."""
 FLOAT_TOLERANCE = 1e-9
@@ -125,7 +125,7 @@ def _is_used_up(after: Any, before: Any) -> bool:
     """Whether a plain container is empty after a call, and was not before."""
     if not isinstance(after, list) or not isinstance(before, list) or after[:1] != before[:1]:
         return False
-    return after[0] in _CONTAINERS and not after[-1] and bool(before[-1])
+    return after[0] in CONTAINERS and not after[-1] and bool(before[-1])
 
 
 def _unread(node: Any) -> Any:
