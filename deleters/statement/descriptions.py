@@ -252,12 +252,13 @@ def inherited(codebase: Codebase, symbol: Symbol) -> Inherited | None:
     name = symbol.name.partition("#")[0]
     if (found := codebase.inherited(symbol.symbol_id)) is not None:
         return found
+    method: Symbol | None = None
     for base in base_classes(codebase, symbol):
         if isinstance(base, type):
-            if defines(base, name):
+            if defines(base, name) and method is None:  # else one of the project's own is between them
                 return Inherited(owner=f"{base.__name__}.{name}", text="")
             continue
-        method = codebase.symbols().get(f"{base.symbol_id}.{name}")
+        method = codebase.symbols().get(f"{base.symbol_id}.{name}") or method
         if method is not None and _has_words(method.docstring, name):
             is_of_it = _parameters_described(method) <= set(re.findall(r"\w+", symbol.signature))
             return Inherited(owner=method.qualname, text=method.docstring) if is_of_it else None

@@ -263,3 +263,14 @@ def test_a_block_of_code_in_comments_is_no_description(comment: str) -> None:
     codebase = PythonCodebase.from_texts({"m.py": source})
     found = description(codebase, codebase.symbols()["m.py::turn"])
     assert "\n".join(found) == "Comments in its code:\nThe second way: is for large ones,\nand what else.\n"
+
+
+def test_a_method_of_the_project_stands_between_one_and_that_of_python() -> None:
+    source = (
+        "class A(dict):\n    def copy(self):\n        return deep(self)\n\n\n"
+        "class B(A):\n    def copy(self):\n        return B(deep(self))\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    symbols = codebase.symbols()
+    assert description(codebase, symbols["m.py::B.copy"]).lead == "Implements or overrides `A.copy`."
+    assert description(codebase, symbols["m.py::A.copy"]).lead == "Implements or overrides `dict.copy`."
