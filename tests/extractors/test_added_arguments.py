@@ -45,7 +45,7 @@ def added(calls: list[str], removed: str = "m.py::Box") -> list[dict[str, object
 def test_plain_defaults_are_parameters() -> None:
     found = parameters_of(PythonCodebase.from_texts({"m.py": SOURCE}), ["m.py::Box", "m.py::wait", "m.py::free"])
     assert {name: [(each.name, each.model) for each in own] for name, own in found.items()} == {
-        "Box.__init__": [("size", ["i", "3"]), ("name", ["s", "box"])],
+        "Box.__init__": [("size", ["i", "3"]), ("name", ["s", "box"]), ("lid", [])],
         "Box.open": [("by", ["f", "3ff8000000000000"])],  # the other one has no keyword
         "Box.of": [("size", ["i", "3"])],
         "wait": [("n", ["i", "2"])],
@@ -151,3 +151,17 @@ def test_functions_of_one_name_in_several_files_get_no_arguments() -> None:
     codebase = PythonCodebase.from_texts({"a.py": "def f(x, a=1): ...\n", "b.py": "def f(x, y): ...\n"})
     assert parameters_of(codebase, ["a.py::f", "b.py::f"]) == {}
     assert parameters_of(codebase, ["a.py::f"]).keys() == {"f"}
+
+
+def test_where_no_value_is_known_those_of_other_functions_are_given() -> None:
+    source = "def f(seq, key: Callable | None = None, alg=E.A): ...\n\n\ndef g(seq, key=None, alg=E.A): ...\n"
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    key, alg = ["new", "operator:itemgetter", ["i", "1"]], ["e", "m:E", "B"]
+    calls = [
+        call("f", "function", ["l", []]),
+        call("g", "function", ["l", []], key=key),
+        call("g", "function", alg=alg),
+    ]
+    made = [json.loads(text) for text in varied(calls, parameters_of(codebase, ["m.py::f", "m.py::g"]))]
+    found = {(each["name"], each["added"], json.dumps(each["kwargs"][-1][1])) for each in made if "added" in each}
+    assert found == {("m:f", "key", json.dumps(key)), ("m:f", "alg", json.dumps(alg))}

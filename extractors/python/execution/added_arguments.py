@@ -11,7 +11,7 @@ import json
 import random
 import re
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,16 +36,16 @@ MAX_CHANGES = 10
 
 
 class Parameter(NamedTuple):
-    """A parameter with a default that is a number, a text or a truth value, or that is one of these or ``None``."""
+    """A parameter with a default."""
 
     name: str
     """Its name."""
     place: float
     """Its number among those that may be given by position; infinite if it is none of them."""
     default: Node
-    """The encoded default."""
+    """The encoded default, if it is a number, a text, a truth value or ``None``; else empty."""
     model: Node
-    """An encoded value of its type: the default, unless that is ``None``."""
+    """An encoded value of its type: the default, unless that is ``None``; empty if none is known."""
 
 
 def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[Parameter]]:
@@ -87,8 +87,7 @@ def _parameters(signature: str) -> Iterator[Parameter]:
     for argument, place, default in pairs:
         node = _encoded(default)
         model = _model(argument.annotation) if node == _NONE else node
-        if node is not None and model is not None:
-            yield Parameter(argument.arg, place, node, model)
+        yield Parameter(argument.arg, place, node or [], model or [])
 
 
 _NONE: Node = ["c", None]
@@ -126,21 +125,32 @@ def with_added_arguments(
     """New calls, one for each parameter of each function before a second one for any.
 
     ``by_name``: name of a function, with its module, to the recorded calls that new ones are made from; ``given`` has
-    all calls. ``change`` makes another value of the same type.
+    all calls. ``change`` makes another value of the same type. Where none is known, the arguments are those that
+    calls of other functions give a parameter of the name.
     """
+    passed: dict[str, dict[str, Node]] = defaultdict(dict)
+    for key, value in (pair for calls in given.values() for call in calls for pair in call["kwargs"]):
+        passed[key].setdefault(json.dumps(value), value)
     turns: dict[int, list[Call]] = {turn: [] for turn in range(VALUES)}
     for name, recorded in by_name.items():
         qualname = name.partition(":")[2]
         is_class = recorded[0]["kind"] == "class"
         known = parameters.get(f"{qualname}.__init__" if is_class else qualname, ())
-        unused = [each for each in known if not any(_gives_other(call, each) for call in given[name])]
+        unused = [
+            each
+            for each in known
+            if (each.model or each.name in passed) and not any(_gives_other(call, each) for call in given[name])
+        ]
         for parameter in unused[:MAX_PARAMETERS]:
             rng = random.Random(content_id("added", name, parameter.name))
             free = sorted((call for call in recorded if not _gives(call, parameter)), key=lambda c: len(json.dumps(c)))
             bases = rng.sample(free[: 2 * VALUES], min(VALUES, len(free)))  # long ones cannot be shown
             for turn, base in enumerate(bases):
-                values = (change(parameter.model, rng) for _ in range(MAX_CHANGES))
-                value = next((value for value in values if _is_usual(value, parameter)), None)
+                values: Iterator[Node] = (change(parameter.model, rng) for _ in range(MAX_CHANGES))
+                if not parameter.model:
+                    others = [value for _, value in sorted(passed[parameter.name].items())]
+                    values = iter([*others[turn:], *others[:turn]])
+                value = next((each for each in values if _is_usual(each, parameter)), None)
                 if value is not None:
                     more = [*base["kwargs"], [parameter.name, value]]
                     turns[turn].append({**base, "kwargs": more, "added": parameter.name})
@@ -153,9 +163,9 @@ def _is_usual(value: Node, parameter: Parameter) -> bool:
 
 
 def _is_negative(node: Node) -> bool:
-    if node[0] == "f":
+    if node[:1] == ["f"]:
         return node[1] != "nan" and float_of(node[1]) < 0
-    return node[0] == "i" and int(node[1], 0) < 0
+    return node[:1] == ["i"] and int(node[1], 0) < 0
 
 
 def _gives(call: Call, parameter: Parameter) -> bool:
