@@ -127,10 +127,11 @@ def test_whether_a_call_changes_its_object_is_noted_once(tmp_path: Path, name: s
     call = asked(f"Box.{name}", "method", node, ["i", str(argument)])
     spans = {str(tmp_path / "code_under_test.py"): [[1, 20]]}
     (traced,) = outcomes_of(tmp_path, KEEPING, [], calls=[call], spans=spans)
-    assert traced.get("kept", False) is kept
+    assert traced.pop("kept", False) is kept
+    assert ("given" in traced) is not kept, "where it does, what was passed is noted, too"
     (graded,) = outcomes_of(tmp_path, KEEPING, [], calls=[call])
-    assert "kept" not in graded
-    assert {**traced, "kept": None} == {**graded, "kept": None}
+    assert {**traced, "given": None} == {**graded, "given": None}
+    assert {"kept", "given"}.isdisjoint(graded)
 
 
 @pytest.mark.parametrize(("numbers", "kept"), [([1, 2], True), ([2, 1], False)])
