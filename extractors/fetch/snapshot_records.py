@@ -18,6 +18,8 @@ from excise.protocols import Fetched
 from excise.types import Repo, SourceSpec
 
 _SUBDIR = "#subdirectory="
+MAX_LINKED = 16 << 20
+"""Bytes of files outside of a subfolder that links in it may bring."""
 
 
 def with_subdir(pinned: str, spec: SourceSpec) -> str:
@@ -49,16 +51,26 @@ def staging(pinned: str, into: Path) -> Iterator[Path]:
         project = Path(whole, subdir)
         if ".." in Path(subdir).parts or project.is_symlink() or not project.is_dir():
             raise SourceError(f"{pinned}: there is no folder {subdir!r} in it", reason="no_such_folder")
-        files = list_files(project)
-        copy_files(project, files, into)
-        for path in (each for each in files if (project / each).is_symlink()):
-            target, inner = (Path(os.path.realpath(each)) for each in (project / path, project))
-            is_outer = target.is_relative_to(os.path.realpath(whole)) and not target.is_relative_to(inner)
-            if is_outer and target.is_file() and ".git" not in target.parts:
-                (into / path).unlink()
-                shutil.copyfile(target, into / path)
-                (into / path).chmod(0o644)
+        copy_files(project, list_files(project), into)
+        _resolve_outer_links(project, Path(whole), into)
         get_language(detect_language(into)).complete_subfolder(into, project, Path(whole))
+
+
+def _resolve_outer_links(project: Path, whole: Path, into: Path) -> None:
+    """Replace copies of links out of a subfolder of a source by the files that these lead to.
+
+    No more than :data:`MAX_LINKED` bytes altogether: many links to one large file would fill the disk.
+    """
+    inner, outer = (Path(os.path.realpath(each)) for each in (project, whole))
+    left = MAX_LINKED
+    for path in (each for each in list_files(project) if (project / each).is_symlink()):
+        target = Path(os.path.realpath(project / path))
+        is_outer = target.is_relative_to(outer) and not target.is_relative_to(inner)
+        if is_outer and target.is_file() and ".git" not in target.parts and target.stat().st_size <= left:
+            left -= target.stat().st_size
+            (into / path).unlink()
+            shutil.copyfile(target, into / path)
+            (into / path).chmod(0o644)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from excise.errors import SourceError
-from excise.extractors.fetch import git_mirror
+from excise.extractors.fetch import git_mirror, snapshot_records
 from excise.extractors.fetch.source_git import GitSpec, parse_git_spec, repository_name
 from excise.extractors.fetch.trees import git_tree_hash
 from excise.extractors.sources import resolve_source
@@ -183,6 +183,19 @@ def test_links_out_of_a_subfolder_become_files(upstream: Path, tmp_path: Path) -
     assert (root / "LICENSE").read_text() == "MIT\n"
     assert (root / "own").is_symlink()
     assert not (root / "gone").exists()
+
+
+def test_many_links_out_of_a_subfolder_do_not_fill_the_disk(
+    upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_records, "MAX_LINKED", 25)
+    (upstream / "large").write_bytes(b"0123456789")
+    for number in range(4):
+        (upstream / "pkg" / f"link{number}").symlink_to("../large")
+    git(upstream, "add", ".")
+    git(upstream, "commit", "-qm", "links")
+    root = fetch(str(upstream), tmp_path, subdir="pkg").root
+    assert [(root / f"link{number}").is_symlink() for number in range(4)] == [False, False, True, True]
 
 
 def test_links_to_files_outside_are_left_out(upstream: Path, tmp_path: Path) -> None:
