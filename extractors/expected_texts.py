@@ -55,8 +55,8 @@ def expected_texts(
             key = each.owner, each.kind, filled_in.sub(shown_placeholder, each.text)
             found[key].update(fit)
             templates[key] = ("", each.is_all, each.exception)
-        is_short_answer = each.is_all and each.text.isascii() and 0 < len(each.text.strip()) < MIN_CHARS
-        is_short_answer = is_short_answer and len(parts) == 1
+        is_short = len(parts) == 1 and each.text.isascii() and 0 < len(each.text.strip()) < MIN_CHARS
+        is_short_answer = each.is_all and is_short
         common = _common_answer if is_short_answer else _common
         for part in (p for p in parts if is_short_answer or len(p.strip()) >= MIN_CHARS or not p.isascii()):
             for test, literals in expected.items():

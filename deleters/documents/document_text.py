@@ -202,7 +202,7 @@ def _drop_around(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[
         if chunk.kind is ChunkKind.PROSE and not left[number] and BULLET.match(lines[chunk.start]):
             _drop_introduction(lines, chunks, left, number)
     for number in reversed(range(len(chunks))):
-        _drop_directive(lines, chunks, left, number)
+        _drop_bare_head(lines, chunks, left, number)
 
 
 def _drop_without_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]]) -> Iterator[int]:
@@ -284,16 +284,17 @@ def _drop_output(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[
         left[words] = left[output] = []
 
 
-def _drop_directive(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], number: int) -> None:
+def _drop_bare_head(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], number: int) -> None:
     """Take a directive, ``.. caution::``, or the title of a part of a list out of what is left if nothing is left of
     what stood below it."""
     own = lines[chunks[number].start : chunks[number].end]
     head = left[number][-1] if left[number] else ""
-    if chunks[number].kind is not ChunkKind.PROSE or not (_DIRECTIVE.match(head) or _TITLE.match(head)):
+    is_title = _TITLE.match(head) is not None
+    if chunks[number].kind is not ChunkKind.PROSE or not (is_title or _DIRECTIVE.match(head)):
         return
     below = own[len(own) - own[::-1].index(head) :] if head in own else []
     inside = list(_further_in(head, below))
-    if _TITLE.match(head) and not all(map(_CODE_ITEM.match, inside)):
+    if is_title and not all(map(_CODE_ITEM.match, inside)):
         return
     num_lost = len(inside)
     for after in range(number + 1, len(chunks)):
@@ -304,7 +305,7 @@ def _drop_directive(lines: Sequence[str], chunks: Sequence[Chunk], left: list[li
         if left[after]:
             return
         num_lost += 1
-    if num_lost > (1 if _TITLE.match(head) and not inside else 0):  # an introduction and an example, or items
+    if num_lost > (1 if is_title and not inside else 0):  # an introduction and an example, or items
         left[number] = left[number][:-1]
 
 

@@ -203,7 +203,7 @@ class LostInExamples:
         self.bound: set[str] = set()
         """Names and attributes (:func:`_attributes_bound`) that lost statements gave to something, of this example or
         of one above."""
-        self.modules = {*self.roots, *self.names, *dir(builtins)}
+        self.not_objects = {*self.roots, *self.names, *dir(builtins)}
         """Names that stand for no object of the project's classes: of modules, functions and what is imported."""
         self.last_lines: Mapping[str, int] = {}
         """Words of the section to the numbers of the last lines that have them."""
@@ -263,7 +263,8 @@ class LostInExamples:
             return left
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (is_script or not _has_output(lines)):
             root = _chain(node.value.func).partition(".")[0]
-            is_object = root in self.own if is_script else self._is_lost(node.value.func) and root not in self.modules
+            is_method = self._is_lost(node.value.func) and root not in self.not_objects
+            is_object = root in self.own if is_script else is_method
             self.changed |= {root} if root and is_object else set()
         self.bound |= binds
         self.needed |= used
@@ -339,7 +340,7 @@ class LostInExamples:
             or (is_own and a.name in self.names)
             or (a.asname or a.name) in self.unused
         ]
-        self.modules.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        self.not_objects.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
         for alias in node.names:
             root = (module or alias.name).partition(".")[0]
             self.own.update({alias.asname or root} if alias not in lost and root not in self.roots else ())

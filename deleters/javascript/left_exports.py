@@ -19,7 +19,7 @@ class LeftExports:
             path for path in codebase.modules if not codebase.is_test(path) and not codebase.is_vendored(path)
         )
 
-    def described_by(self, path: str, *names: str) -> bool:
+    def still_exports(self, path: str, *names: str) -> bool:
         """Whether a module that a declaration file describes, or any if that is not known, still exports a name, or
         the member of a class (two names)."""
         modules = self._codebase.described_modules[path] or self._code
@@ -43,7 +43,7 @@ class LeftExports:
         return any(each in codebase.symbols() and not self._is_gone(each) for each in ids)
 
     def _is_gone(self, symbol_id: str) -> bool:
-        return any(symbol_id == each or is_inside(symbol_id, each) for each in self._removed)
+        return any(is_inside(symbol_id, each) for each in self._removed)
 
 
 def _has_name(export: Export, name: str, targets: Collection[str]) -> bool:

@@ -191,7 +191,7 @@ class _Removal:
             for each in module.imports:
                 if not each.bound or each.name == WHOLE:
                     continue
-                found = self.codebase.named(self.codebase.links.entities(path, (each.bound,)))
+                found = self.codebase.symbols_of(self.codebase.links.entities(path, (each.bound,)))
                 if found and found <= gone and each.name == DEFAULT and per_statement[each.stmt_start] == 1:
                     yield path, each.stmt_start, each.stmt_end, False
                 elif found and found <= gone and each.name != DEFAULT:

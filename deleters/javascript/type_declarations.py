@@ -56,7 +56,7 @@ def names_in_types(codebase: JavaScriptCodebase, removed: Iterable[Symbol], sour
     return TypeNames(functions, members, frozenset(name for name in every if not left.have(name)))
 
 
-class Shortened(NamedTuple):
+class ShortenedDeclarations(NamedTuple):
     """A declaration file that loses declarations."""
 
     before: bytes
@@ -67,7 +67,7 @@ class Shortened(NamedTuple):
 
 def without_declarations(
     codebase: JavaScriptCodebase, names: TypeNames, removed: Collection[Symbol]
-) -> dict[str, Shortened]:
+) -> dict[str, ShortenedDeclarations]:
     """Path to the type declarations that lose functions and classes of these names; ``removed`` are the definitions.
 
     These are declarations at the main level and in namespaces, all signatures of overloads, and names in lists of
@@ -76,12 +76,12 @@ def without_declarations(
     Types that nothing else needs go, too. A file that could no longer be parsed stays as it is.
     """
     left = LeftExports(codebase, removed)
-    changed: dict[str, Shortened] = {}
+    changed: dict[str, ShortenedDeclarations] = {}
     for path, before in codebase.others.items():
         if path.endswith(DECLARATIONS) and not parse_tree(before).root_node.has_error:
             own = TypeNames(
-                frozenset(name for name in names.functions if not left.described_by(path, name)),
-                frozenset(pair for pair in names.members if not left.described_by(path, *pair)),
+                frozenset(name for name in names.functions if not left.still_exports(path, name)),
+                frozenset(pair for pair in names.members if not left.still_exports(path, *pair)),
                 names.alone,
             )
             statements, elements = _lost(before, own)
@@ -89,7 +89,7 @@ def without_declarations(
             after = _without_unused_types(codebase, path, before, after)
             if after != before and not parse_tree(after).root_node.has_error:
                 texts = (before[start:end].decode(errors="replace") for start, end in sorted(statements | elements))
-                changed[path] = Shortened(before, after, tuple(texts))
+                changed[path] = ShortenedDeclarations(before, after, tuple(texts))
     return changed
 
 

@@ -201,10 +201,8 @@ def _is_set_by_method(need: Need, codebase: Codebase) -> bool:
     if owner is None or owner.kind is not SymbolKind.METHOD or owner.name in {"__init__", "__new__", "__post_init__"}:
         return False
     source = codebase.modules[owner.path].source[owner.code_start : owner.end]
-    return (
-        re.search(rb"\bself\.%s(?:\s*,\s*self\.\w+)*\s*[-+*/|&]?=(?!=)" % re.escape(need.word.encode()), source)
-        is not None
-    )
+    word = re.escape(need.word.encode())
+    return re.search(rb"\bself\.%s(?:\s*,\s*self\.\w+)*\s*[-+*/|&]?=(?!=)" % word, source) is not None
 
 
 def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:

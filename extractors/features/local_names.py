@@ -1,4 +1,4 @@
-"""Code without what its author alone chose: comments, white space, and the names of parameters and local variables.
+"""Code without what its author alone chose: white space, and the names of parameters and local variables.
 
 Declarations are found by the words around them, in all languages alike. A name that is not found stays as it is: then
 two bodies that differ by it are not equal.
@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from excise.extractors.languages import scan_rules_of
-from excise.protocols import ScanRules
+from excise.extractors.scanned_code import parameters_of
+from excise.types import Symbol
 
 _NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 _LIST = rb"((?:\*?" + _NAME + rb"\s*,\s*)*\*?" + _NAME + rb")"
@@ -37,20 +38,16 @@ _DECLARING = frozenset({b"var", b"let", b"const"})
 _OPENING, _CLOSING = b"([{", b")]}"
 
 
-def without_comments(code: bytes, path: str) -> bytes:
-    """Code of a file without comments, white space folded."""
-    rules = scan_rules_of(path)
-    return b" ".join(_uncommented(code, rules).split())
+def with_numbered_names(code: bytes, symbol: Symbol) -> bytes:
+    """The body of a function, which has no comments, with its parameters and local names numbered.
 
-
-def normalized(code: bytes, signature: str, path: str) -> bytes:
-    """The body of a function with its parameters and local names numbered: parameters in their order, and the others
-    by where they first stand. Names behind a dot stay; ``var``, ``let`` and ``const`` are one word."""
-    rules = scan_rules_of(path)
-    code = _uncommented(code, rules)
+    Parameters have the first numbers, in their order, and the others follow by where they first stand. Names behind a
+    dot stay; ``var``, ``let`` and ``const`` are one word.
+    """
+    rules = scan_rules_of(symbol.path)
     plain = re.sub(rules.literals, b'""', code)
-    parameters = list(_parameters(signature, rules))
-    local = {*parameters, *_local_names(plain, path)} - rules.keywords - _DECLARING
+    parameters = [name.encode() for name in parameters_of(symbol)]
+    local = {*parameters, *_local_names(plain, symbol.path)} - rules.keywords - _DECLARING
     numbers = {name: number for number, name in enumerate(dict.fromkeys(parameters))}
     tokens = re.compile(rb"(?P<literal>%s)|(?P<name>%s)|\d[\w.]*|\S" % (_unnamed(rules.literals), _NAME))
     found: list[bytes] = []
@@ -65,29 +62,6 @@ def normalized(code: bytes, signature: str, path: str) -> bytes:
 def _unnamed(literals: bytes) -> bytes:
     """A regular expression that may stand within another one with names of its own."""
     return literals.replace(b"(?P<quote>", b"(?P<_quote>").replace(b"(?P=quote)", b"(?P=_quote)")
-
-
-def _uncommented(code: bytes, rules: ScanRules) -> bytes:
-    return re.sub(rules.literals, lambda found: b" " if found[0].startswith(rules.comments) else found[0], code)
-
-
-def _parameters(signature: str, rules: ScanRules) -> Iterator[bytes]:
-    """The names of a function's parameters."""
-    listed = re.sub(rules.before_name, "", signature) if rules.before_name else signature
-    inner = _inside(listed.rpartition("; ")[2].encode().partition(b"(")[2])
-    for part in _split(inner):
-        if (found := re.match(rules.parameter, part.decode(errors="replace"))) is not None:
-            yield found[1].encode()
-
-
-def _inside(text: bytes) -> bytes:
-    """The text up to the bracket that closes one before it."""
-    depth = 1
-    for place, letter in enumerate(text):
-        depth += (letter in _OPENING) - (letter in _CLOSING)
-        if depth == 0:
-            return text[:place]
-    return text
 
 
 def _split(text: bytes) -> Iterator[bytes]:

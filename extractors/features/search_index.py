@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from excise.extractors.features.feature_names import words_of
-from excise.extractors.features.local_names import normalized, without_comments
+from excise.extractors.features.local_names import with_numbered_names
+from excise.extractors.languages import scan_rules_of
+from excise.extractors.scanned_code import without_comments
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import CoverageMap, Symbol, SymbolKind
@@ -231,5 +233,6 @@ def _bodies(codebase: Codebase, symbol: Symbol) -> Iterator[bytes]:
     code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end]
     if len(folded := b" ".join(code.split())) >= MIN_TWIN_CHARS:
         yield folded
-        if len(without_comments(code, symbol.path)) >= MIN_TWIN_CHARS:
-            yield b"%" + normalized(code, symbol.signature, symbol.path)
+        bare = without_comments(code, scan_rules_of(symbol.path))
+        if len(b" ".join(bare.split())) >= MIN_TWIN_CHARS:
+            yield b"%" + with_numbered_names(bare, symbol)

@@ -17,8 +17,8 @@ from excise.extractors.java.execution.java_grading import JavaGrading
 from excise.extractors.java.execution.mirrored_tests import mirrored
 from excise.extractors.java.needs import find_needs
 from excise.extractors.languages import detect_language
+from excise.extractors.scanned_code import parameters_of
 from excise.types import NeedKind, Symbol, SymbolKind
-from excise.verifiers.leaks.targets import parameters_of
 from excise.verifiers.shipped_tree import scrubbed
 
 REPO = Path(__file__).parents[1] / "repos" / "ledger"

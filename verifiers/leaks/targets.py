@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from excise.extractors.languages import scan_rules_of
+from excise.extractors.scanned_code import parameters_of, without_comments
 from excise.protocols import Codebase, ScanRules
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind, name_in_file, path_of
@@ -189,33 +190,10 @@ def target(
     )
 
 
-def parameters_of(symbol: Symbol) -> list[str]:
-    """Names of a function's parameters, read from its signature."""
-    if not symbol.is_callable:
-        return []
-    rules = scan_rules_of(symbol.path)
-    before = rules.before_name
-    signature = re.sub(before, "", symbol.signature) if before else symbol.signature
-    opened = signature.partition("(")[2]
-    depth, top = 1, []
-    for letter in opened:
-        depth += (letter in "([{") - (letter in ")]}")
-        if depth == 0:
-            break
-        top.append(letter if depth == 1 else " " if letter in ")]}" else "")
-    parts = "".join(top).split(",")
-    return [found[1] for part in parts if (found := re.match(rules.parameter, part))]
-
-
 @lru_cache(maxsize=4096)
 def code_words(body: bytes, rules: ScanRules) -> frozenset[bytes]:
     """The names in some code; keywords, strings and comments are left out."""
     return frozenset(_NAME.findall(re.sub(rules.literals, b" ", body))) - rules.keywords
-
-
-def without_comments(body: bytes, rules: ScanRules) -> bytes:
-    """The code without comments; strings stay."""
-    return re.sub(rules.literals, lambda found: b"" if found[0].startswith(rules.comments) else found[0], body)
 
 
 def code_pairs(symbol: Symbol, body: bytes) -> Hashes:

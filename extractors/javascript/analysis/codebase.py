@@ -295,13 +295,13 @@ class JavaScriptCodebase:
             found |= self._group(entity)
         return frozenset(found)
 
-    def named(self, entities: Iterable[Entity]) -> set[str]:
+    def symbols_of(self, entities: Iterable[Entity]) -> set[str]:
         """Ids of the symbols that entities are."""
         return {joined(entity.path, ".".join(entity.names)) for entity in entities} & self._symbols.keys()
 
     def exported_symbols(self, path: str, export: Export) -> set[str]:
         """Ids of the symbols behind an export of a file; those of the longest chain of names that is known."""
-        found = self.named(self.links.behind(path, export))
+        found = self.symbols_of(self.links.behind(path, export))
         return {each for each in found if not any(o != each and is_inside(o, each) for o in found)}
 
     def _is_nested(self, symbol_id: str) -> bool:

@@ -145,11 +145,10 @@ def with_added_arguments(
             rng = random.Random(content_id("added", name, parameter.name))
             free = sorted((call for call in recorded if not _gives(call, parameter)), key=lambda c: len(json.dumps(c)))
             bases = rng.sample(free[: 2 * VALUES], min(VALUES, len(free)))  # long ones cannot be shown
+            others = [value for _, value in sorted(passed[parameter.name].items())] if not parameter.model else []
             for turn, base in enumerate(bases):
-                values: Iterator[Node] = (change(parameter.model, rng) for _ in range(MAX_CHANGES))
-                if not parameter.model:
-                    others = [value for _, value in sorted(passed[parameter.name].items())]
-                    values = iter([*others[turn:], *others[:turn]])
+                made = (change(parameter.model, rng) for _ in range(MAX_CHANGES))
+                values = [*others[turn:], *others[:turn]] or made
                 value = next((each for each in values if _is_usual(each, parameter)), None)
                 if value is not None:
                     more = [*base["kwargs"], [parameter.name, value]]

@@ -30,6 +30,8 @@ CONTAINERS = frozenset({"l", "d", "S", "dd", "C"})
 """Tags of containers that can lose their members, and that no set holds."""
 _MAPPINGS = frozenset({"d", "dd", "C"})
 """Tags of dictionaries, those with defaults and counters: each does what a caller asks of a plain one."""
+_MALFORMED = (RecursionError, TypeError, ValueError, KeyError, IndexError, AttributeError, struct.error)
+"""What comparing raises if a solution's process sent something else than outcomes."""
 FLOAT_TOLERANCE = 1e-9
 """Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
 
@@ -39,10 +41,6 @@ def holds_opaque(node: object) -> bool:
     if isinstance(node, dict):
         return any(map(holds_opaque, node.values()))
     return isinstance(node, list) and (node[:1] in (["o"], ["fn"]) or any(map(holds_opaque, node)))
-
-
-_MALFORMED = (RecursionError, TypeError, ValueError, KeyError, IndexError, AttributeError, struct.error)
-"""What comparing raises if a solution's process sent something else than outcomes."""
 
 
 def is_compared_whole(outcome: str) -> bool:
