@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from excise.errors import SourceError
 from excise.extractors.fetch.source_archive import ArchiveSource
+from excise.extractors.fetch.source_crate import CrateSource
 from excise.extractors.fetch.source_debian import DebianSource
 from excise.extractors.fetch.source_directory import DirectorySource
 from excise.extractors.fetch.source_git import GitSource
@@ -20,6 +21,7 @@ SOURCES: tuple[Source, ...] = (
     SdistSource(),
     DebianSource(),
     NpmSource(),
+    CrateSource(),
     DirectorySource(),
     ArchiveSource(),
     GitSource(),
@@ -30,6 +32,7 @@ _UNDERSTOOD = """\
   pypi:name, pypi:name==1.2       the source distribution on the package index
   debsrc:name, debsrc:name=1.2-3  a Debian source package: the original authors' archive
   npm:name, npm:name@1.2.3        the tarball of a package on npm's registry
+  crate:name, crate:name@1.2.3    a crate on the registry that cargo is configured for
   https://host/owner/name[@rev]   a git repository (also git+…, ssh://…, git@host:owner/name)
   path/to/checkout[@rev]          a local git repository: its committed files
   path/to/folder, dir:path        a folder as it is

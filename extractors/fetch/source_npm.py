@@ -12,12 +12,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from excise.errors import SourceError
+from excise.extractors.fetch.downloads import kept_archive, record_archive
 from excise.extractors.fetch.leftovers import clean_export
 from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.untrusted_archives import unpack_archive
 from excise.protocols import Fetched
 from excise.system.commands import CommandTimeout, run_command
-from excise.system.files import file_sha256, replace_file
+from excise.system.files import file_sha256
 from excise.types import SourceSpec
 
 _PREFIX = "npm:"
@@ -42,7 +43,7 @@ class NpmSource:
         Raises :class:`SourceError` (``source_unavailable``, ``bad_source``).
         """
         name, version = _parsed(spec.spec)
-        if not (_EXACT.fullmatch(version) and _cached(cache, name, version)):
+        if not (_EXACT.fullmatch(version) and kept_archive(_slot(cache, name, version))):
             version = str(_view(name, version)["version"])
         return with_subdir(f"{_PREFIX}{name}@{version}", spec)
 
@@ -51,7 +52,7 @@ class NpmSource:
         name, version = _parsed(split_subdir(pinned)[0])
         if not _EXACT.fullmatch(version):
             raise SourceError(f"{pinned} is not pinned; write {_PREFIX}name@version", reason="bad_source")
-        archive, facts = _cached(cache, name, version) or _download(name, version, cache)
+        archive, facts = kept_archive(_slot(cache, name, version)) or _download(name, version, cache)
         with staging(pinned, into) as root:
             unpack_archive(archive, root)
             clean_export(root)
@@ -106,18 +107,6 @@ def _slot(cache: Path, name: str, version: str) -> Path:
     return cache / "npm-tarballs" / f"{name.replace('/', '+')}-{version}"
 
 
-def _cached(cache: Path, name: str, version: str) -> tuple[Path, dict[str, str]] | None:
-    """The tarball of a release in the cache and its facts; ``None`` if it is missing or damaged."""
-    slot = _slot(cache, name, version)
-    archive = slot / "package.tgz"
-    try:
-        facts: dict[str, str] = json.loads((slot / "facts.json").read_text(encoding="utf-8"))
-        intact = file_sha256(archive) == facts["sha256"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return (archive, facts) if intact else None
-
-
 def _download(name: str, version: str, cache: Path) -> tuple[Path, dict[str, str]]:
     known = _view(name, version)
     slot = _slot(cache, name, version)
@@ -131,9 +120,8 @@ def _download(name: str, version: str, cache: Path) -> tuple[Path, dict[str, str
         _check(found[0], str(known.get("dist.integrity", "")))
         shutil.move(found[0], archive)
     published = str((known.get("time") or {}).get(version, ""))[:19]
-    facts = {"sha256": file_sha256(archive), "published": f"{published}Z" if published else ""}
-    replace_file(slot / "facts.json", json.dumps(facts).encode())
-    return archive, facts
+    published = f"{published}Z" if published else ""
+    return archive, record_archive(archive, file_sha256(archive), published=published)
 
 
 def _check(archive: Path, integrity: str) -> None:

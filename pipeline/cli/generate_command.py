@@ -45,7 +45,7 @@ GENERATE_CODES = "Exit code: 0 every source gave tasks; 3 some gave none; 1 none
 def generate(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="pypi:name, debsrc:name, npm:name, a git URL or path, a folder, an archive."),
+        typer.Argument(help="pypi:name, debsrc:name, npm:name, crate:name, a git URL or path, a folder, an archive."),
     ] = None,
     from_: Annotated[
         list[Path] | None, typer.Option("--from", help="File with sources, one a line, # for comments; repeatable.")

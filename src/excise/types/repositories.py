@@ -10,8 +10,8 @@ class SourceSpec:
     """A source as the user specifies it, with its options."""
 
     spec: str
-    """``pypi:name[==version]``, ``debsrc:name[=version]``, ``npm:name[@version]``, a git URL or path (``git+…``,
-    ``…@rev``), a directory, an archive."""
+    """``pypi:name[==version]``, ``debsrc:name[=version]``, ``npm:name[@version]``, ``crate:name[@version]``, a git
+    URL or path (``git+…``, ``…@rev``), a directory, an archive."""
     limit: int | None = None
     """Maximum number of tasks from this source; ``None`` for the run's limit."""
     python: str | None = None
