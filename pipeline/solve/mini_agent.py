@@ -52,7 +52,6 @@ class MiniAgent:
             overrides.write_text(json.dumps(self._settings_of_mini(tools.values)), encoding="utf-8")
             tools.env |= {
                 "PYTHONPATH": str(CLIENTS),
-                "PYTHONDONTWRITEBYTECODE": "1",
                 "MSWEA_CONFIGURED": "true",
                 "MSWEA_SILENT_STARTUP": "1",
                 "MSWEA_GLOBAL_CONFIG_DIR": str(tools.folder),
