@@ -171,3 +171,13 @@ def test_sets_have_no_order() -> None:
     assert not same_outcome(first, third)
     ordered = [json.dumps(outcomes.outcome_of(lambda bag=bag: bag, (), lambda cls: False)) for bag in LINES]
     assert not same_outcome(*ordered)
+
+
+@pytest.mark.parametrize("name", ["seen", "d", "S", "f", "z", "io", "x", "cm", "plain"])
+def test_an_attribute_may_be_named_like_a_kind_of_values(name: str) -> None:
+    def of(value: list[Any]) -> str:
+        return json.dumps({"result": ["seen", ["kit:Box"], None, [[name, value]]]})
+
+    for value, other in ((["i", "3"], ["i", "4"]), (["f", "1.0"], ["f", "2.0"]), (["l", [["i", "1"]]], ["l", []])):
+        assert same_outcome(of(value), of(value))
+        assert not same_outcome(of(value), of(other))

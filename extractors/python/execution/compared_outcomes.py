@@ -244,13 +244,19 @@ def texts_in(outcome: dict[str, Any]) -> frozenset[str]:
 def equal(first: Any, second: Any) -> bool:
     """Whether two encoded values are equal; of exceptions, as of raised ones, only the classes are compared."""
     if isinstance(first, list) and isinstance(second, list):
-        tags = tuple(node[0] if node and isinstance(node[0], str) else "" for node in (first, second))
+        tags = tuple(map(_tag_of, (first, second)))
         if (found := _equal_of_tags(tags, first, second)) is not None:
             return found
         if tags == ("x", "x"):
             first, second = first[:2], second[:2]
         return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))
     return type(first) is type(second) and bool(first == second)
+
+
+def _tag_of(node: list[Any]) -> str:
+    """What kind of value an encoded one is; empty for lists of such, and for an attribute: a name and its value."""
+    is_attribute = len(node) == 2 and isinstance(node[1], list) and bool(node[1]) and isinstance(node[1][0], str)
+    return node[0] if node and isinstance(node[0], str) and not is_attribute else ""
 
 
 def _equal_of_tags(tags: tuple[str, ...], first: list[Any], second: list[Any]) -> bool | None:
