@@ -16,7 +16,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 from excise.extractors.other_files import OtherFiles
 from excise.protocols import Inherited, Module
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, joined
+from excise.types import Symbol, joined, symbol_of_test
 
 
 class DefinitionKind(StrEnum):
@@ -164,6 +164,10 @@ class CompiledCodebase(ABC, Generic[M]):
     def is_one_liner(self, symbol_id: str) -> bool:  # noqa: ARG002
         """Nothing of a function runs before it is called."""
         return False
+
+    def definition_of_test(self, test_id: str) -> Symbol | None:
+        """See :meth:`excise.protocols.Codebase.definition_of_test`."""
+        return self.symbols().get(symbol_of_test(test_id))
 
     @abstractmethod
     def inherited(self, symbol_id: str) -> Inherited | None:

@@ -39,12 +39,14 @@ def how_checked(
     parts = []
     if unseen:
         part = "" if set(unseen).isdisjoint(deletion.shortened) else ", or only in part,"
-        parts.append(f"{_count(len(unseen), 'test')} not{part} in this checkout (from {_files(unseen)}) must pass")
+        were = f"{_count(len(unseen), 'test')} not{part} in this checkout"
+        parts.append(f"{were} (from {_files(codebase, unseen)}) must pass")
     if partly:
         were = f"{_count(len(partly), 'test')} in files of which this checkout has parts only"
-        parts.append(f"{were} ({_files(partly)}) must pass")
+        parts.append(f"{were} ({_files(codebase, partly)}) must pass")
     if seen:
-        parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
+        were = f"{_count(len(seen), 'test')} in this checkout"
+        parts.append(f"{were} (in {_files(codebase, seen)}), failing now, must pass")
     parts[1:] = [part[0].lower() + part[1:] for part in parts[1:]]
     names = list(dict.fromkeys(f"`{_shortened(without_parameter(test))}`" for test in seen))
     shown = names if len(names) <= MAX_NAMES + 1 else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
@@ -77,8 +79,9 @@ def _shortened(test: str) -> str:
     return test if len(test) <= MAX_CHARS else f"{test[: MAX_CHARS - 1]}…"
 
 
-def _files(tests: Sequence[str]) -> str:
-    files = sorted({path_of(test) for test in tests})
+def _files(codebase: Codebase, tests: Sequence[str]) -> str:
+    definitions = ((test, codebase.definition_of_test(test)) for test in tests)
+    files = sorted({path_of(test) if found is None else found.path for test, found in definitions})
     shown = files if len(files) <= MAX_FILES + 1 else files[:MAX_FILES]
     rest = f" and {len(files) - MAX_FILES} more files" if len(files) > len(shown) else ""
     return ", ".join(f"`{file}`" for file in shown) + rest

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import takewhile
 
 from excise.protocols import Codebase, StatementWords
-from excise.types import Symbol, Visibility, is_whole_file, symbol_of_test
+from excise.types import Symbol, Visibility, is_whole_file
 
 MAX_SENTENCES = 8
 """Number of tests that are quoted."""
@@ -143,6 +143,5 @@ def _source_of(codebase: Codebase, symbol: Symbol) -> str:
 
 def _functions(codebase: Codebase, tests: Iterable[str]) -> Iterator[Symbol]:
     """The functions of tests, in the order of their ids."""
-    symbols = codebase.symbols()
-    ids = (symbol_of_test(test) for test in sorted(tests) if not is_whole_file(test))
-    yield from (symbols[each] for each in dict.fromkeys(ids) if each in symbols)
+    found = (codebase.definition_of_test(test) for test in sorted(tests) if not is_whole_file(test))
+    yield from {each.symbol_id: each for each in found if each is not None}.values()

@@ -198,3 +198,27 @@ def test_a_long_function_with_a_title_alone_is_barely_described(lines: int, word
     codebase, ids = PythonCodebase.from_texts(files), ("test_m.py::test_gone",)
     found = write_statement(codebase, delete_symbol(codebase, "m.py::gone", ids, "stub"), REPO, ids)
     assert (found.barely_described == ("m.py::gone",)) == is_bare
+
+
+def test_tests_that_are_inherited_or_imported_are_quoted() -> None:
+    """Their ids are those of the class or file that runs them; the statement names the file that has them."""
+    said = "gone() keeps the values of the configuration."
+    test = f'    def test_gone(self):\n        """{said}"""\n        assert gone(1)\n'
+    files = {
+        "m.py": "def gone(x):\n    return x\n",
+        "tests/__init__.py": "",
+        "tests/base.py": f"from m import gone\n\n\nclass Base:\n{test}",
+        "tests/test_m.py": "from .base import Base\n\n\nclass TestOne(Base):\n    pass\n",
+        "tests/__main__.py": "from .test_m import TestOne\n",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    test_id = "tests/test_m.py::TestOne::test_gone"
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::gone", (test_id,), "stub"), REPO, (test_id,)).text
+    assert f"- {said}" in text
+    assert "(from `tests/base.py`)" in text
+    for path in ("tests/test_m.py", "tests/__main__.py"):
+        found = codebase.definition_of_test(f"{path}::TestOne::test_gone[a-1]")
+        assert found is not None
+        assert found.symbol_id == "tests/base.py::Base.test_gone"
+    assert codebase.definition_of_test("tests/test_m.py::TestOne::test_other") is None
+    assert codebase.definition_of_test("tests/test_m.py") is None

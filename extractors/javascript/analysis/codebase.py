@@ -21,7 +21,7 @@ from excise.extractors.javascript.analysis.parser import parse_module
 from excise.extractors.javascript.analysis.suite_files import is_test_file
 from excise.protocols import Inherited
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind, is_inside, joined, path_of
+from excise.types import Symbol, SymbolKind, is_inside, joined, path_of, symbol_of_test
 
 SUFFIXES = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of the files that are parsed."""
@@ -165,6 +165,10 @@ class JavaScriptCodebase:
         return frozenset({path, f"{path}::{name}", *known})
 
     # -------------------------------------------------------------------------------------- graph
+    def definition_of_test(self, test_id: str) -> Symbol | None:
+        """See :meth:`excise.protocols.Codebase.definition_of_test`."""
+        return self.symbols().get(symbol_of_test(test_id))
+
     def inherited(self, symbol_id: str) -> Inherited | None:
         """The method of a class or interface above a method's own; in another file, the only one with that name. Else
         the declaration of a function in a ``.d.ts`` file that describes its module, or one that exports it."""

@@ -6,7 +6,7 @@ import gc
 import os
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from excise.extractors.python.analysis.special_methods import is_removable
 from excise.extractors.python.analysis.suite_files import SuiteFiles
 from excise.protocols import Inherited
 from excise.system.deadline import check_deadline
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol, SymbolKind, TestId, joined, without_parameter
 
 VENDOR_FOLDERS = frozenset(
     {"_vendor", "_vendored", "vendored", "_vendored_packages", "third_party", "extern", "_extern"}
@@ -151,6 +151,21 @@ class PythonCodebase:
     def inherited(self, symbol_id: str) -> Inherited | None:  # noqa: ARG002
         """See :meth:`excise.protocols.Codebase.inherited`."""
         return None
+
+    def definition_of_test(self, test_id: str) -> Symbol | None:
+        """See :meth:`excise.protocols.Codebase.definition_of_test`."""
+        test = TestId.parse(without_parameter(test_id))
+        return self._symbols.get(joined(*self.place_of(test.path, test.names))) if test.names else None
+
+    def place_of(self, path: str, names: Sequence[str]) -> tuple[str, str]:
+        """The file and qualified name of what the names lead to from a file: it may be inherited or imported."""
+        plain = path, ".".join(names)
+        if path not in self.modules or joined(*plain) in self._symbols:
+            return plain
+        entity = self.resolver.name(path, names[0])
+        for name in names[1:]:
+            entity = self.resolver.attribute(entity, name) if entity is not None else None
+        return (entity.path, entity.qualname) if entity is not None else plain
 
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that this one refers to; for a class or module, references of its members included."""

@@ -153,22 +153,12 @@ class TestUses:
         """The test's function, and the set-up methods and class-level code of its class and the class's bases."""
         if not names:
             return
-        yield self._place(path, names)
+        yield self.codebase.place_of(path, names)
         owner = Entity(path, ".".join(names[:-1]))
         for klass in self._with_bases(owner) if owner.qualname else ():
             yield klass.path, klass.qualname
             for method in SET_UP:
                 yield klass.path, f"{klass.qualname}.{method}"
-
-    def _place(self, path: str, names: list[str]) -> tuple[str, str]:
-        """The file and name of a test's definition, which may be inherited or imported."""
-        if path not in self.codebase.modules:
-            return path, ".".join(names)
-        resolver = self.codebase.resolver
-        entity = resolver.name(path, names[0])
-        for name in names[1:]:
-            entity = resolver.attribute(entity, name) if entity is not None else None
-        return (entity.path, entity.qualname) if entity is not None else (path, ".".join(names))
 
     def _with_bases(self, klass: Entity) -> Iterator[Entity]:
         pending, seen = [klass], set()

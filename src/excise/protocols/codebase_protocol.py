@@ -73,6 +73,10 @@ class Codebase(Protocol):
         """
         ...
 
+    def definition_of_test(self, test_id: str) -> Symbol | None:
+        """The function of a test, which its class may inherit or its file import; ``None`` for other tests."""
+        ...
+
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that the body of this one refers to, as far as names can be resolved."""
         ...
