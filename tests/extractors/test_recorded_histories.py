@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.execution.pytest_runner import INSIDE
+from excise.extractors.python.execution.recorded_calls import public_names
 
 from .inside_programs import decoding, load, values
 
@@ -110,3 +112,24 @@ def test_objects_without_state_whose_class_leaves_making_them_to_python_are_made
     assert [call["args"][0][:2] for call in recorder.calls] == [
         ["made", "recorded_shelves:Rule"], ["obj", "recorded_shelves:Noted"], ["obj", "recorded_shelves:Rule"],
     ]  # fmt: skip
+
+
+def test_how_a_call_ends_in_the_tests_is_noted(shelves: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that returns once and raises once has both ends."""
+    module, recorder = shelves
+    assert module.Shelf(5).free() == 5
+    for _ in range(2):
+        with pytest.raises(AttributeError):
+            module.Shelf(5).has(3)
+    assert module.Shelf(2).free() == 2
+    monkeypatch.setitem(module.__dict__, "len", None)
+    with pytest.raises(TypeError):
+        module.Shelf(2).free()
+    assert list(recorder.ends.values()) == [{True}, {False}, {True, False}]
+
+
+def test_what_only_copies_of_objects_use_is_not_recorded() -> None:
+    source = "".join(f"    def {name}(self):\n        return self\n" for name in ("__getstate__", "__len__", "free"))
+    codebase = PythonCodebase.from_texts({"m.py": f"class Shelf:\n{source}"})
+    symbols = [f"m.py::Shelf.{name}" for name in ("__getstate__", "__len__", "free")]
+    assert public_names(codebase, symbols, [""]) == ["m:Shelf.__len__", "m:Shelf.free"]

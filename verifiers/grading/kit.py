@@ -257,6 +257,12 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
     ]
     answers.update(zip(odd, traced(odd, alone=len(odd)) if odd else (), strict=True))
     outcomes = {call: found for call, (found, _) in answers.items()}
+
+    def ends_alike(call: str) -> bool:
+        """Whether a call returns, or raises, as it did in the tests: they may have made a folder that is missing."""
+        returned = recording.returned.get(call)
+        return returned is None or grading.is_result(outcomes[call]) == returned
+
     unordered = _unordered(bench, recording, removed, tree, outcomes)
     others = zip(ended.items(), second[at:end], second[end:], strict=True)
     steady = [
@@ -266,7 +272,8 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
     ]
     return Replayed(
         recorded=[
-            (call, outcomes[call], unordered.get(call, found)) for call, found in zip(calls, second, strict=False)
+            (call, outcomes[call] if ends_alike(call) else "", unordered.get(call, found))
+            for call, found in zip(calls, second, strict=False)
         ],
         varied=tuple(call for call in steady if grading.is_result(call.outcome)),
         raising=tuple(call for call in steady if not grading.is_result(call.outcome)),

@@ -37,10 +37,16 @@ CALL_TIMEOUT_S = 5.0
 NEW_CALL_TIMEOUT_S = 1.0
 """The same for one that no test makes, the first time: a loop with a large number ends nothing but itself."""
 
+_PICKLING = frozenset(
+    {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__"}
+)
+"""Methods whose results only ``copy`` and ``pickle`` use: what these make of them counts, not their form."""
+
 
 def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
     """``module:qualname`` of the public functions and classes among (and in the modules among) ``symbols``."""
-    return [name for name, symbol in _named(codebase, symbols, roots) if symbol.is_public or _is_dunder(symbol)]
+    named = _named(codebase, symbols, roots)
+    return [name for name, symbol in named if (symbol.is_public or _is_dunder(symbol)) and symbol.name not in _PICKLING]
 
 
 def private_classes(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
@@ -144,6 +150,7 @@ def record(
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
         by_test=_by_test(found.get("tests"), raw),
+        returned=_returned(found.get("returned"), raw),
         uses=replace(uses, compared=_functions_of(calls)),
     )
 
@@ -210,6 +217,13 @@ def _by_test(reported: object, calls: Sequence[str]) -> dict[str, tuple[str, ...
     """The calls of each test, from their indexes."""
     indexes = reported if isinstance(reported, dict) else {}
     return {test: tuple(calls[number] for number in numbers) for test, numbers in indexes.items()}
+
+
+def _returned(reported: object, calls: Sequence[str]) -> dict[str, bool]:
+    """Whether calls returned, from their indexes."""
+    found = reported if isinstance(reported, dict) else {}
+    numbers = {int(number): returned is True for number, returned in found.items() if str(number).isdecimal()}
+    return {calls[number]: returned for number, returned in numbers.items() if number < len(calls)}
 
 
 def _strings(value: object) -> list[str]:

@@ -55,6 +55,7 @@ class Recorder:
         self.refused = {}
         self.index = {}
         self.by_test = {}
+        self.ends = {}
         self.incomplete = set()
         self.recipes = {}
         self.sizes = {}
@@ -142,15 +143,19 @@ class Recorder:
             return original(*args, **kwargs)
         self.inside = True
         try:
-            entry, args, kwargs = self.note(name, kind, args, kwargs)
+            entry, number, args, kwargs = self.note(name, kind, args, kwargs)
         finally:
             self.inside = False
         made = name.endswith(".__init__") and owner in self.removed
-        self.inside = True
+        self.inside, returned = True, False
         try:
-            return original(*args, **kwargs)
+            value = original(*args, **kwargs)
+            returned = True
+            return value
         finally:
             self.inside = False
+            if entry is not None:
+                self.ends.setdefault(number, set()).add(returned)
             if made and entry is not None and type(args[0]) is owner:
                 self.note_made(args[0], name.rpartition(".")[0], entry)
             elif args and id(args[0]) not in self.busy:
@@ -222,7 +227,11 @@ class Recorder:
         }
 
     def note(self, name, kind, args, kwargs):
-        """Record a call. Iterator arguments are read ahead, and passed on as iterators over the same items."""
+        """Record a call; return it with its number, both ``None`` if it cannot be, and the arguments to pass on.
+
+        Iterator arguments are read ahead, and passed on as iterators over the same items.
+        """
+        number = None
         args = [self.readable(value) for value in args]
         kwargs = {key: self.readable(value) for key, value in kwargs.items()}
         is_init = name.endswith(".__init__") and kind == "method"
@@ -241,14 +250,16 @@ class Recorder:
                 self.seen.add(text)
                 self.index[text] = len(self.calls)
                 self.calls.append(json.loads(text))
-            self.by_test.setdefault(current_test(), {})[self.index[text]] = None
+            number = self.index[text]
+            self.by_test.setdefault(current_test(), {})[number] = None
         except values.Unserialisable as error:
             self.refuse(str(error))
             entry = None
         except Exception as error:  # raised by a property or comparison of the project
             self.refuse(type(error).__name__)
             entry = None
-        return entry, [passed_on(value) for value in args], {key: passed_on(value) for key, value in kwargs.items()}
+        passed = [passed_on(value) for value in args]
+        return entry, number, passed, {key: passed_on(value) for key, value in kwargs.items()}
 
     def refuse(self, why):
         self.incomplete.add(current_test())
@@ -416,6 +427,7 @@ def finish(recorder, request, watched=None):
     folders = [os.path.relpath(path, root) for path in sys.path if is_inside(path, root)]
     found = {"watched": recorder.watched, "calls": recorder.calls, "refused": recorder.refused}
     found["tests"] = {test: list(calls) for test, calls in recorder.by_test.items() if test not in recorder.incomplete}
+    found["returned"] = {number: True in ends for number, ends in recorder.ends.items() if len(ends) == 1}
     if watched is not None:
         found["uses"] = watched
     with open(request["report"], "x") as file:

@@ -142,6 +142,8 @@ class CallRecording:
     """Reason why calls could not be recorded, to the number of such calls."""
     by_test: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Test to its calls, for tests all of whose calls could be recorded."""
+    returned: Mapping[str, bool] = field(default_factory=dict)
+    """Whether a call returned in the tests, or raised. Those that did both are missing, and where that is unknown."""
     folders: tuple[str, ...] = ()
     """Folders of the tree from which tests import their helpers; last on the import path."""
     uses: Watched = field(default_factory=Watched)

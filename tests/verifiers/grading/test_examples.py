@@ -199,6 +199,20 @@ def test_the_first_replay_tells_which_lines_a_call_executes(bench: Workbench) ->
     assert all(lines and lines <= inside for lines in paths)
 
 
+def test_a_call_that_does_not_end_as_in_its_test_has_no_outcome(bench: Workbench) -> None:
+    """A test may have made a folder that is not there when its call is repeated."""
+    symbol = bench.codebase.symbols()["src/shapes/text.py::parse"]
+    tests = sorted(test for test in bench.trusted if test.startswith("tests/test_text.py::"))
+    recording = record_behaviour(bench, (symbol.symbol_id,), tests).recording
+    first, second, *others = recording.calls
+    assert recording.returned[first]
+    few = replace(recording, calls=(first, second), returned={first: False, second: recording.returned[second]})
+    outcomes = {call: found for call, found, _ in replay_twice(bench, few, (symbol.symbol_id,), {}).recorded}
+    assert outcomes[first] == ""
+    assert outcomes[second]
+    assert set(recording.returned) <= {first, second, *others}
+
+
 def test_calls_of_tests_are_shown_only_where_no_other_reaches_the_same() -> None:
     """One of three, or of two: here two words are reached by calls of tests alone."""
     texts = ["for", "klass", "name", "other", "plain", "short", "width"]
