@@ -70,6 +70,7 @@ _FILE_MODE = re.compile(r"[rwax][bt]?\+?[bt]?")
 """How a file is opened: the second argument of ``open``."""
 _KEYWORD = re.compile(r"\W*\w+=\W*")
 """A text that looks like a keyword argument."""
+_ON_ERRORS = re.compile(r"(?:messages?|errors?|raises?|exceptions?|warn(?:s|ings?)?|fails?)\b", re.IGNORECASE)
 _ORDER = re.compile(r"\b(?:sort|order|ascending|descending|alphabetical)", re.IGNORECASE)
 """A word on the order of things; descendants and alphabetic characters have none."""
 _NO_ORDER = re.compile(
@@ -208,10 +209,11 @@ def _is_set_by_method(need: Need, codebase: Codebase) -> bool:
 def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     """Whether a text names the detail in a form that points to it: a word of prose is no attribute."""
     word = need.word
-    if need.template and repr(need.template) in text and not is_code:
+    is_whole = need.template and repr(need.template) in text and not is_code
+    if is_whole or (need.kind is NeedKind.EXCEPTION and _raises(word) in text):
         return True
-    if need.kind is NeedKind.EXCEPTION and _raises(word) in text:
-        return True
+    if need.kind is NeedKind.MESSAGE and need.template and not _is_in_a_message(word, need.template, text):
+        return False
     if need.kind in _IDENTIFIERS:
         is_told = need.kind is NeedKind.ATTRIBUTE and not is_code
         return _has_attribute(word, text) if is_told else _has_identifier(word, text, is_code=is_code)
@@ -222,6 +224,18 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     looks_like_keyword = _KEYWORD.fullmatch(word) is not None  # a call that the statement shows may have it
     is_shown = need.kind is NeedKind.TEXT and not is_code and _ends_an_outcome(word, text)
     return is_shown or repr(word) in text or (not looks_like_keyword and _has_text(word, text, is_code=is_code))
+
+
+def _is_in_a_message(word: str, message: str, text: str) -> bool:
+    """Whether a text has a word of a message beside another one of it, or in a line on errors: elsewhere, a word such
+    as ``'json'`` says nothing of the message."""
+    before, _, after = message.partition(word)
+    phrases = [found[0] + word for found in re.finditer(r"[^\W_]+\W+$", before)]
+    phrases += [word + found[0] for found in re.finditer(r"^\W+[^\W_]+", after)]
+    told = " ".join(text.split())
+    if any(" ".join(phrase.split()) in told for phrase in phrases):
+        return True
+    return any(word in line and _ON_ERRORS.search(line) for line in text.splitlines())
 
 
 def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:

@@ -30,6 +30,22 @@ def test_a_text_that_looks_like_a_keyword_is_given_as_a_text_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f(string_type='toon')  # {}", False),
+        ("It reads 'toon' and 'json'.", False),
+        ("Raises `BoxError`; the message contains 'toon'.", True),
+        ("It says 'toon is unavailable'.", True),
+        ("Where there is no 'toon' it raises BoxError.", True),
+    ],
+)
+def test_a_word_of_a_message_is_given_by_what_is_said_of_the_message(text: str, expected: bool) -> None:
+    message = "toon is unavailable, install it"
+    need = Need(kind=NeedKind.MESSAGE, word="toon", template=message, owner="a.py::A", tests=())
+    assert is_named(need, text) is expected
+
+
+@pytest.mark.parametrize(
     ("word", "text", "expected"),
     [
         ("total", "The total number of items.", False),
