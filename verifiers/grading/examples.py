@@ -14,7 +14,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -48,6 +48,9 @@ _SPECIAL = {
     "a nested list": re.compile(r"\[[\[(]"),
 }
 """What is special about arguments, by how they are written."""
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\bNone\b|[()\[\]{},]""")
+MAX_DEPTH = 2
+"""Depth of calls and containers in which it is told apart which argument is ``None``."""
 _SANDBOX = re.compile(rf"testbed\b|/tmp/|{re.escape(platform.release())}", re.IGNORECASE)
 """Paths of the sandbox in which calls were recorded, and the machine's own version."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -250,7 +253,22 @@ def _words(call: str) -> set[str]:
 def _traits(call: str, outcome: str) -> frozenset[str]:
     """The kind of a call's result, or its exception, and what is special about its arguments."""
     begins = outcome if outcome in _ALONE or outcome.startswith(_RAISES) else _kind(outcome)
-    return frozenset({f"gives {begins}", *(f"has {name}" for name, form in _SPECIAL.items() if form.search(call))})
+    special = (f"has {name}" for name, form in _SPECIAL.items() if form.search(call))
+    return frozenset({f"gives {begins}", *special, *(f"None as {place}" for place in _places_of_none(call))})
+
+
+def _places_of_none(call: str) -> Iterator[str]:
+    """Which arguments are ``None``, and which of those of the arguments, by their numbers: ``1``, ``0.2``."""
+    numbers: list[int] = []
+    for token in _TOKEN.findall(call):
+        if token in "([{":
+            numbers.append(0)
+        elif token in ")]}":
+            del numbers[-1:]
+        elif token == ",":
+            numbers[-1:] = [number + 1 for number in numbers[-1:]]
+        elif token == "None" and 0 < len(numbers) <= MAX_DEPTH:
+            yield ".".join(map(str, numbers))
 
 
 def _kind(outcome: str) -> str:

@@ -311,3 +311,20 @@ def test_what_an_added_argument_does_to_files_changes_no_example(vary: Callable[
     right = next(each for each in replayed.varied if "purge" in each.call)
     wrong = replace(right, outcome=json.dumps({**json.loads(right.outcome), "result": ["i", "999"]}))
     assert answered_alike(bench, behaviour.recording, {}, [wrong, right]) == [right]
+
+
+def test_each_argument_that_may_be_none_is_so_in_an_example() -> None:
+    """All calls take the same path, and all but the first three have ``None`` somewhere."""
+
+    def given(*args: str | None) -> RecordedCall:
+        nodes = [["c", None] if each is None else ["s", each] for each in args]
+        call = {"name": "m:f", "kind": "function", "args": [["l", nodes], ["s", "None, or ("]], "kwargs": []}
+        return RecordedCall(call=json.dumps(call), outcome=json.dumps({"result": ["s", "".join(filter(None, args))]}))
+
+    made = [given("a", "b"), given("c", "b"), given("a", "c"), given("a", None), given(None, "b"), given("d", "e")]
+    tested = [given("x", None), given(None, "y")]
+    reached = {call.call: frozenset({"1"}) for call in (*made, *tested)}
+    replayed = Replayed([(call.call, call.outcome, call.outcome) for call in tested], tuple(made), (), reached)
+    shown = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["f"]
+    assert shown.num_paths == 2
+    assert {line.partition("]")[0] for line in shown.shown[:2]} == {"f(['a', None", "f([None, 'b'"}
