@@ -64,6 +64,9 @@ def test_arguments_that_a_call_uses_up(original: dict[str, Any], answer: list[An
     assert same_outcome(json.dumps(original), json.dumps(found)) is is_same
 
 
+DICT = "builtins:dict"
+
+
 def after(*arguments: Any) -> str:
     return json.dumps({"result": ["c", None], "after": list(arguments)})
 
@@ -75,6 +78,11 @@ def after(*arguments: Any) -> str:
         (["C", [[["s", "a"], ["i", 1]]]], ["d", [[["s", "a"], ["i", 1]]]], True),
         (["C", [[["s", "a"], ["i", 1]]]], ["d", [[["s", "a"], ["i", 2]]]], False),
         (["d", []], ["l", []], False),
+        (["d", [[["s", "a"], ["i", 1]]]], ["seen", ["m:Box", DICT], ["d", [[["s", "a"], ["i", 1]]]]], True),
+        (["d", [[["s", "a"], ["i", 1]]]], ["seen", ["m:Box", DICT], ["d", [[["s", "a"], ["i", 2]]]]], False),
+        (["d", []], ["seen", ["m:Box"], ["d", []]], False),
+        (["seen", ["m:Box", DICT], ["d", []]], ["d", []], False),
+        (["l", [["i", 1]]], ["seen", ["m:Row", "builtins:list"], ["l", [["i", 1]]], "end"], True),
     ],
 )
 def test_kinds_of_dictionaries_are_equal(first: list[Any], second: list[Any], *, is_same: bool) -> None:
