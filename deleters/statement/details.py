@@ -89,6 +89,7 @@ _TITLES = {
     NeedKind.FORMAT: "Writes values as texts with",
     NeedKind.ORDER: "Sorts what it returns or goes through",
     NeedKind.HANDLED: "Exceptions inside it, and what it returns then",
+    NeedKind.CALLED: "Calls what it is given",
     NeedKind.USED: "Names in this file that only the missing code used",
     NeedKind.REPLACED: "Names that tests replace, so that it must use them",
 }
@@ -148,7 +149,7 @@ def _position(need: Need, codebase: Codebase) -> int:
 
 
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
-    if need.kind in {NeedKind.RESULT, NeedKind.ORDER, NeedKind.FORMAT, NeedKind.HANDLED}:
+    if need.kind in {NeedKind.RESULT, NeedKind.ORDER, NeedKind.FORMAT, NeedKind.HANDLED, NeedKind.CALLED}:
         return GivenBy.STATEMENT if _is_behaviour_told(need, statement, codebase) else None
     is_exception = need.kind is NeedKind.EXCEPTION
     if is_named(need, statement) and (not is_exception or _is_told_of(need.owner, need.word, statement, codebase)):
@@ -247,8 +248,8 @@ def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
         caught = {name.rpartition(".")[2] for name in re.findall(r"[\w.]+", need.word.partition(":")[0])}
         is_said = owner is not None and any(re.search(rf"\b{name}\b", owner.docstring) for name in caught)
         return is_said or need.word in statement
-    if need.kind is NeedKind.FORMAT:
-        return need.word.partition("(")[0] in statement
+    if need.kind in {NeedKind.FORMAT, NeedKind.CALLED}:
+        return (need.word if need.kind is NeedKind.CALLED else need.word.partition("(")[0]) in statement
     return _is_result_told(need, statement, codebase)
 
 

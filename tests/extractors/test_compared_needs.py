@@ -45,3 +45,22 @@ def needs_of(source: str, test: str, removed: Sequence[str], watched: Watched) -
     """The details of ``bank.py`` that one test needs, or a solution whose calls are compared."""
     codebase = PythonCodebase.from_texts({"bank.py": source, "tests/test_bank.py": f"import bank\n\n\n{test}"})
     return Python().find_needs(codebase, removed, ("tests/test_bank.py::test_a",), watched)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("self.wanted(self.path[:-1], key)", ["wanted(self.path[:-1], key)"]),
+        ("self.wanted(key)", []),
+        ("self.other(key, 1)", []),
+        ("self.wanted(key, *self.path)", ["wanted(key, *self.path)"]),
+    ],
+)
+def test_how_code_calls_what_a_test_passes_by_keyword_is_a_need(call: str, told: list[str]) -> None:
+    source = (
+        "class Reader:\n    def __init__(self, wanted=None):\n        self.wanted = wanted\n        self.path = [1]\n"
+        f"\n    def push(self, key):\n        return {call}\n"
+    )
+    test = "def test_a():\n    assert bank.Reader(wanted=lambda *given: given == ((), 'a')).push('a')\n"
+    needs = needs_of(source, test, ("bank.py::Reader.push",), Watched())
+    assert [need.word for need in needs if need.kind is NeedKind.CALLED] == told

@@ -260,6 +260,8 @@ def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) 
             yield name
 
 
+MAX_CALLED = 100
+"""Number of characters of a call that is told."""
 MAX_HANDLED = 2
 """Number of handled exceptions of a function that are told."""
 
@@ -296,6 +298,9 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
         yield from ((NeedKind.FORMAT, word, _NO_TEXT, False) for word in words.writers)
     yield from ((NeedKind.ORDER, word, _NO_TEXT, False) for word in words.sorts)
     yield from ((NeedKind.HANDLED, word, _NO_TEXT, False) for word in sorted(words.handled)[:MAX_HANDLED])
+    given = {keyword for _, keyword in used.keywords} & words.called.keys() - defined
+    calls = (words.called[word] for word in given)
+    yield from ((NeedKind.CALLED, call, _NO_TEXT, False) for call in calls if len(call) <= MAX_CALLED)
     yield from (
         (NeedKind.NUMBER, word, _stored(words, word), words.numbers[word])
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS

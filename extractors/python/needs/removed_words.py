@@ -112,6 +112,7 @@ class _Reader:
                     _note(child, words, scope)
                     _note_exits(child, words)
                     _note_handled(child, words)
+                    _note_called(child, words)
                     _note_choice(child, words)
                     _note_group(child, words)
                     if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
@@ -187,6 +188,15 @@ def _note_handled(node: ast.AST, words: Words) -> None:
     match node:
         case ast.ExceptHandler(type=ast.expr() as caught, body=[*_, ast.Return(value=value)]) if _is_plain(value):
             words.handled.add(f"{ast.unparse(caught)}: {ast.unparse(value) if value is not None else None}")
+
+
+def _note_called(node: ast.AST, words: Words) -> None:
+    """Note a call by position that gives several arguments, or one that is no name."""
+    match node:
+        case ast.Call(
+            func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="self"), attr=name), args=args, keywords=[]
+        ) if len(args) > 1 or any(not isinstance(each, ast.Name | ast.Constant) for each in args):
+            words.called.setdefault(name, f"{name}({', '.join(map(ast.unparse, args))})")
 
 
 def _note_group(node: ast.AST, words: Words) -> None:

@@ -37,6 +37,8 @@ class NeedKind(StrEnum):
     """How removed code writes a value as a text: the function, and what it is told about layout."""
     HANDLED = "handled"
     """An exception that removed code handles by returning a constant, a colon, and that."""
+    CALLED = "called"
+    """A call of a function that tests pass, with what it is given."""
     USED = "used"
     """A name in the same file that only the removed code used, such as a table."""
     REPLACED = "replaced"
