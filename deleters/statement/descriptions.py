@@ -49,6 +49,11 @@ _DIRECTIVE = re.compile(
     r"|(?:type|pragma|pylint|fmt|isort|mypy|ruff|pyright|flake8|yapf|pytype|docstr-coverage|interrogate|cspell|codespell):.*"
 )
 """What comments say to tools, or rulers."""
+_ON_TOOLS = re.compile(
+    r"\b(?:coverage\.py|pylint|mypy|pyright|flake8|pyflakes|pycharm|eslint|istanbul|clippy|golint|checkstyle|findbugs)\b",
+    re.IGNORECASE,
+)
+"""Tools that look at code, not at what it does: comments that name one explain why code is written as it is."""
 _STATEMENT = re.compile(r"[)\w\]'\"];$|[;{]\s*\}?$|^\}")
 """The end of a line of code that is commented out, in a language with braces."""
 _ADDRESS = re.compile(r"\b[a-z]+://\S+")
@@ -345,6 +350,7 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
         texts = [line.lstrip("#/").removeprefix(":").strip() for line in lines]
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
         is_plain = not any(is_code(text) or _STATEMENT.search(text) for text in [*said, "\n".join(said)])
+        is_plain = is_plain and not any(map(_ON_TOOLS.search, said))
         if said and not _PLAN.match(said[0]) and is_plain and _has_words(" ".join(said), "", 3):
             if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:
                 paragraphs.append("…")

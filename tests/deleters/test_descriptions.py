@@ -190,6 +190,10 @@ def test_comments_say_more_than_the_docstring(docstring: str, inside: str) -> No
             "    # Never a second time.\n    z = y\n    # Never a second time.\n",
             ("Comments in its code:", "Turn it to the left.\n\nNever a second time.", ""),
         ),
+        (
+            "    # Never a second time.\n    z = y\n    # Coverage.py cannot tell\n    # that this is executed.\n",
+            ("Comments in its code:", "Turn it to the left.\n\nNever a second time.", ""),
+        ),
     ],
 )
 def test_a_comment_on_the_first_of_several_steps_is_none_on_the_function(more: str, expected: tuple[str, ...]) -> None:
