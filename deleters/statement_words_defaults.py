@@ -12,6 +12,10 @@ from excise.types import Symbol
 class StatementWordsDefaults:
     """A part of :class:`excise.protocols.StatementWords`."""
 
+    def condition(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
+        """None is known."""
+        return ""
+
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:  # noqa: ARG002
         """No names: they are symbols."""
         return {}

@@ -10,12 +10,16 @@ from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.python.deletion_builder import require_python
 from excise.deleters.python.function_data import function_data
 from excise.deleters.python.test_excerpt import excerpt
+from excise.extractors.python.analysis.ast_walk import first_line
 from excise.extractors.python.analysis.grammar import of_types, parse_tree, text_of
 from excise.extractors.python.analysis.parsed_file import PythonModule
+from excise.extractors.python.needs.test_uses import Function
 from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 _SOURCE_FOLDERS = ("src/", "lib/")
+MIN_VARIANTS = 2
+"""Number of definitions of one name from which on their conditions are told."""
 
 
 class PythonWords:
@@ -34,6 +38,17 @@ class PythonWords:
         source = module.source[symbol.start : symbol.end] if symbol.is_callable else b""
         inner = _returned_function(source.decode("utf-8", "replace")) if source.count(b"def ") > 1 else ""
         return f"{symbol.signature}:\n    {inner}  # it returns this function" if inner else ""
+
+    def condition(self, module: Module, symbol: Symbol) -> str:
+        """The head of the block that it is in."""
+        name = symbol.qualname.partition("#")[0]
+        if sum(each.qualname.partition("#")[0] == name for each in module.symbols) < MIN_VARIANTS:
+            return ""
+        try:
+            tree = ast.parse(module.source)
+        except (SyntaxError, ValueError, RecursionError):
+            return ""
+        return _head_above(tree, symbol.start_line)
 
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:
         """The first assignment of each name."""
@@ -98,6 +113,34 @@ class PythonWords:
             f">>> {name}",
             f"AttributeError: type object {last!r} has no attribute {attribute!r}",
         ]
+
+
+def _head_above(node: ast.AST, line: int, head: str = "") -> str:
+    """The head of the innermost block around a definition that begins on a line: ``if x``, ``else of if x``."""
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.stmt | ast.ExceptHandler) or not (
+                first_line(child) <= line <= (child.end_lineno or 0)
+            ):
+                continue
+            if isinstance(child, Function | ast.ClassDef):
+                return _head_above(child, line) if first_line(child) != line else _head_of(node, field) or head
+            return _head_above(child, line, _head_of(node, field) or head)
+    return head
+
+
+def _head_of(node: ast.AST, field: str) -> str:
+    """The head of a block that is a field of a statement; empty if it is no block under a condition."""
+    match node:
+        case ast.If(test=test):
+            return f"else of if {ast.unparse(test)}" if field == "orelse" else f"if {ast.unparse(test)}"
+        case ast.Try() if field != "handlers":
+            return {"body": "try", "orelse": "else of try", "finalbody": "finally"}[field]
+        case ast.ExceptHandler(type=ast.expr() as caught):
+            return f"except {ast.unparse(caught)}"
+        case ast.ExceptHandler():
+            return "except"
+    return ""
 
 
 def _imports(source: bytes) -> Iterator[tuple[str, str]]:

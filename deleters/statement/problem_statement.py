@@ -285,8 +285,9 @@ def _head(symbol: Symbol, visibility: Visibility, module: Module, words: Stateme
         return f"\n{kind_and_name(symbol)}"
     marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
     head = f"{marks}\n{words.declaration(module, symbol) or signature_or_path(symbol)}".strip()
-    owner = unnumbered(symbol.qualname.rpartition(".")[0])
-    return f"\n```{words.fence}\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
+    owner, condition = unnumbered(symbol.qualname.rpartition(".")[0]), words.condition(module, symbol)
+    places = [*([f"in `{owner}`"] if owner else []), *([f"under `{condition}`"] if condition else [])]
+    return f"\n```{words.fence}\n{head}\n```" + (f"\n({', '.join(places)})" if places else "")
 
 
 def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase, part: str) -> str:

@@ -159,7 +159,7 @@ def _entries(lines: list[str], heads: str) -> Iterator[Entry]:
         elif _BARE.match(line):
             entry = Entry(path=path, head=line)
             yield entry
-        elif owner := re.fullmatch(r"\(in `([^`]+)`\)", line):
+        elif owner := re.fullmatch(r"\(in `([^`]+)`(?:, under `[^`]+`)?\)", line):
             entry.owner = owner[1]
         elif line.startswith(">"):
             entry.words.append(line.removeprefix(">").removeprefix(" "))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.statement.descriptions import described, description
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -278,3 +279,16 @@ def test_a_method_of_the_project_stands_between_one_and_that_of_python() -> None
     symbols = codebase.symbols()
     assert description(codebase, symbols["m.py::B.copy"]).lead == "Implements or overrides `A.copy`."
     assert description(codebase, symbols["m.py::A.copy"]).lead == "Implements or overrides `dict.copy`."
+
+
+def test_definitions_of_one_name_are_told_apart_by_their_conditions() -> None:
+    body = "        @classmethod\n        def read(cls, text):\n            return {}\n"
+    source = (
+        "try:\n    import toml\nexcept ImportError:\n    toml = None\n\n\nclass Box:\n    if toml is not None:\n\n"
+        f"{body.format('toml.loads(text)')}\n    else:\n\n{body.format('None')}\n\ndef one():\n    return 1\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    symbols = [each for each in codebase.modules["m.py"].symbols if each.name.startswith(("read", "one"))]
+    words = PythonWords()
+    found = [words.condition(codebase.modules["m.py"], each) for each in symbols]
+    assert found == ["if toml is not None", "else of if toml is not None", ""]

@@ -62,6 +62,10 @@ class StatementWords(Protocol):
         """How a definition is declared, without code; empty if its signature says all."""
         ...
 
+    def condition(self, module: Module, symbol: Symbol) -> str:
+        """Under which condition a definition counts whose file has another one of its name; empty if it has none."""
+        ...
+
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:
         """Names in the file that statements of a file or class bind (``A.LIMIT``), to these statements.
 
