@@ -41,7 +41,7 @@ MAX_SHOWN = 60
 """Number of characters of an operand that are shown."""
 _LOGS = frozenset({"log", "logger", "logging", "warnings", "warn"})
 """Names of what people read who read a log."""
-_OTHER_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=][ \t]*(?!utf-?8)", re.IGNORECASE)
+_OTHER_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=](?![ \t]*utf-?8)", re.IGNORECASE)
 """What says that a file is in another encoding than UTF-8, in which places of nodes are no places of bytes."""
 
 

@@ -96,6 +96,7 @@ def test_a_parameter_has_its_default_before_anything_is_done() -> None:
         ("def f(a,\n      b=1): return a + b\n", {"line 2"}),
         ("def f(a, b=1):\\\n    return a + b\n", {"line 2"}),
         ("# -*- coding: latin-1 -*-\ndef f(a):\n    return a + 1\n", set()),
+        ("# -*- coding: utf-8 -*-\ndef f(a):\n    return a + 1\n", {"line 3"}),
         ("def f(a):\n    x: int\n    del a\n    for y in z:\n        continue\n    return None\n", {"line 4"}),
         pytest.param("def f(a):\n    return g(" + "a + " * 400 + "a, k=1)\n", {"line 2", "line 2: k"}, id="deep"),
         ("try:\n    def f(a):\n        return g(k=a,)\nexcept* E:\n    pass\n", {"line 3"}),
