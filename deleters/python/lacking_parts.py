@@ -1,18 +1,19 @@
 """Parts of removed code, without one of which tests show whether they check it.
 
-A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, one of the two values of a
-conditional expression, an argument that a call gets by name, a parameter, which has its default then, or one of a few
-elements of a table.
+A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, one side of ``a < x < b``,
+one of the two values of a conditional expression, an argument that a call gets by name, a parameter, which has its
+default then, or one of a few elements of a table. It may also be all that tells two results apart, where a function
+returns whether something is so; what a function does when it calls itself, at all or more than once; and, where there
+are several functions, all that one does with its first argument.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
-from operator import itemgetter
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.ast_walk import walk
@@ -35,6 +36,18 @@ _SILENT = (
 """Statements that tests need not notice."""
 _ENDING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 """Statements behind which nothing is done."""
+_KINDS = (
+    "result", "recursion", "parameter", "argument", "step", "rounds", "function", "operand", "choice", "element",
+    "statement",
+)  # fmt: skip
+"""Kinds of parts, those that a lesser answer is likely to lack first."""
+_TRUTH = re.compile(r"(?:is|has|can|should)_\w+|is(?:instance|subclass|[a-z]{5})|callable|hasattr|any|all|bool"
+                    r"|startswith|endswith|(?:full)?match")  # fmt: skip
+"""Names of functions that tell whether something is so."""
+_SELF = frozenset({"self", "cls"})
+"""Names of the object that a method is called on."""
+_ONCE = b"(%b if __import__('sys')._getframe(1).f_code is __import__('sys')._getframe().f_code else %b)"
+"""A value, where a function was called by itself, and the call that stands there otherwise."""
 _WHOLE = (ast.While, ast.Assert, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 """Statements whose conditions and defaults stay: a loop might not end, and annotations do nothing."""
 MAX_SHOWN = 60
@@ -86,14 +99,28 @@ class _Function(NamedTuple):
 
 def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
     """The parts of functions that lines were ``removed`` from (path to their numbers), ordered by names alone."""
-    parts = [
-        (content_id("part", function.symbol_id, part[0]), function, part)
-        for function in _changed_functions(codebase, removed)
-        for part in _parts_of(function.node, function.places, removed[function.path])
+    functions = list(_changed_functions(codebase, removed))
+    found = [
+        (function, part)
+        for function in functions
+        for part in _parts_of(function.node, function.places, removed[function.path], is_alone=len(functions) == 1)
     ]
-    for _, function, part in sorted(parts, key=itemgetter(0))[:MAX_PARTS]:
-        if function.can_lack(*part[1:]):
-            yield LackingPart(function.symbol_id, function.path, *part)
+    for function, part in islice(_spread(found), MAX_PARTS):
+        if function.can_lack(part.start, part.end, part.text):
+            yield LackingPart(function.symbol_id, function.path, part.what, part.start, part.end, part.text)
+
+
+def _spread(parts: list[tuple[_Function, _Part]]) -> Iterator[tuple[_Function, _Part]]:
+    """The parts in an order in which each kind comes before a second one of any kind, and functions take turns."""
+    left = [(_KINDS.index(p.kind), p.rank, content_id("part", f.symbol_id, p.what), f.symbol_id, (f, p))
+            for f, p in parts]  # fmt: skip
+    kinds, functions = Counter[int](), Counter[str]()
+    while left:
+        following = min(left, key=lambda each: (kinds[each[0]], each[0], functions[each[3]], *each[1:3]))
+        left.remove(following)
+        kinds[following[0]] += 1
+        functions[following[3]] += 1
+        yield following[-1]
 
 
 def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> Iterator[_Function]:
@@ -142,16 +169,39 @@ def _lines_of(statement: ast.stmt) -> range:
     return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
 
 
-def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> Iterator[_Part]:
-    """(what, start, end, text in its place) of each part of a function of which all lines are removed."""
+class _Part(NamedTuple):
+    """A part of a function."""
+
+    kind: str
+    """One of the kinds."""
+    what: str
+    """What goes."""
+    start: int
+    """Its first byte."""
+    end: int
+    """The byte behind it."""
+    text: bytes
+    """What stands in its place."""
+    rank: int = 0
+    """How late it comes among those of its kind in a function."""
+
+
+def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, is_alone: bool) -> Iterator[_Part]:
+    """The parts of a function of which all lines are removed; of one that ``is_alone``, stand-ins are tried before."""
     statements = [each for each in _statements(function.body) if removed.issuperset(_lines_of(each))]
     for each in statements:
         if not _is_idle(each) and not getattr(each, "decorator_list", []) and not _is_said(each):
-            yield f"line {each.lineno}", places.start(each), places.end(each), b"pass"
+            kind = "step" if _is_step(each) else "statement"
+            yield _Part(kind, f"line {each.lineno}", places.start(each), places.end(each), b"pass")
+        yield from _rounds(each, places)
         if not isinstance(each, _WHOLE) and not _is_said(each):
-            yield from _rounds(each, places)
             yield from _operands(each, places)
             yield from _elements(each, places)
+    described = ast.get_docstring(function, clean=False) or ""
+    if not is_alone or len(function.body) > 1 + bool(described):
+        yield from _results(function, statements, places)
+    yield from _recursion(function, statements, places)
+    rank = {name: 0 if re.search(rf"\b{re.escape(name)}\b", described) else 1 for name in _parameters(function)}
     for call in (call for each in statements for call in _calls(each)):
         given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=places.start)
         for number, keyword in enumerate(given):
@@ -159,32 +209,152 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int]) -> I
                 before, after = given[number - 1] if number else None, given[number + 1 :]
                 start = places.end(before) if before is not None and not after else places.start(keyword)
                 end = places.start(after[0]) if after else places.end(keyword)
-                yield f"line {keyword.lineno}: {keyword.arg}", start, end, b""
+                passed = rank.get(keyword.value.id, 2) if isinstance(keyword.value, ast.Name) else 2
+                yield _Part("argument", f"line {keyword.lineno}: {keyword.arg}", start, end, b"", passed)
     first = statements[0] if statements else None
     if first is None or first not in function.body or getattr(first, "decorator_list", []):
         return
+    start, indent = places.start(first), places.source[places.line(first.lineno) : places.start(first)]
+    if indent.strip():
+        return
     named = (node for node in walk(function) if isinstance(node, ast.Name) and node.lineno in removed)
     names = {node.id for node in named if isinstance(node.ctx, ast.Load)}
-    indent = places.source[places.line(first.lineno) : places.start(first)]
     for name, default in _defaults(function.args):
-        if name in names and isinstance(default, ast.Constant) and not indent.strip():
+        if name in names and isinstance(default, ast.Constant):
             line = f"{name} = {ast.unparse(default)}\n".encode() + indent
-            yield name, places.start(first), places.start(first), line
+            yield _Part("parameter", name, start, start, line, rank[name])
+    argument = _returned_argument(function)
+    if argument and not is_alone:
+        yield _Part("function", f"all but {argument}", start, start, f"return {argument}\n".encode() + indent)
 
 
-_Part = tuple[str, int, int, bytes]
-"""What goes, the bytes from and to which it stands, and the text in its place."""
+def _parameters(function: Function) -> list[str]:
+    """The names of the parameters but for ``*args`` and ``**kwargs``."""
+    listed = function.args
+    return [each.arg for each in (*listed.posonlyargs, *listed.args, *listed.kwonlyargs)]
+
+
+def _own_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements in a function but for those of functions and classes inside it."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, Function | ast.ClassDef):
+            yield from _own_statements(_inside(statement))
+
+
+def _returned(function: Function) -> list[ast.expr]:
+    """What a function returns; nothing if it yields."""
+    own = list(_own_statements(function.body))
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for each in own for node in _own_nodes(each)):
+        return []
+    return [each.value for each in own if isinstance(each, ast.Return) and each.value is not None]
+
+
+def _returned_argument(function: Function) -> str:
+    """The first argument of a function, if a lesser one may return it as it is; empty if not."""
+    given = [*function.args.posonlyargs, *function.args.args]
+    given = given[1:] if given and given[0].arg in _SELF else given
+    values = [each for each in _returned(function) if not (isinstance(each, ast.Constant) and each.value is None)]
+    if not given or not values or function.name.startswith("__") or all(map(_is_truth, values)):
+        return ""
+    types = [each for each in (given[0].annotation, function.returns) if each is not None]
+    is_other = len(types) > 1 and ast.dump(types[0]) != ast.dump(types[1])
+    return "" if is_other else given[0].arg
+
+
+def _results(function: Function, statements: Sequence[ast.stmt], places: _Places) -> Iterator[_Part]:
+    """Each result that tells whether something is so, which is always ``True`` then, or always ``False``."""
+    values = _returned(function)
+    returns = ast.unparse(function.returns) if function.returns is not None else ""
+    is_truth = returns in {"bool", "'bool'"} or any(
+        isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in values
+    )
+    for each in statements:
+        value = each.value if isinstance(each, ast.Return) else None
+        if value is None or value not in values or isinstance(value, ast.Constant):
+            continue
+        if is_truth or _is_truth(value):
+            for text in ("True", "False"):
+                what = f"line {each.lineno}: all but {text}"
+                yield _Part("result", what, places.start(value), places.end(value), text.encode())
+
+
+def _is_truth(value: ast.expr) -> bool:
+    """Whether an expression tells whether something is so."""
+    match value:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Constant(value=constant):
+            return isinstance(constant, bool)
+        case ast.BoolOp(values=values):
+            return all(map(_is_truth, values))
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return _TRUTH.fullmatch(name) is not None
+    return False
+
+
+def _recursion(function: Function, statements: Sequence[ast.stmt], places: _Places) -> Iterator[_Part]:
+    """What a function does when it calls itself: all of it, but for statements, and all behind the first time."""
+    inner = [each for each in statements if isinstance(each, ast.FunctionDef)]
+    for each in [function, *inner]:
+        if isinstance(each, ast.AsyncFunctionDef) or each.decorator_list:
+            continue  # what calls it may be a function around it
+        own = set(_own_statements(each.body))
+        for statement in (one for one in statements if one in own):
+            yield from _calls_of(each, statement, places)
+
+
+def _calls_of(function: Function, statement: ast.stmt, places: _Places) -> Iterator[_Part]:
+    """The parts about the calls of a function that are in a statement of its own."""
+    iterated: list[ast.AST] = [statement.iter] if isinstance(statement, ast.For) else []
+    nodes = list(_own_nodes(statement))
+    iterated += [node.value for node in nodes if isinstance(node, ast.YieldFrom)]
+    iterated += [node.iter for node in nodes if isinstance(node, ast.comprehension)]
+    frames = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    apart = {inner for node in nodes if isinstance(node, frames) for inner in ast.walk(node)}
+    for node in nodes:
+        if not isinstance(node, ast.Call) or not _is_own_call(function, node.func):
+            continue
+        is_alone = isinstance(statement, ast.Expr) and statement.value is node
+        start, end = places.start(node), places.end(node)
+        first = node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
+        value = b"(%b)" % places.source[places.start(first) : places.end(first)] if first is not None else b"None"
+        value = b"None" if is_alone else b"()" if node in iterated else value
+        if not is_alone:
+            yield _Part("recursion", f"line {node.lineno}: {function.name}", start, end, value)
+        if node not in apart:
+            text = _ONCE % (value, places.source[start:end])
+            yield _Part("recursion", f"line {node.lineno}: all of {function.name} but once", start, end, text)
+
+
+def _is_own_call(function: Function, called: ast.expr) -> bool:
+    """Whether a function calls itself by its name, as a method on the object that it was called on."""
+    receiver = next(iter(_parameters(function)), "")
+    if receiver not in _SELF:
+        return isinstance(called, ast.Name) and called.id == function.name
+    match called:
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+            return name == receiver and attribute == function.name
+    return False
+
+
+def _is_step(statement: ast.stmt) -> bool:
+    """Whether a statement gives a variable another value, which is made from its value: ``x = f(x)``."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
+    return False
 
 
 def _rounds(loop: ast.stmt, places: _Places) -> Iterator[_Part]:
     """The rounds of a loop but for its first one, if they may do something."""
-    if not isinstance(loop, ast.For | ast.AsyncFor) or loop.orelse or _is_end(loop.body):
+    if not isinstance(loop, ast.For | ast.AsyncFor | ast.While) or loop.orelse or _is_end(loop.body):
         return
     first, last = loop.body[0], loop.body[-1]
     indent = places.source[places.line(first.lineno) : places.start(first)]
     end = places.source.find(b"\n", places.end(last))
     if end >= 0 and not indent.strip():
-        yield f"line {loop.lineno}: all rounds but one", end, end, b"\n" + indent + b"break"
+        yield _Part("rounds", f"line {loop.lineno}: all rounds but one", end, end, b"\n" + indent + b"break")
 
 
 def _is_end(body: Sequence[ast.stmt]) -> bool:
@@ -210,10 +380,16 @@ def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
                 start = places.start(value) if following is not None else places.end(values[number - 1])
                 end = places.start(following) if following is not None else places.end(value)
                 shown = places.source[places.start(value) : places.end(value)].decode(errors="replace")
-                yield f"line {value.lineno}: {' '.join(shown.split())[:MAX_SHOWN]}", start, end, b" "
+                yield _Part(
+                    "operand", f"line {value.lineno}: {' '.join(shown.split())[:MAX_SHOWN]}", start, end, b" ", 1
+                )
+        elif isinstance(node, ast.Compare) and len(node.ops) > 1:
+            start, end = places.start(node), places.end(node)
+            yield _Part("operand", f"line {node.lineno}: first side", start, places.start(node.comparators[0]), b"")
+            yield _Part("operand", f"line {node.lineno}: last side", places.end(node.comparators[-2]), end, b"")
         elif isinstance(node, ast.IfExp):
-            yield f"line {node.lineno}: else", places.end(node.body), places.end(node), b" "
-            yield f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b" "
+            yield _Part("choice", f"line {node.lineno}: else", places.end(node.body), places.end(node), b" ")
+            yield _Part("choice", f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b" ")
 
 
 def _elements(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
@@ -239,7 +415,7 @@ def _elements(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
             start, end, element = spans[number]
             is_last = number == len(spans) - 1
             start, end = (spans[number - 1][1], end) if is_last else (start, spans[number + 1][0])
-            yield f"line {element.lineno}: {ast.unparse(element)[:MAX_SHOWN]}", start, end, b""
+            yield _Part("element", f"line {element.lineno}: {ast.unparse(element)[:MAX_SHOWN]}", start, end, b"")
 
 
 def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 from excise.deleters.python.lacking_parts import lacking_parts
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
+ONCE = "__import__('sys')._getframe(1).f_code is __import__('sys')._getframe().f_code"
+"""Whether a function was called by itself."""
 CODE = """import logging
 
 log = logging.getLogger()
@@ -65,7 +69,8 @@ def test_statements_arguments_and_parameters_are_parts() -> None:
     found = parts(last=35)
     assert {what for _, what in found} == {
         "line 11", "line 12", "line 13: count", "line 14", "line 19", "line 20", "line 20: mode", "line 20: size",
-        "line 22", "line 23", "line 25", "line 29", "line 32", "line 33", "line 34", "mode", "size",
+        "line 22", "line 23", "line 23: all rounds but one", "line 25", "line 29", "line 32", "line 33", "line 34",
+        "all but box", "mode", "size",
     }  # fmt: skip
     assert all(ast.parse(text) for text in found.values())
     name = "m.py::Box.name"
@@ -79,7 +84,7 @@ def test_statements_arguments_and_parameters_are_parts() -> None:
 
 def test_only_what_is_gone_is_a_part() -> None:
     assert {what for _, what in parts(first=12, last=14)} == {"line 12", "line 13: count"}
-    assert {what for _, what in parts(first=34, last=40)} == {"line 34", "line 38"}
+    assert {what for _, what in parts(first=34, last=40)} == {"line 34", "line 38", "all but box", "all but x"}
     assert parts("def f(:\n    return 1\n") == {}
 
 
@@ -105,7 +110,11 @@ def test_a_parameter_has_its_default_before_anything_is_done() -> None:
             "def f(a):\n    return (a or b) and c or d\n",
             {"line 2", "line 2: a", "line 2: b", "line 2: (a or b) and c", "line 2: d"},
         ),
-        ("def f(a):\n    debug and log.info(a)\n    while a and b:\n        a()\n", {"line 3"}),
+        (
+            "def f(a):\n    debug and log.info(a)\n    while a and b:\n        a()\n",
+            {"line 3", "line 3: all rounds but one"},
+        ),
+        ("while a:\n    def f(b):\n        while b: b()\n        while b:\n            break\n", {"line 3", "line 4"}),
     ],
 )
 def test_a_part_leaves_what_can_be_parsed(source: str, expected: set[str]) -> None:
@@ -165,3 +174,89 @@ def test_elements_of_tables_are_parts(table: str, expected: dict[str, str]) -> N
     found = parts(code % table)
     elements = {what.partition(": ")[2]: text for (_, what), text in found.items() if ": " in what}
     assert elements == {element: code % text for element, text in expected.items()}
+
+
+def lesser(code: str, what: str) -> list[str]:
+    """What the lines are without the parts of one kind of description, each without the spaces around it."""
+    lines = code.split("\n")
+    found = [(name, text) for (_, name), text in parts(code).items() if what in name]
+    return [new.strip() for _, text in found for old, new in zip(lines, text.split("\n"), strict=False) if old != new][
+        :9
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(a):\n    a()\n    return 0 < a\n", ["return True", "return False"]),
+        ("def f(a):\n    a()\n    return not a or a.is_open()\n", ["return True", "return False"]),
+        ("def f(a) -> bool:\n    a()\n    return a.b\n", ["return True", "return False"]),
+        ("def f(a):\n    if a: return False\n    return a.b\n", ["return True", "return False"]),
+        ("def f(a):\n    a()\n    return a.b or a.is_open()\n", []),
+        ("def f(a):\n    'Stand-ins of a whole function are tried.'\n    return 0 < a\n", []),
+        ("def f(a):\n    def g():\n        return not a\n    return g\n", []),
+        ("def f(a):\n    yield a\n    return not a\n", []),
+    ],
+)
+def test_a_result_tells_two_cases_apart(code: str, expected: list[str]) -> None:
+    found = lesser(code, "all but")
+    assert sorted(found) == sorted(expected)
+
+
+def test_each_side_of_a_comparison_is_a_part() -> None:
+    code = "def f(a):\n    if 0 <= a.b <= 9: return a\n"
+    assert sorted(lesser(code, " side")) == ["if 0 <= a.b: return a", "if a.b <= 9: return a"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("class A:\n    def f(self, a):\n        self.f(a.b)\n", ["(None if ONCE else self.f(a.b))"]),
+        ("def f(a):\n    return [f(b) for b in a]\n", ["return [(b) for b in a]"]),
+        ("def f(a, b):\n    return g(f(a.x, b))\n", ["return g((a.x))", "return g(((a.x) if ONCE else f(a.x, b)))"]),
+        ("def f(a):\n    yield from f(*a)\n", ["yield from ()", "yield from (() if ONCE else f(*a))"]),
+        ("def f(a):\n    for x in f(a): g(x)\n", ["for x in (): g(x)", "for x in (() if ONCE else f(a)): g(x)"]),
+        (
+            "def f(a):\n    def g(b):\n        return g()\n    return g(a)\n",
+            ["return None", "return (None if ONCE else g())"],
+        ),
+        ("@cached\ndef f(a):\n    return f(a)\n", []),
+        ("async def f(a):\n    return await f(a)\n", []),
+        ("class A:\n    def f(self, a):\n        return f(a) + a.f(a) + super().f(a)\n", []),
+    ],
+)
+def test_calls_of_the_function_itself_are_parts(code: str, expected: list[str]) -> None:
+    names = {what for _, what in parts(code) if re.search(r": (?:all of )?[fg]\b", what)}
+    found = {line.replace(ONCE, "ONCE") for name in names for line in lesser(code, name) if "pass" not in line}
+    assert found == set(expected)
+
+
+def test_only_the_first_of_two_levels_is_done() -> None:
+    code = "def f(a):\n    return a + f(a - 1) if a else 0\n"
+    (text,) = (text for (_, what), text in parts(code).items() if "but once" in what)
+    space: dict[str, Callable[[int], int]] = {}
+    exec(text, space)
+    assert space["f"](5) == 5 + (4 + 3)
+
+
+def test_each_of_several_functions_returns_its_argument() -> None:
+    code = (
+        "class A:\n    def f(self, x):\n        'F.'\n        return x + 1\n    def g(self, x: int) -> str:\n"
+        "        return str(x)\n    def h(self, x):\n        self.x = x\n    def i(self):\n        return 1\n"
+        "    def __eq__(self, x):\n        return x.a\n    def j(self, x):\n        yield x\n"
+    )
+    found = {key: text for key, text in parts(code).items() if key[1] == "all but x"}
+    assert found == {("m.py::A.f", "all but x"): code.replace("return x + 1", "return x\n        return x + 1")}
+    assert not lesser("def f(x):\n    x()\n    return x + 1\n", "all but")
+
+
+def test_kinds_and_functions_take_turns() -> None:
+    code = "".join(
+        f"def f{n}(a, mode=1, kind=2):\n    'Do it by kind.'\n    a = g(a, mode=mode, kind=kind, x=1)\n"
+        "    for x in a:\n        b(x)\n    return a or x\n" for n in range(2)
+    )  # fmt: skip
+    found = list(parts(code))[:8]
+    assert [re.sub(r"^line \d+:? ?", "", what) for _, what in found] == [
+        "kind", "kind", "", "all rounds but one", "all but a", "a", "", "mode"
+    ]  # fmt: skip
+    assert Counter(symbol for symbol, _ in found[:6]) == {"m.py::f0": 3, "m.py::f1": 3}
