@@ -13,12 +13,12 @@ from excise.protocols import LackingPart
 from excise.types import Status, WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 
-MAX_PARTS, MIN_PARTS = 12, 3
+MAX_PARTS, MIN_PARTS = 12, 2
 """Number of parts that are tried; with fewer, nothing is said."""
 FEW_COMPILED, MAX_COMPILED = 6, 9
 """Number of parts that are tried where each needs a compiler: half of them, but so many at least and at most."""
 MOST_UNNOTICED, MOST_IDLE = 3, 2
-"""One of so many parts may go unnoticed; and where code often does the same without a part."""
+"""One of so many parts may go unnoticed; and where code often does the same without a part, or there are two parts."""
 WHOLE = REMOVALS | {"stub"}
 """Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
 SUITE_SHARE, LEAST_S = 0.5, 2.0
@@ -70,7 +70,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
     if len(chosen) < MIN_PARTS:
         return TriedParts(0, ())
     num_tried, num_lost, unnoticed = 0, 0, list[str]()
-    most = MOST_IDLE if chosen[0].may_be_idle else MOST_UNNOTICED
+    most = MOST_IDLE if chosen[0].may_be_idle or len(chosen) < MOST_UNNOTICED else MOST_UNNOTICED
     for part in chosen:
         is_noticed = _is_noticed(candidate, part, tests[part.symbol])
         if is_noticed is None:
@@ -81,7 +81,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
         at_most = len(unnoticed) + len(chosen) - num_tried
         if most * len(unnoticed) > len(chosen) or most * at_most <= len(chosen):
             break  # more cannot change the answer
-    return TriedParts(num_tried, tuple(unnoticed), most) if 2 * num_lost <= len(chosen) else TriedParts(0, ())
+    return TriedParts(num_tried, tuple(unnoticed), most) if 2 * num_lost < len(chosen) else TriedParts(0, ())
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:

@@ -20,7 +20,11 @@ from excise.verifiers.unnoticed_parts import TriedParts, try_parts
         ([True] * 12, (8, False)),  # the four that are left cannot be
         ([False] * 5, (2, True)),
         ([False, True, True], (3, False)),
-        ([False, True], (0, False)),
+        ([False, False], (2, True)),
+        ([False, True], (2, False)),
+        ([True, False], (1, False)),
+        ([None, False], (0, False)),  # the machine failed for half of them
+        ([False], (0, False)),
         ([None] * 7 + [False] * 5, (0, False)),  # the machine failed for most of them
         ([None] * 2 + [False] * 5, (3, True)),
     ],
