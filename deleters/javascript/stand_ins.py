@@ -26,6 +26,7 @@ BODIES = {
     "list": "return []",
     "object": "return {}",
     "argument": "return arguments[0]",
+    "length": "return Object(arguments[0]).length",
 }
 """Kind of stand-in to its body; ``TypeError`` is what tests of errors expect most often."""
 
@@ -89,8 +90,8 @@ def body_edit(codebase: JavaScriptCodebase, symbol: Symbol, kind: str) -> Edit:
     outer = _indentation(source, span.start)
     inner = outer + _step(source)
     body_line = BODIES[kind]
-    if kind == "argument" and (arrow := _arrow_function(source, span)) is not None:  # it has none of its own
-        body_line = f"return {_first_parameter(arrow, source) or 'undefined'}"
+    if "arguments" in body_line and (arrow := _arrow_function(source, span)) is not None:  # it has none of its own
+        body_line = body_line.replace("arguments[0]", _first_parameter(arrow, source) or "undefined")
     is_plain = kind in CONSTANTS and (span.constructs or _returns_nothing(symbol))
     if body_line.startswith("return") and (is_plain or module.path.endswith(TYPED)):
         body_line = "return" if _returns_nothing(symbol) or is_plain else f"{body_line} as any"

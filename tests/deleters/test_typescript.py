@@ -129,6 +129,7 @@ def test_stand_ins_that_return_one_value_fit_every_kind_of_function() -> None:
         return [line.strip() for line in after.decode().splitlines() if "return" in line]
 
     assert lines("argument") == ["return arguments[0]", "return b", "return d", "return undefined", "return", "return"]
+    assert lines("length")[:3] == [f"return Object({name}).length" for name in ("arguments[0]", "b", "d")]
     assert lines("text") == [*["return ''"] * 4, "return", "return"]
     typed = dict(delete("src/index.ts::over", "stub")[0].stub_patches)
     assert "return [] as any" in changed_by(typed["list"])["src/index.ts"]

@@ -39,6 +39,10 @@ def parse_lines(text):
     return text.strip().split(",")
 
 
+def width(text):
+    return len(text.expandtabs())
+
+
 def hang(number):
     return number * 7
 
@@ -51,7 +55,7 @@ def marked(name):
     return mark
 """
 TESTS = """
-from shapes.lazy import Figure, Other, hang, marked, parse_lines
+from shapes.lazy import Figure, Other, hang, marked, parse_lines, width
 
 def test_marked():
     assert marked("x")(test_round) is test_round
@@ -76,6 +80,9 @@ def test_other():
 
 def test_lines():
     assert parse_lines("a,b") == ["a", "b"]
+
+def test_width():
+    assert width("abc") == 3
 
 def test_hang():
     while hang(3) != 21:
@@ -107,6 +114,7 @@ def test_programs_that_pass_are_found(vary, collected: bool) -> None:
     assert len(passing("Figure.__init__", "init")) > 10
     assert passing("Other.is_round", "other") == ["namesake"]
     assert passing("parse_lines", "lines") == ["namesake"]
+    assert passing("width", "width") == ["len(first argument)"]
     assert passing("hang", "hang") == []
     if collected:
         assert bench.starts.can_collect

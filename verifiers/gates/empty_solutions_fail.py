@@ -24,9 +24,9 @@ class EmptySolutionsFail:
     name = "g8_empty"
     claim = (
         "Doing nothing, and stand-ins that return nothing, a value of the right type where types are known, or raise "
-        "what tests may expect, score 0; so do, in Python and JavaScript, programs that return a constant or an "
-        "argument, and in Python those that return the object or what a similar function returns; without one part of "
-        "the code, for most parts, a test fails"
+        "what tests may expect, score 0; so do, in Python and JavaScript, programs that return a constant, an argument "
+        "or its length, and in Python those that return the object or what a similar function returns; without one "
+        "part of the code, for most parts, a test fails"
     )
 
     def check(self, candidate: Candidate) -> GateReport:

@@ -1,4 +1,4 @@
-"""Tries trivial programs in place of removed code: constants, an argument, the object itself, a similar function.
+"""Tries trivial programs in place of removed code: constants, an argument, its length, the object, a similar function.
 
 Bodies that call the builtin :data:`NAME` stand for the removed code; what it returns depends on the program that is
 tried. Each program is tried in a forked process of its own, since code may keep results. It ends at the first test that
@@ -43,6 +43,14 @@ def nth_argument(number):
     return program
 
 
+def length(call):
+    """Returns the length of the first argument."""
+    try:
+        return len(nth_argument(0)(call))
+    except TypeError:
+        raise NoResult("no length") from None
+
+
 def identity(call):
     """Returns a function that returns its argument, as a decorator might."""
     return lambda value=None, *_, **__: value
@@ -85,6 +93,7 @@ PROGRAMS = {
     "first argument": nth_argument(0),
     "second argument": nth_argument(1),
     "third argument": nth_argument(2),
+    "len(first argument)": length,
     "lambda x: x": identity,
     "self": the_object,
     "type(self)()": new_object,

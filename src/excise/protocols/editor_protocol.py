@@ -11,8 +11,9 @@ from excise.types import Deletion, Symbol
 
 EMPTY = ("none", "raise", "any")
 """Kinds of stand-ins that do nothing: they return nothing, raise, or raise what passes for many errors."""
-CONSTANTS = ("true", "false", "zero", "text", "list", "object", "argument")
-"""Kinds of stand-ins that return a constant or the first argument, where types allow that and nothing else tries it."""
+CONSTANTS = ("true", "false", "zero", "text", "list", "object", "argument", "length")
+"""Kinds of stand-ins that return a constant, the first argument or its length, where types allow that and nothing else
+tries it."""
 TRIVIAL = "trivial"
 """The kind of stand-ins that stand for a trivial program, which is chosen when the tests run."""
 
