@@ -1,7 +1,9 @@
 """Parts of code, without one of which tests show whether they check it, in languages with braces.
 
 A part is a branch of a condition, a case of a choice among several or one of its values, an operand of ``&&`` or
-``||``, all rounds of a loop but the first, or a call or an assignment that is a statement. What stands in its place
+``||``, all rounds of a loop but the first, or a call or an assignment that is a statement; or what tells apart whether
+a function returns ``true`` or ``false``. In JavaScript, it is also the kind of an error, and, where there are several
+functions without types, all that one does with its first argument. What stands in its place
 keeps what a compiler asks for: ``if (x)`` becomes ``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x); }``,
 so that no variable is unused.
 """
@@ -38,6 +40,10 @@ _ENDING = frozenset(
 """Statements behind which nothing is done."""
 _ANY = re.compile(r"[a-z_]\w*")
 """A pattern that all values fit."""
+_COMPARISONS = frozenset({"==", "!=", "===", "!==", "<", "<=", ">", ">=", "instanceof", "in"})
+"""Operators whose results are ``true`` or ``false``."""
+_ERROR = re.compile(r"\w+Error")
+"""The name of an error that is of a kind."""
 _BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
 
 
@@ -68,6 +74,10 @@ class PartGrammar(NamedTuple):
     """Cases of a choice (``switch``, ``match``), but for those that say so by their type that they are for all else."""
     values: frozenset[str] = frozenset()
     """Nodes in cases with the values that they are for, if there are several."""
+    returns: frozenset[str] = frozenset({"return_statement"})
+    """What ends a function with a result."""
+    has_tail: bool = False
+    """Whether the last expression of a function is its result; then ``!`` is also for numbers."""
     typed: tuple[str, ...] = ()
     """Suffixes of files whose types are checked, where not all files are compiled."""
 
@@ -80,6 +90,11 @@ def syntax_parts(
     Operands come last: they are many, and say less of what tests check than the branches that they choose.
     """
     found: list[tuple[tuple[bool, str], LackingPart]] = []
+    num_functions = sum(
+        symbol.is_callable and removed[path].issuperset(range(symbol.start_line, symbol.end_line + 1))
+        for path in removed if path in codebase.modules
+        for symbol in codebase.modules[path].symbols
+    )  # fmt: skip
     for path, lines in sorted(removed.items()):
         module = codebase.modules.get(path)
         if module is None or codebase.is_test(path) or len(module.source) > MAX_BYTES:
@@ -89,7 +104,10 @@ def syntax_parts(
         is_compiled = not grammar.any_value or path.endswith(grammar.typed)
         if root.has_error:
             continue
-        for what, start, end, text, is_operand in _parts_of(root, module.source, lines, grammar):
+        parts = [*_parts_of(root, module.source, lines, grammar)]
+        if num_functions > 1 and grammar.any_value and not is_compiled:
+            parts += _arguments(root, module.source, lines, functions)
+        for what, start, end, text, is_operand in parts:
             owner = _innermost(functions, start, end)
             if owner is not None:
                 part = LackingPart(
@@ -149,6 +167,10 @@ def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGra
             yield from _case(node, source, grammar)
         elif node.type in grammar.loops:
             yield from _rounds(node, source)
+        elif node.type in grammar.returns or (grammar.has_tail and node.type == "block"):
+            yield from _results(node, source, grammar)
+        elif node.type == "throw_statement" and grammar.any_value:
+            yield from _kind_of_error(node, source)
         elif node.type in grammar.statements and _may_go(node, source, grammar):
             text = source[node.start_byte : node.end_byte]
             opened, closed = (b"if (false) { ", b" }") if grammar.parentheses else (b"if false { ", b" }")
@@ -271,6 +293,93 @@ def _rounds(loop: Node, source: bytes) -> Iterator[_Part]:
         text = b";" + text if not source[last.end_byte : place].strip() else text
     if text:
         yield _Part(f"line {loop.start_point[0] + 1}: all rounds but one", place, place, text)
+
+
+def _results(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
+    """What tells apart whether a statement, or the body of a function, gives ``true`` or ``false``."""
+    is_body = node.parent is not None and node.parent.type == "function_item"
+    values = [each for each in node.named_children if "comment" not in each.type]
+    values = values[-1:] if node.type == "block" and is_body else values
+    value = values[0] if len(values) == 1 and (node.type != "block" or is_body) else None
+    if value is not None and value.type == "expression_list" and len(value.named_children) == 1:
+        value = value.named_children[0]
+    if value is None or not _is_truth(value, grammar):
+        return
+    text = source[value.start_byte : value.end_byte]
+    for result, rest in ((b"true", b" || true"), (b"false", b" && false")):
+        what = f"line {value.start_point[0] + 1}: all but {result.decode()}"
+        yield _Part(what, value.start_byte, value.end_byte, b"(" + text + b")" + rest)
+
+
+def _is_truth(value: Node, grammar: PartGrammar) -> bool:
+    """Whether an expression is ``true`` or ``false``, and nothing else."""
+    operator = value.child_by_field_name("operator")
+    sides = [value.child_by_field_name(name) for name in ("left", "right")]
+    if value.type == "parenthesized_expression":
+        return len(value.named_children) == 1 and _is_truth(value.named_children[0], grammar)
+    if value.type == "unary_expression":
+        return value.children[0].type == "!" and (not grammar.has_tail or _is_truth(value.children[-1], grammar))
+    if value.type != "binary_expression" or operator is None:
+        return value.type == "instanceof_expression"
+    if operator.type in {"&&", "||"}:
+        return not grammar.any_value or all(side is not None and _is_truth(side, grammar) for side in sides)
+    return operator.type in _COMPARISONS
+
+
+def _kind_of_error(node: Node, source: bytes) -> Iterator[_Part]:
+    """The kind of an error: ``throw new RangeError()``."""
+    created = node.named_children[0] if node.named_children else node
+    named = created.child_by_field_name("constructor") if created.type == "new_expression" else None
+    if named is not None and named.type == "identifier" and _ERROR.fullmatch(_text(named, source)):
+        what = f"line {node.start_point[0] + 1}: {_text(named, source)}"
+        yield _Part(what, named.start_byte, named.end_byte, b"Error")
+
+
+def _arguments(root: Node, source: bytes, lines: frozenset[int], functions: list[Symbol]) -> Iterator[_Part]:
+    """All that a function does with its first argument, which it returns as it is."""
+    for function in functions:
+        if not lines.issuperset(range(function.start_line, function.end_line + 1)):
+            continue
+        node = root.descendant_for_byte_range(function.start, function.end - 1)
+        pending, found = [node] if node is not None else [], None
+        while pending and found is None:  # a symbol may be a whole declaration
+            each = pending.pop()
+            found = each if _is_function(each) else None
+            pending += reversed(each.named_children)
+        body = found.child_by_field_name("body") if found is not None else None
+        if found is None or body is None or body.type != "statement_block" or not _returns_value(body):
+            continue
+        name = _first_parameter(found, source)
+        if name:
+            place = body.start_byte + 1
+            what = f"line {found.start_point[0] + 1}: all but {name}"
+            yield _Part(what, place, place, f" return {name};".encode())
+
+
+def _is_function(node: Node) -> bool:
+    return any(node.child_by_field_name(name) is not None for name in ("parameters", "parameter"))
+
+
+def _first_parameter(function: Node, source: bytes) -> str:
+    """The name of a function's first parameter; empty if it has none, or takes it apart."""
+    first, listed = function.child_by_field_name("parameter"), function.child_by_field_name("parameters")
+    if listed is not None:
+        first = next((child for child in listed.named_children if "comment" not in child.type), None)
+    if first is not None and first.type == "assignment_pattern":
+        first = first.child_by_field_name("left")
+    return _text(first, source) if first is not None and first.type == "identifier" else ""
+
+
+def _returns_value(body: Node) -> bool:
+    """Whether a function returns a value, and yields none."""
+    pending, is_found = list(body.named_children), False
+    while pending:
+        node = pending.pop()
+        if node.type == "yield_expression":
+            return False
+        is_found |= node.type == "return_statement" and bool(node.named_children)
+        pending += [] if _is_function(node) else node.named_children
+    return is_found
 
 
 def _ends(node: Node) -> bool:

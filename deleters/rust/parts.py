@@ -44,6 +44,8 @@ PARTS = PartGrammar(
     binds=_binds,
     cases=frozenset({"match_arm"}),
     values=frozenset({"or_pattern"}),
+    returns=frozenset({"return_expression"}),
+    has_tail=True,
 )
 """Parts of Rust code."""
 

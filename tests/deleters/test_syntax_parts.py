@@ -223,3 +223,61 @@ def test_files_with_types_are_compiled() -> None:
         {"m.ts": "export function put(x: number) {\n  if (x) { x = 1; x = 2; }\n}\n"}
     )
     assert {part.is_compiled for part in syntax_parts(codebase, {"m.ts": frozenset(range(9))}, JAVASCRIPT)} == {True}
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "value"),
+    [
+        ("m.rs", "pub fn a(b: u8) -> bool {\n    let c = 1;\n    %s // so\n}\n", "b < c && !(c == 2)"),
+        ("m.rs", "pub fn a(b: u8) -> bool {\n    return %s;\n}\n", "b != 0"),
+        ("m.go", "package a\n\nfunc A(b int) bool {\n	return %s\n}\n", "b < 3 || !c(b)"),
+        ("m.java", "class A {\n    boolean a(int b) {\n        return %s;\n    }\n}\n", "(b >= 3)"),
+        ("m.js", "function a(b) {\n  return %s\n}\n", "b === 3"),
+        ("m.js", "function a(b) {\n  return %s\n}\n", "!b"),
+    ],
+)
+def test_a_result_tells_two_cases_apart(path: str, code: str, value: str) -> None:
+    found = lesser(path, code % value, ": all but ")
+    assert found == {code % f"({value}) || true", code % f"({value}) && false"}
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("m.rs", "pub fn a(b: u8) -> u8 {\n    !b\n}\n"),
+        ("m.rs", "pub fn a(b: u8) -> u8 {\n    if b > 1 { c(b < 2) } else { b == 1; 3 }\n}\n"),
+        ("m.go", "package a\n\nfunc A(b int) (bool, error) {\n	return b < 3, nil\n}\n"),
+        ("m.java", "class A {\n    int a(int b) {\n        return -b;\n    }\n}\n"),
+        ("m.js", "function a(b) {\n  return b.c && b > 3\n}\n"),
+    ],
+)
+def test_other_results_stay(path: str, code: str) -> None:
+    assert not lesser(path, code, ": all but ")
+
+
+def lesser(path: str, code: str, what: str) -> set[str]:
+    """A file without each part that is described like this."""
+    codebase = type(CODEBASES[path][0]).from_texts({path: code})  # type: ignore[attr-defined]
+    found = syntax_parts(codebase, {path: frozenset(range(1, 99))}, CODEBASES[path][1])
+    data = code.encode()
+    return {(data[: p.start] + p.replacement + data[p.end :]).decode() for p in found if what in p.what}
+
+
+def test_kinds_of_errors_are_parts_of_javascript() -> None:
+    code = "function a(b) {\n  throw new RangeError(b)\n}\nfunction c(d) {\n  throw new Error(d)\n}\n"
+    assert lesser("m.js", code, ": RangeError") == {code.replace("RangeError", "Error")}
+    assert not lesser("m.js", code, ": Error")
+
+
+def test_each_of_several_functions_returns_its_argument_in_javascript() -> None:
+    code = (
+        "function a(b, c) {\n  return b + c\n}\nclass D {\n  e(f = 1) {\n    return [f]\n  }\n}\n"
+        "const g = (h) => {\n  return h(() => { return 1 })\n}\nfunction i(j) {\n  k(() => { return j })\n}\n"
+        "function l({ m }) {\n  return m + 1\n}\nfunction* n(o) {\n  return yield o\n}\n"
+    )
+    assert lesser("m.js", code, "all but ") == {
+        code.replace("(b, c) {", "(b, c) { return b;"),
+        code.replace("(f = 1) {", "(f = 1) { return f;"),
+        code.replace("(h) => {", "(h) => { return h;"),
+    }
+    assert not lesser("m.js", "function a(b) {\n  return b + 1\n}\n", "all but ")
