@@ -1,10 +1,10 @@
 """Parts of removed code, without one of which tests show whether they check it.
 
-A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, one side of ``a < x < b``,
-one of the two values of a conditional expression, an argument that a call gets by name, a parameter, which has its
-default then, or one of a few elements of a table. It may also be all that tells two results apart, where a function
-returns whether something is so; what a function does when it calls itself, at all or more than once; and, where there
-are several functions, all that one does with its first argument.
+A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, the last side of
+``a < x < b``, one of the two values of a conditional expression, an argument that a call gets by name, a parameter,
+which has its default then, or one of a few elements of a table. It may also be all that tells two results apart, where
+a function returns whether something is so; what a function does when it calls itself, at all or more than once; and,
+where there are several functions, all that one does with its first argument.
 """
 
 from __future__ import annotations
@@ -111,16 +111,21 @@ def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]
 
 
 def _spread(parts: list[tuple[_Function, _Part]]) -> Iterator[tuple[_Function, _Part]]:
-    """The parts in an order in which each kind comes before a second one of any kind, and functions take turns."""
-    left = [(_KINDS.index(p.kind), p.rank, content_id("part", f.symbol_id, p.what), f.symbol_id, (f, p))
+    """The parts in an order in which each kind comes before a second one of any kind, and functions take turns.
+
+    In a function, lines do: what goes from one of them is often noticed together.
+    """
+    counts = Counter[object]()
+    left = [((p.rank, content_id("part", f.symbol_id, p.what)), (f.symbol_id, p.what.partition(":")[0]), f, p)
             for f, p in parts]  # fmt: skip
-    kinds, functions = Counter[int](), Counter[str]()
     while left:
-        following = min(left, key=lambda each: (kinds[each[0]], each[0], functions[each[3]], *each[1:3]))
-        left.remove(following)
-        kinds[following[0]] += 1
-        functions[following[3]] += 1
-        yield following[-1]
+        rank, line, function, part = min(
+            left,
+            key=lambda e: (counts[e[3].kind], _KINDS.index(e[3].kind), counts[e[2].symbol_id], counts[e[1]], *e[0]),
+        )
+        left.remove((rank, line, function, part))
+        counts.update([part.kind, function.symbol_id, line])
+        yield function, part
 
 
 def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> Iterator[_Function]:
@@ -210,7 +215,8 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, i
                 start = places.end(before) if before is not None and not after else places.start(keyword)
                 end = places.start(after[0]) if after else places.end(keyword)
                 passed = rank.get(keyword.value.id, 2) if isinstance(keyword.value, ast.Name) else 2
-                yield _Part("argument", f"line {keyword.lineno}: {keyword.arg}", start, end, b"", passed)
+                kind = "statement" if isinstance(keyword.value, ast.Constant) else "argument"  # it may be the default
+                yield _Part(kind, f"line {keyword.lineno}: {keyword.arg}", start, end, b"", passed)
     first = statements[0] if statements else None
     if first is None or first not in function.body or getattr(first, "decorator_list", []):
         return
@@ -384,9 +390,8 @@ def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
                     "operand", f"line {value.lineno}: {' '.join(shown.split())[:MAX_SHOWN]}", start, end, b" ", 1
                 )
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:
-            start, end = places.start(node), places.end(node)
-            yield _Part("operand", f"line {node.lineno}: first side", start, places.start(node.comparators[0]), b"")
-            yield _Part("operand", f"line {node.lineno}: last side", places.end(node.comparators[-2]), end, b"")
+            what = f"line {node.lineno}: last side"
+            yield _Part("operand", what, places.end(node.comparators[-2]), places.end(node), b"")
         elif isinstance(node, ast.IfExp):
             yield _Part("choice", f"line {node.lineno}: else", places.end(node.body), places.end(node), b" ")
             yield _Part("choice", f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b" ")
