@@ -14,6 +14,8 @@ from excise.types import FILLED_IN, Need, NeedKind
 
 MIN_CHARS = 4
 """Minimum length of a text that is a detail; one with characters outside ASCII that is no word may be shorter."""
+MIN_SIGNS = 3
+"""Minimum length of a text without letters and digits that is a detail where a test's text holds all of it."""
 MAX_CHARS = 200
 """Maximum length of one; to give a longer one would be to give the code."""
 MAX_PARTS = 6
@@ -58,7 +60,8 @@ def expected_texts(
         is_short = len(parts) == 1 and each.text.isascii() and 0 < len(each.text.strip()) < MIN_CHARS
         is_short_answer = each.is_all and is_short
         common = _common_answer if is_short_answer else _common
-        for part in (p for p in parts if is_short_answer or len(p.strip()) >= MIN_CHARS or not p.isascii()):
+        shortest = MIN_SIGNS if len(parts) == 1 and _is_signs(each.text) else MIN_CHARS
+        for part in (p for p in parts if is_short_answer or len(p.strip()) >= shortest or not p.isascii()):
             for test, literals in expected.items():
                 for word in {common(part, literal) for literal in literals} - {""}:
                     key = each.owner, each.kind, word
@@ -121,5 +124,11 @@ def _common(part: str, literal: str) -> str:
     shorter, longer = sorted((part, literal), key=len)
     plain = shorter.strip()
     is_drawn = not plain.isascii() and not plain.isalpha()
-    is_telling = is_drawn or (len(plain) >= MIN_CHARS and any(letter.isalpha() for letter in plain))
+    has_letters = len(plain) >= MIN_CHARS and any(letter.isalpha() for letter in plain)
+    is_telling = is_drawn or has_letters or (shorter == part and _is_signs(part))
     return shorter if is_telling and shorter in longer else ""
+
+
+def _is_signs(text: str) -> bool:
+    """Whether a text has no letters and digits, and is long enough to be a detail: ``://``."""
+    return len(text.strip()) >= MIN_SIGNS and not any(letter.isalnum() for letter in text)

@@ -38,6 +38,21 @@ def test_a_format_is_told_if_a_test_expects_a_text_of_its_form(text: str, litera
     assert told(text, "other", literal) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "literal", "expected"),
+    [
+        (r"'\\''", r"''\\'''", [r"'\\''"]),
+        ("...", "more...", ["..."]),
+        ("; ", "a; b", []),
+        ("more...", "...", []),
+        ("100", "1000", []),
+        ("   ", "a    b", []),
+    ],
+)
+def test_signs_that_code_writes_and_a_test_expects_are_a_detail(text: str, literal: str, expected: list[str]) -> None:
+    assert told(text, literal) == expected
+
+
 def test_long_texts_of_tests_take_no_time() -> None:
     assert told("%s:%s:%s:%s:%s", ":a" * 500_000) == ["%s:%s:%s:%s:%s"]
 
