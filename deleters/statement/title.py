@@ -87,11 +87,17 @@ def _unused_imports(codebase: Codebase, deletion: Deletion, paths: Sequence[str]
         before = codebase.modules[part.path].source if part.path in paths else b""
         after = apply_to_file(part, before) if before else None
         found.update(dict.fromkeys(words.lost_imports(before, after) if after else ()))
-    if not found or any(re.search(r"[({\\]", each) for each in found):
+    named = [each for each in found if _is_whole_import(each)][:MAX_IMPORTS]
+    if not named:
         return _WITH_IMPORTS if found else ""
-    shown = ", ".join(f"`{each}`" for each in list(found)[:MAX_IMPORTS])
-    more = f" and {len(found) - MAX_IMPORTS} more" if len(found) > MAX_IMPORTS else ""
+    shown = ", ".join(f"`{each}`" for each in named)
+    more = f" and {len(found) - len(named)} more" if len(found) > len(named) else ""
     return f"{_WITH_IMPORTS} ({shown}{more})"
+
+
+def _is_whole_import(line: str) -> bool:
+    """Whether a line is all of an import, of which no part may be left: without braces, and with one call at most."""
+    return re.search(r"[{`\\]", line) is None and line.count("(") == line.count(")") <= 1
 
 
 def _helpers(codebase: Codebase, deletion: Deletion, words: StatementWords) -> str:

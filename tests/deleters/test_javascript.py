@@ -416,3 +416,22 @@ def test_the_comment_on_one_value_goes_with_it(below: str, is_kept: bool) -> Non
     assert left is not None
     assert "LIMIT" not in left
     assert left.startswith(comment) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("imported", "said"),
+    [
+        ("const { join } = require('path')", "(`const fs = require('fs')` and 1 more)"),
+        ("const join = require('path').join", "(`const fs = require('fs')`, `const join = require('path').join`)"),
+    ],
+)
+def test_imports_on_one_line_that_are_gone_are_named(imported: str, said: str) -> None:
+    source = (
+        FILES["lib/one.js"].replace("const LIMIT", f"{imported}\nconst LIMIT").replace("&& LIMIT", "&& join(LIMIT)")
+    )
+    texts = {"lib/one.js": source}
+    deletion, _ = delete("lib/one.js::one", "remove", "test/all.js::one", **texts)
+    codebase = JavaScriptCodebase.from_texts({**FILES, **texts}, tests=TESTS)
+    repo = replace(REPO, language="javascript")
+    text = write_statement(codebase, deletion, repo, ("test/all.js::one",)).text
+    assert f"imports that only this code used are gone as well {said}." in text
