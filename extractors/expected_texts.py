@@ -21,9 +21,10 @@ MAX_CHARS = 200
 MAX_PARTS = 6
 """Maximum number of parts of a format of which each is shorter than a detail."""
 _PLAIN = re.compile(
-    r"[$]?\{[\w.]{0,40}(?:![rsa])?(?::[-\w.<>^+#?,%]{0,12})?\}|%(?:\(\w{1,40}\))?[-+# 0-9.*]{0,8}[a-zA-Z%]"
+    r"[$]\{[\w.]{1,40}\([\w., ]{0,40}\)\}"
+    r"|[$]?\{[\w.]{0,40}(?:![rsa])?(?::[-\w.<>^+#?,%]{0,12})?\}|%(?:\(\w{1,40}\))?[-+# 0-9.*]{0,8}[a-zA-Z%]"
 )
-"""A placeholder of a format, or the name of a value in one."""
+"""A placeholder of a format, the name of a value in one, or a call with names alone in a template."""
 
 
 class WrittenText(NamedTuple):

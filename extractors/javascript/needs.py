@@ -12,15 +12,17 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from excise.extractors.expected_texts import MIN_CHARS, WrittenText, expected_texts
+from excise.extractors.expected_texts import MAX_CHARS, MIN_CHARS, WrittenText, expected_texts
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import string_value, text
 from excise.extractors.javascript.analysis.standard_names import STANDARD_NAMES
 from excise.extractors.javascript.analysis.test_code import code_of_test, nodes_in
-from excise.types import Need, NeedKind, Symbol, path_of
+from excise.types import FILLED_IN, Need, NeedKind, Symbol, path_of
 
 _FILLED_IN = re.compile(r"\$\{[^}]*\}|%[sdifjoO]")
 """What templates and ``util.format`` fill in."""
+_TERM = re.compile(r"[^{}`\n]{1,60}")
+"""A term of a sum that stands in a template as it is."""
 _STRINGS = frozenset({"string", "template_string"})
 _MEMBERS = frozenset({"pair", "method_definition", "field_definition", "public_field_definition"})
 _OF_DEFINITIONS = frozenset({"constructor", "exports", "length", "prototype"})
@@ -95,14 +97,48 @@ def _written(codebase: JavaScriptCodebase, owner: Symbol, nodes: Sequence[Node])
     """The literals in the code of a symbol."""
     source = codebase.modules[owner.path].source
     body = " ".join(source[owner.code_start : owner.end].decode("utf-8", "replace").split()).rstrip("}; ")
-    for node in nodes:
-        if node.type in _STRINGS and not _is_module(node, source) and not _is_type(node, source):
-            raw = text(node, source)
-            content = string_value(node, source)
-            error = _error_around(node, source)
-            kind = NeedKind.MESSAGE if error else NeedKind.TEXT
-            is_all = body in (raw, f"return {raw}")
-            yield WrittenText(owner.symbol_id, raw[1:-1] if content is None else content, kind, is_all, error)
+    literals = (node for node in nodes if node.type in _STRINGS)
+    told = (node for node in literals if not _is_module(node, source) and not _is_type(node, source))
+    for node in dict.fromkeys(_sum_around(each, source) for each in told):
+        raw = " ".join(text(node, source).split())
+        error = _error_around(node, source)
+        kind = NeedKind.MESSAGE if error else NeedKind.TEXT
+        is_all = body in (raw, f"return {raw}")
+        yield WrittenText(owner.symbol_id, _content(node, source), kind, is_all, error)
+
+
+def _sum_around(node: Node, source: bytes) -> Node:
+    """The sum that a literal is a term of, if it is short and one of its literals is a detail; else the literal."""
+    whole = node
+    while whole.parent is not None and _is_sum(whole.parent):
+        whole = whole.parent
+    terms = _terms(whole)
+    is_detail = any(each.type in _STRINGS and len(_content(each, source).strip()) >= MIN_CHARS for each in terms)
+    return whole if is_detail and len(_content(whole, source)) <= MAX_CHARS else node
+
+
+def _is_sum(node: Node) -> bool:
+    operator = _field(node, "operator") if node.type == "binary_expression" else None
+    return operator is not None and operator.type == "+"
+
+
+def _terms(node: Node) -> list[Node]:
+    """The terms of a sum, in their order; another node alone."""
+    found: list[Node] = []
+    while _is_sum(node) and (left := _field(node, "left")) and (right := _field(node, "right")):
+        found.append(right)
+        node = left
+    return [node, *reversed(found)]
+
+
+def _content(node: Node, source: bytes) -> str:
+    """The text that a literal or a sum gives, with what is filled in as templates write it."""
+    found = []
+    for term in _terms(node):
+        raw, content = text(term, source), string_value(term, source)
+        filled = f"${{{raw if _TERM.fullmatch(raw) else FILLED_IN}}}"
+        found.append(content if content is not None else raw[1:-1] if term.type in _STRINGS else filled)
+    return "".join(found)
 
 
 def words_of_test(codebase: JavaScriptCodebase, test: str) -> Words:

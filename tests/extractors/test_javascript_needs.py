@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.test_code import code_of_test
 from excise.extractors.javascript.needs import find_needs
@@ -89,7 +91,9 @@ def test_short_texts_outside_ascii_are_details_with_what_is_around_them() -> Non
     )
     codebase = JavaScriptCodebase.from_texts({"lib/tree.js": tree, "test/tree.js": test})
     needs = find_needs(codebase, ["lib/tree.js::line"], ["test/tree.js::line"])
-    assert [(each.word, each.template) for each in needs] == [(" \u251c\u2500 ", " \u251c\u2500 ${node.label} ms")]
+    assert [(each.word, each.template) for each in needs] == [
+        (" \u251c\u2500 ", "\u2026 \u251c\u2500 ${node.label} ms")
+    ]
 
 
 def test_the_code_of_a_test_has_what_it_uses_and_no_other_test() -> None:
@@ -149,3 +153,22 @@ def test_names_of_the_language_that_code_assigns_are_its_properties() -> None:
     codebase = JavaScriptCodebase.from_texts({"a.js": source, "a.test.js": test})
     needs = find_needs(codebase, ["a.js::make"], ["a.test.js::made"])
     assert [(each.kind, each.word) for each in needs] == [("attribute", "source")]
+
+
+@pytest.mark.parametrize(
+    ("written", "pattern", "template"),
+    [
+        ("'bad range: ' + util.inspect(...args)", r"/bad range: \[ 1, 2 \]/", "bad range: ${util.inspect(...args)}"),
+        ("'bad range: ' + a + ' of ' + b.map(x => `{${x}}`)", "/bad range: 1/", "bad range: ${a} of …"),
+        ("1 + a + ('bad ' + 'range: ')", "/bad range:/", "bad range: "),
+        ("'bad range: ' + a - b", "/bad range: 1/", "bad range: ${a}"),
+        ("'bad range:' + a" + " + a.longer" * 20, "/bad range:/", ""),
+        ("'-' + a + f('bad range:')", "/- bad range:/", ""),
+    ],
+)
+def test_a_sum_of_texts_is_a_template(written: str, pattern: str, template: str) -> None:
+    source = f"exports.make = (a, b) => {{\n  note({written})\n}}\n"
+    test = f"const {{ make }} = require('./a')\ntest('made', (t) => t.match(make(), {pattern}))\n"
+    codebase = JavaScriptCodebase.from_texts({"a.js": source, "a.test.js": test})
+    (need,) = find_needs(codebase, ["a.js::make"], ["a.test.js::made"])
+    assert (need.word.strip(), need.template) == ("bad range:", template)
