@@ -217,7 +217,8 @@ def _described(
     behaviour = split.trees.behaviour(tests, is_replayed=True)
     raised: dict[str, set[str]] = {}
     for need in statement.needs:
-        if name := need.exception or (need.word if need.kind is NeedKind.EXCEPTION else ""):
+        of_error = need.exception or (need.word if need.kind is NeedKind.EXCEPTION else "")
+        if name := of_error.rpartition(" of ")[2]:
             raised.setdefault(name, set()).update(map(name_in_file, (need.owner, *need.others)))
     parts = places_of_parts(split.deletion.text, bench.codebase)
     by_name = {name_in_file(symbol): lines for symbol, lines in parts.items()}

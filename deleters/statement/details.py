@@ -211,7 +211,7 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     """Whether a text names the detail in a form that points to it: a word of prose is no attribute."""
     word = need.word
     is_whole = need.template and repr(need.template) in text and not is_code
-    if is_whole or (need.kind is NeedKind.EXCEPTION and _raises(word) in text):
+    if is_whole or (need.kind is NeedKind.EXCEPTION and _raises(need.exception or word) in text):
         return True
     if need.kind is NeedKind.MESSAGE and need.template and not _is_in_a_message(word, need.template, text):
         return False
@@ -435,7 +435,7 @@ def _lines(needs: Sequence[Need], changed: Collection[str]) -> Iterator[str]:
     messages: dict[str, list[str]] = defaultdict(list)
     for need in needs:
         if need.kind is NeedKind.EXCEPTION:
-            messages.setdefault(need.word, [])
+            messages.setdefault(need.exception or need.word, [])
         elif need.kind is NeedKind.MESSAGE:
             messages[need.exception].append(need.template or need.word)
     for exception, own in messages.items():
@@ -468,10 +468,12 @@ def _is_part(word: str, texts: Collection[str]) -> bool:
 
 
 def _raises(exception: str) -> str:
-    """How the detail of an exception or a warning begins; for ``X for Y``, with the exception that it handles."""
+    """How the detail of an exception or a warning begins; for ``X for Y``, with the exception that it handles; for
+    ``f of X``, with the function that it is given to, or with ``return`` or ``new``."""
     taker, _, given = exception.partition(" of ")
     if given:
-        return f"- Calls `{taker}` with an `{given}`" if given[0] in "AEIOU" else f"- Calls `{taker}` with a `{given}`"
+        done = {"return": "Returns", "new": "Makes"}.get(taker, f"Calls `{taker}` with")
+        return f"- {done} {'an' if given[0] in 'AEIOU' else 'a'} `{given}`"
     raised, _, handled = exception.partition(" for ")
     if SENTINEL.fullmatch(raised):
         return f"- Returns the error `{raised}`"

@@ -27,6 +27,9 @@ _STRINGS = frozenset({"string", "template_string"})
 _MEMBERS = frozenset({"pair", "method_definition", "field_definition", "public_field_definition"})
 _OF_DEFINITIONS = frozenset({"constructor", "exports", "length", "prototype"})
 """Names of the language that definitions assign: others that code assigns are properties of its own."""
+_FUNCTIONS = frozenset({"arrow_function", "function_declaration", "function_expression", "method_definition"})
+_SAME_VALUE = frozenset({"parenthesized_expression", "ternary_expression", "binary_expression", "as_expression"})
+"""Expressions that give the value of a part."""
 _ERROR = re.compile(r"(?:Error|Exception)$")
 _META = re.compile(r"\\[bBdDsSwW]|\\(.)|[.^$*+?()\[\]{}|]+")
 """What of a regular expression stands for other texts, and escaped characters."""
@@ -63,8 +66,8 @@ def find_needs(codebase: JavaScriptCodebase, removed: Sequence[str], tests: Sequ
 def _shared(
     owner: Symbol, nodes: Sequence[Node], source: bytes, expected: Mapping[str, Words], common: Collection[str]
 ) -> Iterator[Need]:
-    """Errors that the code of one symbol throws, and properties that it shares with tests, but for ``common`` names."""
-    own, thrown = words_in(nodes, source), _thrown(nodes, source)
+    """Errors that the code of one symbol makes, and properties that it shares with tests, but for ``common`` names."""
+    own, errors = words_in(nodes, source), _errors(nodes, source)
     assigned = {text(node, source) for node in nodes if node.type == "property_identifier" and _is_assigned(node)}
     made = own.made.difference(common) | (assigned & STANDARD_NAMES - _OF_DEFINITIONS)
     known = made | own.read.difference(common, _read_of_this(nodes, source))
@@ -74,12 +77,13 @@ def _shared(
         for kind, names in (
             (NeedKind.ATTRIBUTE, attributes),
             (NeedKind.KEY, (known & words.made) - attributes),
-            (NeedKind.EXCEPTION, thrown & words.names),
+            (NeedKind.EXCEPTION, errors.keys() & words.names),
         ):
             for name in names:
                 wanted[kind, name].add(test)
     for (kind, word), used in sorted(wanted.items()):
-        yield Need(kind=kind, word=word, owner=owner.symbol_id, tests=tuple(sorted(used)))
+        error = errors[word] if kind is NeedKind.EXCEPTION and errors[word] != word else ""
+        yield Need(kind=kind, word=word, owner=owner.symbol_id, tests=tuple(sorted(used)), exception=error)
 
 
 def _own_nodes(codebase: JavaScriptCodebase, owner: Symbol, owners: Sequence[Symbol]) -> list[Node]:
@@ -218,19 +222,43 @@ def _is_type(node: Node, source: bytes) -> bool:
 
 
 def _error_around(node: Node, source: bytes) -> str:
-    """Name of the error that is made around a node; empty if there is none.
-
-    For one that is given to a function, not thrown, the name begins with that of the function: ``emit of Error``.
-    """
+    """Name of the error that is made around a node; empty if there is none. See :func:`_error_as_used`."""
     around = node.parent
     while around is not None and around.type != "statement_block":
         if around.type in {"new_expression", "call_expression"}:
             made = _field(around, "constructor") or _field(around, "function")
             name = text(made, source).rpartition(".")[2] if made is not None else ""
             if _ERROR.search(name):
-                return f"{taker} of {name}" if (taker := _taker(around, source)) else name
+                return _error_as_used(around, name, source)
         around = around.parent
     return ""
+
+
+def _error_as_used(error: Node, name: str, source: bytes) -> str:
+    """The name of an error that is thrown; for another one it begins with what is done with it: ``emit of Error`` where
+    it is given to a function, ``return of Error``, and ``new of Error`` for the rest."""
+    node = error
+    while node.parent is not None and node.parent.type in _SAME_VALUE:
+        node = node.parent
+    if taker := _taker(node, source):
+        return f"{taker} of {name}"
+    around = node.parent
+    if around is None or around.type in {"throw_statement", "expression_statement"}:
+        return name
+    if around.type == "return_statement" or (around.type == "arrow_function" and _field(around, "body") == node):
+        return f"return of {name}"
+    target = _field(around, "name") or _field(around, "left")
+    variable = text(target, source) if target is not None else ""
+    used = _uses_of_variable(error, variable, source) if variable.isidentifier() else set()
+    return name if "throw" in used else f"return of {name}" if "return" in used else f"new of {name}"
+
+
+def _uses_of_variable(node: Node, variable: str, source: bytes) -> set[str]:
+    """Whether the function around a node throws or returns a variable: ``throw``, ``return``."""
+    around = node
+    while around.parent is not None and around.type not in _FUNCTIONS:
+        around = around.parent
+    return set(re.findall(rf"\b(throw|return)\s+{re.escape(variable)}(?![\w$.(\[])", text(around, source)))
 
 
 def _taker(error: Node, source: bytes) -> str:
@@ -241,11 +269,16 @@ def _taker(error: Node, source: bytes) -> str:
     return name if name.isidentifier() else ""
 
 
-def _thrown(nodes: Sequence[Node], source: bytes) -> set[str]:
-    """Names of the errors that code makes, but for the one that all are."""
-    made = (_field(node, "constructor") for node in nodes if node.type == "new_expression")
-    names = {text(each, source).rpartition(".")[2] for each in made if each is not None}
-    return {name for name in names if _ERROR.search(name)} - {"Error"}
+def _errors(nodes: Sequence[Node], source: bytes) -> dict[str, str]:
+    """Names of the errors that code makes, but for the one that all are, each as :func:`_error_as_used` has it; one
+    that is thrown somewhere is thrown."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        made = _field(node, "constructor") if node.type == "new_expression" else None
+        name = text(made, source).rpartition(".")[2] if made is not None else ""
+        if _ERROR.search(name) and name != "Error" and found.get(name) != name:
+            found[name] = _error_as_used(node, name, source)
+    return found
 
 
 def _read_of_this(nodes: Sequence[Node], source: bytes) -> set[str]:

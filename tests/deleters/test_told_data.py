@@ -219,11 +219,20 @@ def test_results_are_told_unless_the_docstring_does(kind: NeedKind, word: str, d
     assert found.given is GivenBy.STATEMENT, "what the statement tells is found in it"
 
 
-def test_an_error_that_is_passed_on_is_not_raised() -> None:
+@pytest.mark.parametrize(
+    ("exception", "line"),
+    [
+        ("emit of Error", "- Calls `emit` with an `Error`; the message contains `'is shut'`."),
+        ("return of RangeError", "- Returns a `RangeError`; the message contains `'is shut'`."),
+        ("new of Error", "- Makes an `Error`; the message contains `'is shut'`."),
+    ],
+)
+def test_an_error_that_is_passed_on_is_not_raised(exception: str, line: str) -> None:
     codebase = PythonCodebase.from_texts({"m.py": "def shut():\n    emit(Error('it is shut'))\n"})
-    need = Need(kind=NeedKind.MESSAGE, word="is shut", owner="m.py::shut", tests=(), exception="emit of Error")
-    lines = lines_by_symbol(locate([need], "", "", codebase), [codebase.symbols()["m.py::shut"]], codebase)
-    assert lines == {"m.py::shut": ["- Calls `emit` with an `Error`; the message contains `'is shut'`."]}
+    need = Need(kind=NeedKind.MESSAGE, word="is shut", owner="m.py::shut", tests=(), exception=exception)
+    kind = Need(kind=NeedKind.EXCEPTION, word=line.split("`")[-4], owner="m.py::shut", tests=(), exception=exception)
+    needs = locate([need, kind], "", "", codebase)
+    assert lines_by_symbol(needs, [codebase.symbols()["m.py::shut"]], codebase) == {"m.py::shut": [line]}
 
 
 def test_options_of_a_command_line_are_told_without_their_help() -> None:

@@ -172,3 +172,27 @@ def test_a_sum_of_texts_is_a_template(written: str, pattern: str, template: str)
     codebase = JavaScriptCodebase.from_texts({"a.js": source, "a.test.js": test})
     (need,) = find_needs(codebase, ["a.js::make"], ["a.test.js::made"])
     assert (need.word.strip(), need.template) == ("bad range:", template)
+
+
+@pytest.mark.parametrize(
+    ("code", "exception"),
+    [
+        ("throw new RangeError('bad range')", "RangeError"),
+        ("return new RangeError('bad range')", "return of RangeError"),
+        ("return a ? null : new RangeError('bad range')", "return of RangeError"),
+        ("const e = new RangeError('bad range'); e.code = 1; throw e", "RangeError"),
+        ("let e; e = new RangeError('bad range'); return e", "return of RangeError"),
+        ("this.error = new RangeError('bad range')", "new of RangeError"),
+        ("a(b || new RangeError('bad range'))", "a of RangeError"),
+        ("if (a) return new RangeError('bad range'); throw new RangeError('bad range')", "RangeError"),
+    ],
+)
+def test_what_is_done_with_an_error_is_known(code: str, exception: str) -> None:
+    source = f"exports.make = (a, b) => {{\n  {code}\n}}\n"
+    test = "const { make } = require('./a')\ntest('made', (t) => t.throws(make, RangeError, 'bad range'))\n"
+    codebase = JavaScriptCodebase.from_texts({"a.js": source, "a.test.js": test})
+    needs = find_needs(codebase, ["a.js::make"], ["a.test.js::made"])
+    assert [(each.kind, each.exception or each.word) for each in needs] == [
+        ("message", exception),
+        ("exception", exception),
+    ]
