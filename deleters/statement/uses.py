@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from excise.deleters.deletion_record import PLACE
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
@@ -60,7 +61,8 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol, gone: Collecti
 
     A call that goes on below is one line. Those in ``gone`` are not shown.
 
-    Lines with a method's class come first, then calls of functions and methods of objects, then the first ones.
+    Lines that name its place come first, then those with a method's class, then calls of functions and methods of
+    objects, then the first ones.
     """
     where = codebase.symbols()[caller]
     source = codebase.modules[where.path].source
@@ -81,15 +83,34 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol, gone: Collecti
     usable = [
         line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith(("#", *")]}"))
     ]
+    own, others = _places_of_name(codebase, symbol)
+    before = re.compile(rf"(?:\b(\w+)\s*(?:::|\.)\s*)?\b(?:{names})\b")
+    usable = [line for line in usable if not others.issuperset(before.findall(line))]
 
-    def plainness(line: str) -> tuple[bool, bool]:
+    def plainness(line: str) -> tuple[bool, bool, bool]:
         of_class = bool(owner) and re.search(rf"\b{re.escape(owner)}\b", line) is not None
         form = rf"\.(?:{names})\b" if owner else rf"(?<![.\w])(?:{names})\("
-        return of_class, re.search(form, line) is not None
+        return not own.isdisjoint(before.findall(line)), of_class, re.search(form, line) is not None
 
     best = max(usable, key=plainness, default="")
     is_unbound = bool(owner) and where.path.endswith(".py") and not any(plainness(best))
     return "" if is_unbound else best  # in Python, a method is used of an object: ``str`` alone is another one
+
+
+def _places_of_name(codebase: Codebase, symbol: Symbol) -> tuple[set[str], set[str]]:
+    """The last names of the places that code may name before a symbol, and of those of others with its name: of classes
+    for a method, of files and folders for a function."""
+
+    def places(one: Symbol) -> set[str]:
+        holder = unnumbered(one.qualname).rpartition(".")[0].rpartition(".")[2]
+        path = PurePosixPath(one.path)
+        return {holder} if symbol.kind is SymbolKind.METHOD else {holder, path.stem, path.parent.name}
+
+    name = symbol.name.partition("#")[0]
+    named = (each for each in codebase.symbols().values() if name and each.name.partition("#")[0] == name)
+    own = places(symbol) - {""}
+    others = (each for each in named if each.symbol_id != symbol.symbol_id and not codebase.is_test(each.path))
+    return own, set().union(*map(places, others)) - own - {""}
 
 
 def _whole_call(lines: Sequence[str]) -> str:

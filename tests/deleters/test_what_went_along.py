@@ -10,6 +10,7 @@ from excise.deleters.all_deleters import get
 from excise.deleters.python.code_editor import EDITOR
 from excise.deleters.python.references.entry_points import entry_lines
 from excise.deleters.statement.problem_statement import write_statement
+from excise.deleters.statement.uses import where_used
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
@@ -139,6 +140,34 @@ def test_the_line_that_uses_a_method_is_the_one_with_its_class() -> None:
     tests = ("test_m.py::test_m",)
     text = write_statement(codebase, delete_symbol(codebase, "m.py::Part.load", tests, "stub"), REPO, tests).text
     assert "- `m.py::use`: `return Part.load(part)`" in text
+
+
+@pytest.mark.parametrize(
+    ("removed", "lines", "shown"),
+    [
+        ("plain.py::count", "y = fast.count(x)\n    return plain.count(x)", "return plain.count(x)"),
+        ("plain.py::count", "y = count(x)\n    return plain.count(x)", "return plain.count(x)"),
+        ("plain.py::count", "return fast.count(x)", ""),
+        ("plain.py::count", "return fast.count(count(x))", "return fast.count(count(x))"),
+        ("plain.py::count", "return text.count(x)", "return text.count(x)"),
+        ("plain.py::Box.fill", "return Bag.fill(x)", ""),
+        ("plain.py::Box.fill", "return fast.fill(x)", "return fast.fill(x)"),
+    ],
+)
+def test_a_line_that_names_the_place_of_another_definition_of_the_name_is_no_use(
+    removed: str, lines: str, shown: str
+) -> None:
+    count, fill = "def count(x):\n    return x\n\n\n", ":\n    def fill(self):\n        return 1\n"
+    files = {
+        "simd/plain.py": f"{count}class Box{fill}",
+        "simd/fast.py": f"{count}class Bag{fill}",
+        "lib.py": f"from simd import fast, plain\n\n\ndef use(x):\n    {lines}\n",
+        "test_m.py": "def test_m():\n    assert 1\n",
+    }
+    codebase, gone = PythonCodebase.from_texts(files), f"simd/{removed}"
+    deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::use"]}, deletion)
+    assert text.partition("`lib.py::use`: ")[2] == (f"`{shown}`" if shown else "")
 
 
 TWICE = {
