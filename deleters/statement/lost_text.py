@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import accumulate, groupby, takewhile
 
 from excise.deleters.documents.running_text import sentences_of
 from excise.deleters.patches.patch_reader import Change, changes_of, parse_patch
@@ -71,7 +71,7 @@ def _fenced(changes: Iterable[Change], lines: Sequence[str | None]) -> Iterator[
         if not fence or any(map(_FENCE.match, [*change.before, *change.after])):
             yield change
             continue
-        lost = change.before if change.after else _whole_lines(change.before)
+        lost = change.before if change.after else _whole_lines(_from_a_statement(change))
         before, after = ([fence, *own, _FENCE.findall(fence)[0]] if own else [] for own in (lost, change.after))
         yield change._replace(before=before, after=after, below=[])
 
@@ -87,6 +87,22 @@ def _moved_out(change: Change, lines: Sequence[str | None], opened: Sequence[str
     if first == change.first or opened[first]:
         return change
     return change._replace(first=first, before=[line or "" for line in lines[first : first + number]], below=[])
+
+
+def _from_a_statement(change: Change) -> list[str]:
+    """The lines that a change deletes from an example, without blank ones around them; of equal lines above and below
+    them, the one below if it is blank or ends a statement that begins above it."""
+    lines, below = list(change.before), list(change.below)
+    while lines and below and lines[0] == below[0] and (not lines[0].strip() or _closes(lines[0])):
+        lines = [*lines[1:], below.pop(0)]
+    text = "\n".join(lines).strip("\n")
+    return text.split("\n") if text else []
+
+
+def _closes(line: str) -> bool:
+    """Whether a line closes a bracket that it does not open."""
+    depths = accumulate(1 if bracket in "([{" else -1 for bracket in re.findall(r"[][(){}]", line))
+    return any(depth < 0 for depth in depths)
 
 
 def _whole_lines(code: Sequence[str]) -> list[str]:

@@ -274,7 +274,10 @@ def test_parts_of_statements_and_ends_of_other_examples_are_not_told() -> None:
          "It has next to go on with.\n\n## About it is\n\nIt is small."),
         ("```text\n one\n 1) first step\n:-(\n```", "```text\n one\n```", "```text\n 1) first step\n:-(\n```"),
         ("```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\nfn b() {}\n```", "```rust\nfn b() {}\n```",
-         "```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n\n```"),
+         "```rust\nfn f<'a>(x: &'a str) -> &'a str {\n    gone(x)\n}\n```"),
+        ("```rust\nassert!(one(1) <\n    0.1);\n\nassert!(gone(1) <\n    0.1);\n\nassert!(two(1) <\n    0.1);\n```",
+         "```rust\nassert!(one(1) <\n    0.1);\n\nassert!(two(1) <\n    0.1);\n```",
+         "```rust\nassert!(gone(1) <\n    0.1);\n```"),
     ],
 )  # fmt: skip
 def test_what_is_told_of_lines_that_are_gone(before: str, after: str, told: str) -> None:
