@@ -131,6 +131,7 @@ def write_statement(
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in with_members(codebase, symbol) if is_data(codebase, s))]
     silent, share = described(codebase, list(dict.fromkeys(told)), found, named, callers)
+    by_symbol = {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}
     unseen = set(fail_to_pass) & set(deletion.hidden) - set(deletion.shortened)
     rest = (
         _documented(found, gone, shown, visibility),
@@ -139,7 +140,7 @@ def write_statement(
         used(deletion),
         _examples(examples, words.fence),
         words_of_tests(codebase, unseen, visibility, removed),
-        parts_of_tests(codebase, {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}, words, visibility),
+        parts_of_tests(codebase, by_symbol, words, visibility, deletion.removed),
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(codebase, fail_to_pass, deletion, visibility, compares_calls=compares_calls),
     )

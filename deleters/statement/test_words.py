@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from excise.protocols import Codebase, StatementWords
-from excise.types import Symbol, Visibility, is_whole_file
+from excise.types import Symbol, Visibility, is_whole_file, path_of
 
 MAX_SENTENCES = 8
 """Number of tests that are quoted."""
@@ -28,6 +28,8 @@ _PLAIN_WORDS = frozenset(
 """Words of names that say nothing of what is tested."""
 MAX_EXCERPTS = 3
 """Number of tests of which a part is shown."""
+MAX_CALLS_BETWEEN = 3
+"""Number of calls from a public function to one that no test names, up to which tests of the former show the latter."""
 HIDDEN_FOR_EACH_SHOWN = 2
 """Number of tests of a function that are not shown, for one that is shown to its end."""
 _ISSUE = re.compile(
@@ -117,17 +119,22 @@ def _is_after(name: str, own: Collection[str], others: Collection[tuple[str, ...
 
 
 def parts_of_tests(
-    codebase: Codebase, tested: Mapping[Symbol, Collection[str]], words: StatementWords, visibility: Visibility
+    codebase: Codebase,
+    tested: Mapping[Symbol, Collection[str]],
+    words: StatementWords,
+    visibility: Visibility,
+    removed: Collection[str] = (),
 ) -> str:
-    """The section with parts of tests that show what functions do; empty if there are none.
+    """The section with parts of tests that show what functions do, or what public ones that call them do; empty if
+    there are none.
 
-    ``tested`` maps the functions to the ids of tests that are not in sight and execute them.
+    ``tested`` maps the functions to the ids of tests that are not in sight and execute them; ``removed`` are the ids of
+    all code that is gone.
     """
     found: dict[str, None] = {}
     for symbol, tests in tested.items():
-        name = symbol.name.partition("#")[0]
         functions = _functions(codebase, tests if visibility in _WITH_WORDS else ())
-        using = [text for each in functions if name in (text := _source_of(codebase, each))]
+        name, using = _named_by(codebase, symbol, [_source_of(codebase, each) for each in functions], removed)
         whole = len(using) > HIDDEN_FOR_EACH_SHOWN
         parts = [part for text in using if (part := words.excerpt(text, name, whole=False))]
         parts = parts or [part for text in using if whole and (part := words.excerpt(text, name, whole=True))]
@@ -135,6 +142,24 @@ def parts_of_tests(
     blocks = [f"```{words.fence}\n{part}\n```" for part in list(found)[:MAX_EXCERPTS]]
     what = "Parts of tests that are" if len(blocks) > 1 else "A part of a test that is"
     return "\n\n".join(["## From the tests", f"{what} not in this checkout:", *blocks]) if blocks else ""
+
+
+def _named_by(
+    codebase: Codebase, symbol: Symbol, sources: Sequence[str], removed: Collection[str]
+) -> tuple[str, list[str]]:
+    """The name of a function, or else of the nearest public one left that calls it, and the tests with the name."""
+    symbols, own = codebase.symbols(), symbol.name.partition("#")[0]
+    names, near, seen = [own], {symbol.symbol_id}, {symbol.symbol_id}
+    for _ in range(MAX_CALLS_BETWEEN + 1):
+        for name in names:
+            if using := [text for text in sources if re.search(rf"\b{re.escape(name)}\b", text)]:
+                return name, using
+        near = {caller for callee in near for caller in codebase.callers(callee)} - seen
+        near = {each for each in near if each in symbols and not codebase.is_test(path_of(each))}
+        seen |= near
+        functions = (symbols[each] for each in sorted(near.difference(removed)))
+        names = [each.name.partition("#")[0] for each in functions if each.is_callable and each.is_public]
+    return own, []
 
 
 def _source_of(codebase: Codebase, symbol: Symbol) -> str:

@@ -222,3 +222,22 @@ def test_tests_that_are_inherited_or_imported_are_quoted() -> None:
         assert found.symbol_id == "tests/base.py::Base.test_gone"
     assert codebase.definition_of_test("tests/test_m.py::TestOne::test_other") is None
     assert codebase.definition_of_test("tests/test_m.py") is None
+
+
+@pytest.mark.parametrize(
+    ("caller", "calls", "is_shown"),
+    [("grow", "grow", True), ("_grow", "_grow", False), ("grow", "other", False), ("test_grow", "test_grow", False)],
+)
+def test_a_part_of_a_test_of_the_nearest_public_caller_is_shown(caller: str, calls: str, *, is_shown: bool) -> None:
+    path = "test_n.py" if caller.startswith("test") else "n.py"
+    test = f"def test_m():\n    x = {calls}(1)\n    assert x == [7]\n    y = 2\n    assert x\n    assert y\n"
+    files = {
+        "m.py": "def _gone(x):\n    y = x\n    return y\n\n\ndef _between(x):\n    return _gone(x)\n",
+        path: f"from m import _between\n\n\ndef {caller}(x):\n    return _between(x)\n\n\nother = print\n",
+        "test_m.py": f"from {path[:-3]} import {calls}\n\n\n{test}",
+    }
+    codebase, ids = PythonCodebase.from_texts(files), ("test_m.py::test_m",)
+    deletion = delete_symbol(codebase, "m.py::_gone", ids, "stub")
+    text = write_statement(codebase, deletion, REPO, ids, tested={"m.py::_gone": ids}).text
+    assert ("```python\nx = grow(1)\nassert x == [7]\n```" in text) is is_shown
+    assert ("## From the tests" in text) is is_shown
