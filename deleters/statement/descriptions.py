@@ -95,12 +95,14 @@ def described(
     """The functions of a statement (``shown``) that nothing describes, and by lines the share of the others.
 
     ``found`` are quotes of documents, ``named`` are the words of the hidden tests, ``callers`` maps ids of symbols to
-    callers that stayed. Functions that only removed code with a description needs do not count: what they do is told by
-    what that is to do. Those that are no more than data do: nobody can know the values of a style.
+    callers that stayed: these describe short functions, and others if words describe one of them. Functions that only
+    removed code with a description needs do not count: what they do is told by what that is to do. Those that are no
+    more than data do: nobody can know the values of a style.
     """
     wordless = undescribed(codebase, shown, found)
     helpers = _helpers(codebase, shown, wordless, named, callers)
-    silent = [s for s in wordless if s.symbol_id not in helpers and not callers.get(s.symbol_id)]
+    told = {s.symbol_id for s in wordless if _is_told_by_callers(codebase, s, callers.get(s.symbol_id, ()))}
+    silent = [s for s in wordless if s.symbol_id not in helpers | told]
     return silent, _described_share([s for s in shown if s.symbol_id not in helpers], silent)
 
 
@@ -126,6 +128,13 @@ def _helpers(
         told |= new
         helpers |= new
     return helpers
+
+
+def _is_told_by_callers(codebase: Codebase, symbol: Symbol, callers: Collection[str]) -> bool:
+    """Whether the callers of a function that stayed say what it does: by their words, or by a call if it is short."""
+    symbols = codebase.symbols()
+    described = (_is_described(codebase, symbols[each], ()) for each in callers if each in symbols)
+    return bool(callers) and (symbol.loc < LONG or any(described))
 
 
 def is_data(codebase: Codebase, symbol: Symbol) -> bool:

@@ -254,6 +254,19 @@ def test_types_alone_describe_nothing(said: str, *, is_described: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "words", "is_described"),
+    [(3, "", True), (12, "", False), (12, "// Cuts a text where the words end.\n", True)],
+)
+def test_a_mere_call_describes_a_short_function(lines: int, words: str, *, is_described: bool) -> None:
+    body = "  text += 1;\n" * lines
+    source = f"function halve(text) {{\n{body}}}\n{words}exports.cut = (text) => halve(text);\n"
+    codebase = JavaScriptCodebase.from_texts({"index.js": source})
+    callers = {"index.js::halve": ["index.js::cut"]}
+    silent, _ = described(codebase, [codebase.symbols()["index.js::halve"]], [], set(), callers)
+    assert (not silent) is is_described
+
+
+@pytest.mark.parametrize(
     "comment",
     [
         'case (\n    Kind.wide |\n    Kind.very_wide\n):\n    return "a b c"',
