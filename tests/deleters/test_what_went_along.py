@@ -413,3 +413,30 @@ def test_a_definition_that_goes_along_is_among_what_is_gone_if_lost_lines_name_i
     missing = write_statement(codebase, deletion, REPO, (test,)).text.partition("## Where it was used")[0]
     assert "def is_many(self)\n```\n(in `Target`)" in missing
     assert "_plain" not in missing
+
+
+@pytest.mark.parametrize(
+    ("more", "is_gone"),
+    [
+        ({}, True),
+        ({"pkg/n.py": "from pkg.files import _text\n"}, False),
+        ({"pkg/n.py": "from pkg import files\n\nTEXT = files._text(1)\n"}, False),
+        ({"pkg/n.py": "def f(x):\n    return getattr(x, '_text')\n"}, False),
+    ],
+    ids=["other", "imported", "attribute", "by_name"],
+)
+def test_private_functions_go_whose_names_other_files_give_to_others(more: dict[str, str], *, is_gone: bool) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/files.py": (
+            "import json\n\n\ndef _text(x):\n    return json.loads(x)\n\n\n_READERS = {'text': _text}\n\n\n"
+            "def read(x):\n    return _READERS['text'](x)\n\n\ndef kept():\n    return 1\n"
+        ),
+        "pkg/texts.py": "def _text(x):\n    return str(x)\n",
+        "tests/test_texts.py": "from pkg.texts import _text\n\n\ndef test_text():\n    assert _text(1)\n",
+        **more,
+    }
+    deletion = delete(files, "pkg/files.py::read")
+    left = after(files, deletion)["pkg/files.py"]
+    assert "pkg/files.py::_text" not in deletion.removed
+    assert ("_text" not in left) is ("import json" not in left) is is_gone

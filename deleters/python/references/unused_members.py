@@ -23,7 +23,7 @@ from excise.deleters.python.references.remaining_words import (
     text_left,
     words_in,
 )
-from excise.deleters.python.references.unused_code import is_constant, statement_of_module
+from excise.deleters.python.references.unused_code import is_constant, is_reached_from_elsewhere, statement_of_module
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field, of_types
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Binding
@@ -50,11 +50,15 @@ def drop_unused_members(remover: DependentRemover) -> list[tuple[str, str]]:
         is_used = words.is_used(
             name, sum(count_words(text_left(remover.codebase, remover.plans, s)).get(name, 0) for s in symbols)
         )
-        if not is_used and (_is_private(name) or _is_internal(remover, symbols)):
-            is_tested = any(map(remover.codebase.is_test, paths_of_words(remover.codebase)[name]))
-            (remover.removed.symbols if is_tested else remover.removed.helpers).extend(symbols)
-            for symbol in symbols:
-                remover.remove_symbol(symbol)
+        if is_used and _is_private(name):
+            unused = [symbol for symbol in symbols if _is_unused_in_own_file(remover, words, symbol)]
+        else:
+            unused = symbols if not is_used and (_is_private(name) or _is_internal(remover, symbols)) else []
+        for symbol in unused:
+            users = _files_that_bind(remover, symbol) if is_used else paths_of_words(remover.codebase)[name]
+            is_tested = any(map(remover.codebase.is_test, users))
+            (remover.removed.symbols if is_tested else remover.removed.helpers).append(symbol)
+            remover.remove_symbol(symbol)
     remover.run()
     for path, binding in (*_members(remover, names), *_constants(remover, words, names)):
         plan = remover.plan(path)
@@ -82,6 +86,25 @@ def _definitions(remover: DependentRemover, names: frozenset[str]) -> Iterator[S
         if module.has_error or is_in_function or remover.is_removed(path, symbol.start, symbol.end):
             continue
         yield symbol
+
+
+def _is_unused_in_own_file(remover: DependentRemover, words: RemainingWords, function: Symbol) -> bool:
+    """Whether a file no longer uses the name of its function, and the other files that have the name define or import
+    another one."""
+    name, path = function.name, function.path
+    own = count_words(text_left(remover.codebase, remover.plans, function)).get(name, 0)
+    if "." in function.qualname or words.count_in(name, path) > own:
+        return False
+    paths = paths_of_words(remover.codebase)[name]
+    others = (remover.codebase.modules[each] for each in paths if each != path and words.count_in(name, each))
+    is_bound = all(name in {*(s.qualname for s in m.symbols), *(r.bound for r in m.imports)} for m in others)
+    return is_bound and not is_reached_from_elsewhere(path, name, remover.uses, remover.plans)
+
+
+def _files_that_bind(remover: DependentRemover, symbol: Symbol) -> set[str]:
+    """Other files that import a definition of a module, or use it as an attribute of the module."""
+    place = symbol.path, symbol.name
+    return {path for path, _ in (*remover.uses.named_from(*place), *remover.uses.attribute_reads(*place))}
 
 
 def _is_internal(remover: DependentRemover, symbols: Sequence[Symbol]) -> bool:
