@@ -317,3 +317,29 @@ def test_a_statement_names_methods_by_paths_and_has_the_words_above_their_block(
     head = "impl PartialEq<u8> for Box\n"
     assert f"```rust\n{words}{head}fn eq(&self, other: &u8) -> bool\n```" in text
     assert f"```rust\n{head}fn ne(&self, other: &u8) -> bool\n```" in text
+
+
+@pytest.mark.parametrize(
+    ("groups", "lists", "left"),
+    [
+        (("group!(one, a);", "group!(two, b);"), "main!(one, two);\n", "group!(two, b);\nmain!(two);\n"),
+        (
+            ("group!(name = one; config = c(); targets = a);", "group!(name = two; targets = b);"),
+            "#[cfg(unix)]\nmain! {\n    two,\n    one,\n}\n",
+            "group!(name = two; targets = b);\n#[cfg(unix)]\nmain! {\n    two,\n}\n",
+        ),
+        (("group!(one, a);", "group!(two, b);"), "first!(one);\nmain!(two);\n", "group!(two, b);\nmain!(two);\n"),
+        (("group!(size, a);", "group!(size, b);"), "main!(size);\n", "group!(size, b);\nmain!(size);\n"),
+    ],
+    ids=["two", "named", "emptied", "defined_twice"],
+)
+def test_what_a_macro_of_removed_tests_defines_leaves_the_lists_of_others(
+    groups: tuple[str, str], lists: str, left: str
+) -> None:
+    bench = "use kit::{gone, kept};\n\nfn a() {\n    gone();\n}\n\nfn b() {\n    kept();\n}\n\n"
+    bench += "\n".join(groups) + "\n" + lists
+    files = {"src/lib.rs": "pub fn gone() {}\n\npub fn kept() {}\n", "benches/speed.rs": bench}
+    deletion = removed(RustCodebase.from_texts(files, names=["kit"]), "src/lib.rs::gone")
+    after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.hide_patch)
+    expected = f"use kit::kept;\n\nfn b() {{\n    kept();\n}}\n\n{left}"
+    assert (after["benches/speed.rs"] or b"").decode() == expected
