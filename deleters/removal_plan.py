@@ -41,6 +41,8 @@ class RemovalPlan:
         gone = self._settled(wanted, self._kept)
         self.gone = [each for each in self._sources.values() if each.key in gone]
         """What is taken out."""
+        self.dead: set[str] = set()
+        """Keys of the functions of it that :meth:`drop_unused` added."""
         self.stubs = [self._sources[key] for key in sorted(wanted - gone) if self._can_be_stub(key)]
         """Functions that stay without their bodies, since other code needs them."""
         if not any(each.kind is DefinitionKind.FUNCTION for each in self.gone):
@@ -208,7 +210,7 @@ class RemovalPlan:
 
         ``named_in_tests`` maps parts of the project to the names in tests that stay.
         """
-        stubs = {each.key for each in self.stubs}
+        stubs, scope_of = {each.key for each in self.stubs}, self._codebase.scope_of
         staying = stubs | self._kept
         while True:
             gone = {each.key for each in self.gone}
@@ -221,13 +223,18 @@ class RemovalPlan:
             dead = [
                 each
                 for each in left
-                if each.is_private and each.names and not each.is_fixed and each.key not in staying
-                if each.names <= dropped and self._is_unused(each, gone, counts, named_in_tests)
+                if (each.is_private or self._codebase.is_internal(each))
+                and each.names
+                and not each.is_fixed
+                and each.key not in staying
+                if each.names <= dropped and not each.names & named_in_tests.get(scope_of(each.path), frozenset())
+                if self._is_unused(each, gone, counts) or self._codebase.is_unused_function(each, gone, stubs)
             ]
             more = self._closure(gone | {each.key for each in dead}) - gone
             if not more or more & staying:
                 return
             self.gone = [each for each in self._sources.values() if each.key in gone | more]
+            self.dead |= {key for key in more if self._sources[key].kind is DefinitionKind.FUNCTION}
 
     def lost_assignments(self) -> list[tuple[str, Assignment]]:
         """(path, statement) of those in functions that stay which give a value to what goes."""
@@ -249,15 +256,8 @@ class RemovalPlan:
         of_lost = {name for each in definition.assignments if each in lost for name in each.uses}
         return definition.uses - {each.name for each in definition.assignments} - of_lost
 
-    def _is_unused(
-        self,
-        definition: Definition,
-        gone: set[str],
-        counts: Counter[str],
-        named_in_tests: dict[str, frozenset[str]],
-    ) -> bool:
+    def _is_unused(self, definition: Definition, gone: set[str], counts: Counter[str]) -> bool:
         """Whether nothing but a definition, and what goes with it, has its name, of what is not gone yet."""
         own = {each.key: each for each in (definition, *self._related(definition)) if each.key not in gone}
         uses = Counter(name for each in own.values() for name in each.uses)
-        named = named_in_tests.get(self._codebase.scope_of(definition.path), frozenset())
-        return all(counts[name] <= uses[name] and name not in named for name in definition.names)
+        return all(counts[name] <= uses[name] for name in definition.names)

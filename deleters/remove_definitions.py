@@ -68,7 +68,8 @@ class RemoveDeleter(Generic[C]):
         inside = {each.key for each in plan.gone if each.holder and joined(each.path, each.holder) in keys}
         named = [each for each in plan.gone if each.names and each.kind is not DefinitionKind.PART]
         gone = [each for each in named if each.key in symbols or each.key not in inside]
-        told = [d.key for d in gone if d.key in symbols or not d.is_private or d.names & tested[own.scope_of(d.path)]]
+        inner = {d.key for d in gone if (d.is_private and d.key not in symbols) or d.key in plan.dead}
+        told = [d.key for d in gone if d.key not in inner or d.names & tested[own.scope_of(d.path)]]
         parts = self._parts(own, plan.stubs)
         plan.stubs = [each for each in plan.stubs if parts[each.key]]
         stubs = [each.key for each in plan.stubs]

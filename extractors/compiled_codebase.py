@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -139,6 +139,15 @@ class CompiledCodebase(ABC, Generic[M]):
     def may_name(self, path: str, definition: Definition) -> bool:  # noqa: ARG002
         """Whether a file may refer to a definition by its plain name."""
         return True
+
+    def is_internal(self, definition: Definition) -> bool:  # noqa: ARG002
+        """Whether only the project itself can refer to a definition that is not private."""
+        return False
+
+    def is_unused_function(self, definition: Definition, gone: Collection[str], stubs: Collection[str]) -> bool:  # noqa: ARG002
+        """Whether nothing refers to a function but definitions that are gone, and bodies of stubs, though others have
+        its name, too; ``False`` where the language does not tell them apart."""
+        return False
 
     def definitions(self) -> Iterator[Definition]:
         """All definitions, those of tests included."""

@@ -343,3 +343,32 @@ def test_what_a_macro_of_removed_tests_defines_leaves_the_lists_of_others(
     after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.hide_patch)
     expected = f"use kit::kept;\n\nfn b() {{\n    kept();\n}}\n\n{left}"
     assert (after["benches/speed.rs"] or b"").decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("declared", "more", "is_gone"),
+    [
+        ("mod a;", "", True),
+        ("pub mod a;", "", False),
+        ("mod a;\npub use a::*;", "", False),
+        ("mod a;\npub use a::{other, sized};", "", False),
+        ("mod a;\npub use a::other;", "", True),
+        ("mod a;", "pub fn more() {\n    crate::a::sized();\n}\n", False),
+        ("mod a;", "use a::sized as far;\n\npub fn more() {\n    far();\n}\n", False),
+        ("mod a;", "use self::a as c;\n\npub fn more() {\n    c::sized();\n}\n", False),
+    ],
+    ids=["internal", "public", "all_exported", "exported", "other_exported", "used", "imported", "renamed"],
+)
+def test_public_functions_of_internal_modules_go_with_the_code_that_used_them(
+    declared: str, more: str, *, is_gone: bool
+) -> None:
+    own = "fn inner() {}\n\npub fn sized() {\n    inner();\n}\n\npub fn other() {}\n"
+    code = (
+        "pub fn gone() {\n    a::sized();\n}\n\npub fn kept() {\n    b::sized();\n    a::other();\n    b::other();\n}\n"
+    )
+    files = {"src/lib.rs": f"{declared}\nmod b;\n\n{code}\n{more}", "src/a.rs": own, "src/b.rs": own}
+    deletion = removed(RustCodebase.from_texts(files, names=["kit"]), "src/lib.rs::gone")
+    after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.source_patch)
+    assert after.keys() == ({"src/lib.rs", "src/a.rs"} if is_gone else {"src/lib.rs"})
+    assert after.get("src/a.rs", own.encode()) == (b"pub fn other() {}\n" if is_gone else own.encode())
+    assert deletion.removed == ("src/lib.rs::gone",), "what only it used need not come back"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from excise.extractors.other_files import OtherFiles
 from excise.extractors.rust.analysis.parsed_file import Reference, RustModule, parse_file
 from excise.extractors.rust.analysis.traits import CONVENTIONS, documented_functions
 from excise.protocols import Inherited
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol, SymbolKind, joined
 
 SUFFIX = ".rs"
 TEST_FOLDERS = frozenset({"tests", "benches", "examples"})
@@ -80,6 +80,67 @@ class RustCodebase(CompiledCodebase[RustModule]):
         if not (is_module and definition.is_private) or path == definition.path or self._shares_names:
             return True
         return path.startswith(f"{definition.path.removesuffix(SUFFIX).removesuffix('/mod')}/")
+
+    def is_internal(self, definition: Definition) -> bool:
+        """Whether a definition of a module is in one that is not public, and not exported again."""
+        is_exported = definition.path in self._public_files or not definition.names.isdisjoint(self._exports)
+        return not (definition.holder or is_exported)
+
+    @cached_property
+    def _exports(self) -> frozenset[str]:
+        return frozenset().union(*(module.exports for module in self.modules.values()))
+
+    @cached_property
+    def _public_files(self) -> frozenset[str]:
+        """The files of public modules, and those that no other file declares."""
+        declared = [
+            (path, each, module_paths(path, each.names, each.path))
+            for path, module in self.modules.items()
+            for each in module.module_files
+        ]
+        below = {file for _, _, files in declared for file in files}
+        exported = {file for _, each, files in declared if each.names[-1] in self._exports for file in files}
+        pending = [path for path in self.modules if path not in below or path in exported]
+        found = set(pending)
+        for path in pending:
+            inside = {file for holder, each, files in declared if holder == path and each.is_public for file in files}
+            pending += inside - found
+            found |= inside
+        return frozenset(found)
+
+    def is_unused_function(self, definition: Definition, gone: Collection[str], stubs: Collection[str]) -> bool:
+        """See :meth:`CompiledCodebase.is_unused_function`; of functions outside of types."""
+        if definition.holder or definition.kind is not DefinitionKind.FUNCTION:
+            return False
+        (name,) = definition.names
+        stub_heads = {
+            each.key: each.head for path in self.modules for each in self.modules[path].definitions if each.key in stubs
+        }
+        return not any(
+            self._may_be(path, reference, definition)
+            for path, reference in self._references_by_name.get(name, ())
+            if not self.is_test(path)
+            and (owner := joined(path, reference.owner) if reference.owner else path) not in {*gone, definition.key}
+            and name in stub_heads.get(owner, definition.names)
+        )
+
+    def _may_be(self, path: str, reference: Reference, function: Definition) -> bool:
+        """Whether a reference with the name of a function outside of types can be one to it."""
+        if reference.qualifier == ".":
+            return False
+        others = [s for s in self._by_name.get(reference.name, ()) if s.symbol_id != function.key]
+        if reference.qualifier == "":
+            return path == function.path or not any(s.path == path and s.kind is SymbolKind.FUNCTION for s in others)
+        of_others = {_holder_name(s) for s in others}.union(*(self.qualifiers_of(s.path) for s in others))
+        return reference.qualifier not in of_others - self.qualifiers_of(function.path) - {self.crate, ""}
+
+    @cached_property
+    def _references_by_name(self) -> dict[str, list[tuple[str, Reference]]]:
+        found: dict[str, list[tuple[str, Reference]]] = defaultdict(list)
+        for path, module in self.modules.items():
+            for reference in module.references:
+                found[reference.name].append((path, reference))
+        return found
 
     @cached_property
     def _shares_names(self) -> bool:

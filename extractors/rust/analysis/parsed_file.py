@@ -50,6 +50,8 @@ class ModuleFile:
     """The attribute ``path``; empty without."""
     is_test: bool
     """Whether it, or a module around it, exists for tests only."""
+    is_public: bool
+    """Whether it, and each module around it in this file, is ``pub``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,8 @@ class RustModule(CompiledModule):
     """Modules in files of their own that this file declares."""
     items: tuple[Item, ...]
     """Items in order, those in modules included; modules themselves are none."""
+    exports: frozenset[str]
+    """Names that ``pub use`` gives to others; with ``*``, those of all modules that it names."""
     fixed: frozenset[str]
     """Qualified names of functions that cannot be emptied: called at compile time, or with results of no known type."""
 
@@ -91,7 +95,7 @@ def parse_file(path: str, source: bytes) -> RustModule:
     """Parse the content of a Rust file."""
     root = parse_tree(source).root_node
     reader = _Reader(path, source)
-    reader.read(root, (), is_test=False)
+    reader.read(root, (), is_test=False, is_public=True)
     symbols = _numbered(sorted(reader.symbols, key=lambda s: (s.start, -s.end)))
     fixed_starts = reader.fixed
     return RustModule(
@@ -102,6 +106,7 @@ def parse_file(path: str, source: bytes) -> RustModule:
         references=tuple(_references(root, source, symbols)),
         module_files=tuple(reader.module_files),
         items=tuple(reader.items),
+        exports=frozenset(_exports(root, source)) if b"pub use" in source else frozenset(),
         definitions=tuple(_definitions(path, root, source, {(s.start, s.end): s.qualname for s in symbols})),
         fixed=frozenset(s.qualname for s in symbols if s.start in fixed_starts and s.is_callable),
     )
@@ -118,23 +123,23 @@ class _Reader:
         self.items: list[Item] = []
         self.fixed: set[int] = set()
 
-    def read(self, parent: Node, modules: tuple[str, ...], *, is_test: bool) -> None:
-        """Read the items of a file or module."""
+    def read(self, parent: Node, modules: tuple[str, ...], *, is_test: bool, is_public: bool) -> None:
+        """Read the items of a file, or of a module in it."""
         for node in parent.named_children:
             if node.type == "mod_item":
-                self._module(node, modules, is_test)
+                self._module(node, modules, is_test=is_test, is_public=is_public)
             elif node.type not in COMMENTS and node.type not in {"attribute_item", "inner_attribute_item", "ERROR"}:
                 self._item(node, modules)
 
-    def _module(self, node: Node, modules: tuple[str, ...], is_test: bool) -> None:
+    def _module(self, node: Node, modules: tuple[str, ...], *, is_test: bool, is_public: bool) -> None:
         names = (*modules, field_text(node, "name", self.source))
         attributes, body = attributes_of(node, self.source), node.child_by_field_name("body")
-        is_test = is_test or is_test_code(attributes)
+        is_test, is_public = is_test or is_test_code(attributes), is_public and _is_public(node, self.source)
         if body is not None:
-            self.read(body, names, is_test=is_test)
+            self.read(body, names, is_test=is_test, is_public=is_public)
             return
         explicit = next((a.partition('"')[2].rstrip('"') for a in attributes if a.startswith("path")), "")
-        self.module_files.append(ModuleFile(names=names, path=explicit, is_test=is_test))
+        self.module_files.append(ModuleFile(names=names, path=explicit, is_test=is_test, is_public=is_public))
 
     def _item(self, node: Node, modules: tuple[str, ...]) -> None:
         attributes = attributes_of(node, self.source)
@@ -394,6 +399,25 @@ def documentation(node: Node, source: bytes) -> str:
         else:
             lines.append(plain.lstrip("/").removeprefix("!").removeprefix(" "))
     return "\n".join(lines).strip()
+
+
+def _exports(root: Node, source: bytes) -> Iterator[str]:
+    """See :attr:`RustModule.exports`."""
+    for node in descendants(root):
+        if node.type != "use_declaration" or not _is_public(node, source):
+            continue
+        inside = list(descendants(node))
+        is_whole = any(n.type == "use_wildcard" or (n.type == "self" and _is_in_list(n)) for n in inside)
+        for leaf in (each for each in inside if each.type in NAMES):
+            parent = leaf.parent
+            path = parent.child_by_field_name("path") if parent is not None else None
+            is_last = path is None or not path.start_byte <= leaf.start_byte < path.end_byte
+            if is_last or is_whole or (parent is not None and parent.type == "use_as_clause"):
+                yield text(leaf, source)
+
+
+def _is_in_list(leaf: Node) -> bool:
+    return leaf.parent is not None and leaf.parent.type == "use_list"
 
 
 # ------------------------------------------------------------------------------------------- references
