@@ -57,6 +57,8 @@ _OUTPUT = re.compile(
 """A line above what an example prints."""
 _CODE_LINE = re.compile(r"\s*(?!(?:#|//|\*|/\*|import\b|from\b|use\s))\S")
 _WORD = re.compile(r"\w+")
+_EXAMPLE_LABEL = re.compile(r"\s*[*_]{0,2}(?:Examples?|Usage|Sample)[*_]{0,2}\s*::?[*_]{0,2}\s*$", re.IGNORECASE)
+"""A line that is nothing but the label of the example below it."""
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _DATA = frozenset({"text", "txt", "output", "http", "json", "yaml", "xml", "html", "csv", "none"})
@@ -252,7 +254,10 @@ def _drop_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list
     has_more = after < len(chunks) and chunks[after].kind is ChunkKind.CODE
     has_more |= is_list and after < len(chunks) and BULLET.match(lines[chunks[after].start]) is not None
     if left[before] and not has_more:
-        left[before] = without_introduction(left[before])
+        last = left[before][-1]
+        has_text = after < len(chunks) and indent_of(lines[chunks[after].start]) > indent_of(last)
+        is_label = not is_list and not has_text and _EXAMPLE_LABEL.match(last) is not None
+        left[before] = left[before][:-1] if is_label else without_introduction(left[before])
 
 
 def _lost_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], example: int) -> bool:

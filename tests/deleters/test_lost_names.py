@@ -377,3 +377,22 @@ def test_hidden_empty_lines_of_an_example_do_not_pile_up() -> None:
     assert lost.startswith("```\n# #[cfg(test)]\n# tray.dump_all();\n```")
     assert left is not None
     assert left.startswith(documented.replace("//! #\n//! # #[cfg(test)]\n//! # tray.dump_all();\n", ""))
+
+
+@pytest.mark.parametrize(
+    ("label", "below", "is_left"),
+    [
+        ("Example:", "All is free.", False),
+        ("**Usage**:", "All is free.", False),
+        ("Example:", "```\n//! kit::kept();\n//! ```", True),
+        ("Example:", "  All is free.", True),
+    ],
+    ids=["label", "marked", "another_example", "text_of_the_label"],
+)
+def test_the_label_of_an_example_goes_with_it(label: str, below: str, *, is_left: bool) -> None:
+    head = f"//! Keeps things.\n//!\n//! {label}\n//!\n"
+    example = "//! ```\n//! assert_eq!(kit::dump_all(), 1);\n//! ```\n//!\n"
+    code = "\npub fn kept() {}\n"
+    files = {"src/lib.rs": f"{head}{example}//! {below}\n{code}\npub fn dump_all() {{}}\n"}
+    head = head if is_left else "//! Keeps things.\n//!\n"
+    assert left_of("rust", files, "src/lib.rs::dump_all")["src/lib.rs"] == f"{head}//! {below}\n{code}"
