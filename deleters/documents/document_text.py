@@ -138,6 +138,14 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     return all(map(is_lost, examples))
 
 
+def all_examples_lose(lines: Sequence[str], gone: GoneCode) -> bool:
+    """Whether a section has examples of code, of which each has a line that uses what is gone."""
+    lost = LostInExamples(gone)
+    examples = [c for c in chunks_of(lines) if c.kind is ChunkKind.CODE and c.language not in _SHELL | _DATA]
+    left = [_without_uses(lines[each.code : each.stop], each.language, lost) for each in examples]
+    return bool(left) and all(each is not None for each in left)
+
+
 def _loses_half(lines: Sequence[str], language: str, lost: LostInExamples) -> bool:
     """Whether at least a half of the lines of an example go, comments, imports and blank ones aside."""
     left = _without_uses(lines, language, lost)

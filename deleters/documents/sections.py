@@ -14,6 +14,7 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.document_text import (
     BULLET,
     MAX_REMOVED,
+    all_examples_lose,
     end_of_fence,
     is_about,
     utf8_text,
@@ -291,10 +292,31 @@ def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterato
         following = sections[number + 1 : number + 2]
         is_flat = not any(depths[each.level] > depth for each in following)
         headings = [line for each in section.heading for line in _names_in(each, is_flat=is_flat)]
-        is_about = number > 1 and id(section) not in of_history and any(map(about.search, headings))
+        is_named = any(map(about.search, headings)) or (is_flat and _is_headed_by_words(section, names))
+        is_about = number > 1 and id(section) not in of_history and is_named
         inside = depth if is_about else None
         if not is_about:
             yield section
+
+
+def _is_headed_by_words(section: Section, names: GoneCode) -> bool:
+    """Whether the heading of a section is the words of a name that is gone, and each of its examples loses a line."""
+    if not any(map(_is_of_words, section.heading)):
+        return False
+    gone = names.mentioned
+    every = (*gone.names, *gone.bare, *gone.called, *gone.qualified, *names.dotted)
+    known = {_letters_of(each.rpartition(".")[2]) for each in every}
+    is_name = any(_letters_of(words_of_heading(line)) in known for line in section.heading)
+    return is_name and all_examples_lose(section.lines, names)
+
+
+def _is_of_words(heading: str) -> bool:
+    return re.fullmatch(r"(?:#+\s+)?\w{2,40}(?:[ -]\w{1,40}){0,4}", words_of_heading(heading)) is not None
+
+
+def _letters_of(words: str) -> str:
+    """A name or its words in a form that is the same for both: ``jarowinkler``."""
+    return re.sub(r"[\W_]+", "", words).lower()
 
 
 def _names_in(heading: str, *, is_flat: bool) -> Iterator[str]:

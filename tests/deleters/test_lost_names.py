@@ -286,6 +286,32 @@ def test_sections_go_whatever_their_headings_have_around_a_name(heading: str) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "heading", "more", "is_gone"),
+    [
+        ("join", "Join", "", True),
+        ("deep_join", "Deep join", "", True),
+        ("join", "Joined", "", False),
+        ("join", "Join", '```rust\n    let x = tray::split("b");\n```\n\n', False),
+        ("join", "Join", "#### Details\n\nIt is fast.\n\n", False),
+    ],
+    ids=["capitalised", "words", "other_word", "other_example", "inner_section"],
+)
+def test_sections_whose_headings_are_words_of_a_name_go_with_their_examples(
+    name: str, heading: str, more: str, *, is_gone: bool
+) -> None:
+    head = "# tray\n\nIt is small.\n\n## Examples\n\n### Split\n\nTakes apart:\n\n"
+    head += '```rust\nlet a = tray::split("b");\n```\n\n'
+    example = f'```rust\nlet argv = ["a"];\nprintln!("{{}}", tray::{name}(argv));\nrun(argv);\n```\n\n'
+    files = {
+        "src/lib.rs": f"pub fn split() {{}}\n\npub fn {name}() {{}}\n",
+        "README.md": f"{head}### {heading}\n\nLogging what is run:\n\n{example}{more}## Bugs\n\nNone.\n",
+    }
+    left = left_of("rust", files, f"src/lib.rs::{name}")["README.md"]
+    assert f"{name}(argv)" not in left
+    assert (left == f"{head}## Bugs\n\nNone.\n") is (f"### {heading}" not in left) is is_gone
+
+
 def test_links_and_lists_of_names_lose_one() -> None:
     files = {
         "box.go": (
