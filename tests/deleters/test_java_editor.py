@@ -203,9 +203,7 @@ def test_types_go_with_their_files_and_links(tmp_path: Path) -> None:
     assert shipped["test/DiscTest.java"] is None, "JUnit calls what needs the type before each test"
     assert deletion.hidden == ("test/DiscTest.java::DiscTest::plain",)
     source = (shipped["src/Square.java"] or b"").decode()
-    assert source.startswith("/** A square; see {@code Disc} and {@link Square#corners() the corners}.\n */"), (
-        "another method of that name is left"
-    )
+    assert source.startswith("/** A square; see {@code Disc} and the corners.\n */"), "the other one is no corners()"
     assert "FOUR" not in source
     assert said_by_javac(tmp_path, shipped) == ""
     words = editor_of("java").words
@@ -295,3 +293,32 @@ def test_a_title_calls_a_constructor_one(other: str, title: str) -> None:
     (symbol,) = (s.symbol_id for s in codebase.symbols().values() if "String[] words" in s.signature)
     text = write_statement(codebase, stubbed(codebase, symbol), replace(PROJECT, language="java"), ()).text
     assert text.startswith(f"# Implement {title}\n")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "link"),
+    [
+        ("final Reader in", "#read(Reader)"),
+        ("java.io.Reader in, int... sizes", "Parser#read(java.io.Reader in, int...)"),
+        ("Map<String, List<T>> all, @Nonnull String[] names", "#read(Map, String[])"),
+    ],
+)
+def test_links_to_an_overload_go_with_it_alone(parameters: str, link: str) -> None:
+    head = "package p;\n\npublic class Parser {\n"
+    gone = f"    /** Reads. */\n    public static Object read({parameters}) {{ return null; }}\n\n"
+    kept = "    /** Reads text. */\n    public static Object read(String text) { return text; }\n\n"
+    more = "    public static Object more() { return 1; }\n}\n"
+    links = f"    /**\n     * Reads it; see {{@link {link}}}.\n     *\n     * @see {link}\n"
+    links += "     * @see #read(String)\n     */\n"
+    files = {
+        "src/Parser.java": f"{head}{gone}{kept}{links}{more}",
+        "src/More.java": "package p;\n\n/** More. See {@link Parser#read}. */\npublic class More {}\n",
+    }
+    codebase = JavaCodebase.from_texts(files)
+    name = next(each for each in codebase.symbols() if "Parser.read" in each)
+    before = {path: text.encode() for path, text in files.items()}
+    after = apply_patch(before, removed(codebase, name).source_patch)
+    assert after.keys() == {"src/Parser.java"}
+    code = link.replace("Parser#", "Parser.").replace("#", "")
+    links = f"    /**\n     * Reads it; see {{@code {code}}}.\n     *\n     * @see #read(String)\n     */\n"
+    assert (after["src/Parser.java"] or b"").decode() == f"{head}{kept}{links}{more}"
