@@ -40,6 +40,11 @@ _LINK = r"\[`?[\w.:]{1,80}(?:\(\))?`?\](?:\([^()\s]{1,200}\))?"
 _ITEM = rf"(?:(?::[\w:+-]{{1,30}}:)?(?:``[^`\n]{{1,100}}``|`[^`\n]{{1,100}}`)|{_LINK})"
 _LIST = re.compile(rf"{_ITEM}(?:, {_ITEM}){{1,30}}(?P<comma>,?) (?P<word>and|or) {_ITEM}")
 """Three or more names in a sentence."""
+_LED = (
+    rf"(?P<items>{_ITEM}(?:, {_ITEM}){{1,30}}),? (?P<word>and|or) (?:[a-z]{{1,12}} ){{1,3}}(?P<last>{_ITEM})(?=[.;:]|$)"
+)
+_LED_LIST = re.compile(_LED)
+"""The same at the end of a sentence, with words of its own before the last name: ``or use the `name```."""
 _NOTED = rf"{_ITEM}(?: \([^()\n]{{1,100}}\))?"
 _OPEN_LIST = re.compile(rf"{_NOTED}(?:, {_NOTED}){{2,30}}(?=[.;:]|$)")
 """The same without a word before the last one; what is in parentheses belongs to the name before it."""
@@ -333,6 +338,12 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
         comma = "," if found["comma"] and len(left) > MIN_ITEMS else ""
         return f"{', '.join(first)}{comma} {found['word']} {last}"
 
+    def without_led(found: re.Match[str]) -> str:
+        *first, last = [each for each in re.findall(_ITEM, found["items"]) if not pattern.search(each)] or [""]
+        if is_told_apart or not pattern.search(found["last"]) or len(first) + 1 < MIN_ITEMS:
+            return found[0]
+        return f"{', '.join(first)} {found['word']} {last}"
+
     def shortened_pair(found: re.Match[str]) -> str:
         left = [each for each in (found["first"], found["second"]) if not pattern.search(each)]
         start = found.start()
@@ -353,7 +364,7 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
             return found[0]
         return f"({', '.join(first)}{' ' + found['word'] if found['word'] else ','} {last})"
 
-    sentence = _IN_PARENTHESES.sub(shortened_parentheses, sentence)
+    sentence = _LED_LIST.sub(without_led, _IN_PARENTHESES.sub(shortened_parentheses, sentence))
     listed = _OPEN_LIST.sub(shortened_open_list, _LIST.sub(shortened_list, sentence))
     changed = _PAIR.sub(shortened_pair, listed)
     return "" if pattern.search(changed) else changed

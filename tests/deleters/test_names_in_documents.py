@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from excise.deleters.documents.running_text import sentences_of
+from excise.deleters.documents.running_text import sentences_of, shortened
 
 from .test_documents import left_of
 from .test_remove_details import after, delete
@@ -87,6 +89,21 @@ def test_a_comment_with_the_result_of_a_statement_goes_with_it(comment: str, is_
 )
 def test_sentences_end_neither_behind_abbreviations_nor_in_parentheses(text: str, expected: list[str]) -> None:
     assert sentences_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("One has to call ``a``, ``b``, or use the ``@gone``.", "One has to call ``a`` or ``b``."),
+        ("One may call `a`, `b`, `c` and then a `gone`; it is fast.", "One may call `a`, `b` and `c`; it is fast."),
+        ("One may call `a`, `b`, or use `gone` to go on.", ""),
+        ("One may call `a` or use the `gone`.", ""),
+        ("`a`, `b` and their `gone` are 1, 2 and 3 respectively.", ""),
+    ],
+)
+def test_a_list_whose_last_name_has_words_before_it_loses_both(sentence: str, expected: str) -> None:
+    left = shortened([f"{sentence} All is so."], re.compile(r"\bgone\b"))
+    assert left == ([f"{expected} All is so."] if expected else ["All is so."])
 
 
 def test_what_is_documented_in_a_field_keeps_its_text_whole() -> None:
