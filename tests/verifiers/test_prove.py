@@ -226,7 +226,8 @@ def test_a_stub_keeps_signature_and_docstring(bench: Workbench) -> None:
     assert task.fail_to_pass == WALK_TESTS
 
 
-def test_what_no_test_would_check_is_no_stub_unless_another_calls_it(vary) -> None:
+def test_what_no_test_would_check_is_no_stub_unless_another_calls_it(vary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excise.verifiers.unnoticed_parts.MIN_PARTS", 100)  # else they are too thin
     more = f"{WALK_SOURCE}\n\ndef idle(x):\n    return helper(x)\n\n\ndef helper(x):\n    y = x\n    return y\n"
     called = more.replace("    x = y = 0\n", "    x = y = helper(0) if steps < 0 else 0\n")
     names = [WALK, "src/shapes/walk.py::idle", "src/shapes/walk.py::helper"]
