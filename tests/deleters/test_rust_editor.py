@@ -356,8 +356,27 @@ def test_what_a_macro_of_removed_tests_defines_leaves_the_lists_of_others(
         ("mod a;", "pub fn more() {\n    crate::a::sized();\n}\n", False),
         ("mod a;", "use a::sized as far;\n\npub fn more() {\n    far();\n}\n", False),
         ("mod a;", "use self::a as c;\n\npub fn more() {\n    c::sized();\n}\n", False),
+        ("mod a;\nunix! { pub use a::*; }", "", False),
+        ("mod a;\nuse a as c;\npub use c::*;", "", False),
+        ("mod a;", 'struct S {\n    #[serde(default = "crate::a::sized")]\n    x: u8,\n}\n', False),
+        ("mod a;", "use a::*;\n\npub fn more() {\n    sized();\n}\n\nmod c {\n    fn sized() {}\n}\n", False),
+        ("mod a;", "mod c {\n    use crate::a as b;\n\n    pub fn more() {\n        b::sized();\n    }\n}\n", False),
     ],
-    ids=["internal", "public", "all_exported", "exported", "other_exported", "used", "imported", "renamed"],
+    ids=[
+        "internal",
+        "public",
+        "all_exported",
+        "exported",
+        "other_exported",
+        "used",
+        "imported",
+        "renamed",
+        "exported_in_a_macro",
+        "exported_by_another_name",
+        "named_in_an_attribute",
+        "star_import",
+        "alias",
+    ],
 )
 def test_public_functions_of_internal_modules_go_with_the_code_that_used_them(
     declared: str, more: str, *, is_gone: bool
@@ -372,3 +391,10 @@ def test_public_functions_of_internal_modules_go_with_the_code_that_used_them(
     assert after.keys() == ({"src/lib.rs", "src/a.rs"} if is_gone else {"src/lib.rs"})
     assert after.get("src/a.rs", own.encode()) == (b"pub fn other() {}\n" if is_gone else own.encode())
     assert deletion.removed == ("src/lib.rs::gone",), "what only it used need not come back"
+
+
+def test_functions_that_other_languages_call_stay_in_internal_modules() -> None:
+    linked = '#[no_mangle]\npub extern "C" fn sized() {}\n'
+    files = {"src/lib.rs": "mod a;\n\npub fn gone() {\n    a::sized();\n}\n\npub fn kept() {}\n", "src/a.rs": linked}
+    deletion = removed(RustCodebase.from_texts(files, names=["kit"]), "src/lib.rs::gone")
+    assert touched(deletion.source_patch) == ("src/lib.rs",)

@@ -20,6 +20,8 @@ SUFFIX = ".rs"
 TEST_FOLDERS = frozenset({"tests", "benches", "examples"})
 """Folders of the main folder that hold no sources of the crate itself."""
 _CALLED_BY_RUST = frozenset({"main", "drop"})
+_LINKED = re.compile(rb"\b(?:no_mangle|export_name|wasm_bindgen)\b")
+"""Attributes of what other languages call, whatever module it is in."""
 
 
 class RustCodebase(CompiledCodebase[RustModule]):
@@ -84,7 +86,8 @@ class RustCodebase(CompiledCodebase[RustModule]):
     def is_internal(self, definition: Definition) -> bool:
         """Whether a definition of a module is in one that is not public, and not exported again."""
         is_exported = definition.path in self._public_files or not definition.names.isdisjoint(self._exports)
-        return not (definition.holder or is_exported)
+        above = self.modules[definition.path].source[definition.start : definition.code]
+        return not (definition.holder or is_exported or _LINKED.search(above))
 
     @cached_property
     def _exports(self) -> frozenset[str]:
@@ -130,9 +133,29 @@ class RustCodebase(CompiledCodebase[RustModule]):
             return False
         others = [s for s in self._by_name.get(reference.name, ()) if s.symbol_id != function.key]
         if reference.qualifier == "":
-            return path == function.path or not any(s.path == path and s.kind is SymbolKind.FUNCTION for s in others)
+            near = (s for s in others if s.path == path and s.kind is SymbolKind.FUNCTION)
+            module = self._module_around(path, reference.owner)
+            return path == function.path or all(s.qualname.rpartition(".")[0] != module for s in near)
         of_others = {_holder_name(s) for s in others}.union(*(self.qualifiers_of(s.path) for s in others))
-        return reference.qualifier not in of_others - self.qualifiers_of(function.path) - {self.crate, ""}
+        own = self.qualifiers_of(function.path) | self._names_by_path.get(function.path, frozenset())
+        is_alias = re.search(rf"\bas\s+{re.escape(reference.qualifier)}\b".encode(), self.modules[path].source)
+        return is_alias is not None or reference.qualifier not in of_others - own - {self.crate, ""}
+
+    def _module_around(self, path: str, owner: str) -> str:
+        """The module of a file that has a function or type, as qualified names have it; empty for the file itself."""
+        symbol = self._symbols.get(joined(path, owner)) if owner else None
+        around = owner.rpartition(".")[0]
+        return around.rpartition(".")[0] if symbol is not None and symbol.kind is SymbolKind.METHOD else around
+
+    @cached_property
+    def _names_by_path(self) -> dict[str, frozenset[str]]:
+        """The files of modules with an attribute ``path`` to the names of these modules."""
+        found: dict[str, frozenset[str]] = defaultdict(frozenset)
+        for path, module in self.modules.items():
+            for each in (file for file in module.module_files if file.path):
+                for file in module_paths(path, each.names, each.path):
+                    found[file] |= {each.names[-1]}
+        return found
 
     @cached_property
     def _references_by_name(self) -> dict[str, list[tuple[str, Reference]]]:

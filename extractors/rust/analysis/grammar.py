@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -22,6 +23,11 @@ LITERALS = frozenset(
 )  # fmt: skip
 BRANCHES = frozenset({"if_expression", "match_arm", "while_expression", "for_expression", "loop_expression"})
 """Nodes that add a path."""
+
+_WITH_FUNCTIONS = frozenset(
+    {"default", "with", "serialize_with", "deserialize_with", "skip_serializing_if", "getter"}
+)  # fmt: skip
+"""What of serde's attributes names a function in a text, or a module of two functions."""
 
 
 @cache
@@ -52,6 +58,19 @@ def descendants(node: Node) -> Iterator[Node]:
         found = stack.pop()
         yield found
         stack.extend(reversed(found.children))
+
+
+def named_in_attribute(leaf: Node, source: bytes) -> list[tuple[str, str]]:
+    """The functions that a text in an attribute of serde names, each with the module or type before its name:
+    ``default = "a::b"``."""
+    sign = leaf.prev_sibling if leaf.type == "string_literal" else None
+    key = sign.prev_sibling if sign is not None and sign.type == "=" else None
+    told = text(key, source) if key is not None else ""
+    path = text(leaf, source).strip('"') if told in _WITH_FUNCTIONS else ""
+    if not re.fullmatch(r"\w+(?:::\w+)*", path):
+        return []
+    *_, module, name = ["", *path.split("::")]
+    return [(name, "serialize"), (name, "deserialize")] if told == "with" else [(module, name)]
 
 
 def before_item(node: Node) -> list[Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -22,6 +22,7 @@ from excise.extractors.rust.analysis.grammar import (
     field_text,
     is_test_code,
     is_test_function,
+    named_in_attribute,
     parse_tree,
     text,
 )
@@ -302,10 +303,11 @@ def _definition(
     inner = _members(node)
     head, uses = set[str](), set[str]()
     for leaf in (*descendants(node), *(leaf for each in before_item(node) for leaf in descendants(each))):
-        if leaf.type in NAMES and not any(each.start_byte <= leaf.start_byte < each.end_byte for each in inner):
-            uses.add(text(leaf, source))
+        words = {text(leaf, source)} if leaf.type in NAMES else {name for _, name in named_in_attribute(leaf, source)}
+        if words and not any(each.start_byte <= leaf.start_byte < each.end_byte for each in inner):
+            uses |= words
             if body is None or not body.start_byte <= leaf.start_byte < body.end_byte:
-                head.add(text(leaf, source))
+                head |= words
     in_trait_impl = around is not None and _is_in_trait_impl(node)
     is_plain = kind is DefinitionKind.FUNCTION and not in_trait_impl
     is_loose = kind is DefinitionKind.VALUE and node.type not in {"const_item", "static_item"}
@@ -402,8 +404,28 @@ def documentation(node: Node, source: bytes) -> str:
 
 
 def _exports(root: Node, source: bytes) -> Iterator[str]:
-    """See :attr:`RustModule.exports`."""
-    for node in descendants(root):
+    """See :attr:`RustModule.exports`; of a module with another name there, also its own."""
+    every = list(descendants(root))
+    found = {*_exported_names(every, source), *_names_exported_in_macros(every, source)}
+    yield from found
+    for node in every:
+        alias = field_text(node, "alias", source) if node.type == "use_as_clause" else ""
+        if alias in found:
+            yield field_text(node, "path", source).rpartition("::")[2]
+
+
+def _names_exported_in_macros(nodes: Iterable[Node], source: bytes) -> Iterator[str]:
+    """All names of ``pub use`` among the arguments of macros, in which there are tokens only."""
+    for node in nodes:
+        if node.type == "use" and node.prev_sibling is not None and node.prev_sibling.type == "pub":
+            after = node.next_sibling
+            while after is not None and after.type != ";":
+                yield from (text(leaf, source) for leaf in descendants(after) if leaf.type in NAMES)
+                after = after.next_sibling
+
+
+def _exported_names(nodes: Iterable[Node], source: bytes) -> Iterator[str]:
+    for node in nodes:
         if node.type != "use_declaration" or not _is_public(node, source):
             continue
         inside = list(descendants(node))
@@ -426,14 +448,17 @@ def _references(root: Node, source: bytes, symbols: list[Symbol]) -> Iterator[Re
     types = [symbol for symbol in symbols if not symbol.is_callable]
     place = 0
     for leaf in descendants(root):
-        if leaf.type not in NAMES or leaf.parent is None or _is_declared_name(leaf):
+        named = named_in_attribute(leaf, source)
+        if leaf.type in NAMES and leaf.parent is not None and not _is_declared_name(leaf):
+            named = [(_qualifier(leaf, source), text(leaf, source))]
+        if not named:
             continue
         at = leaf.start_byte
         while place < len(functions) and functions[place].end <= at:
             place += 1
         inside = place < len(functions) and functions[place].start <= at
         owner = functions[place].qualname if inside else _holder(types, at)
-        yield Reference(owner=owner, name=text(leaf, source), qualifier=_qualifier(leaf, source))
+        yield from (Reference(owner=owner, name=name, qualifier=qualifier) for qualifier, name in named)
 
 
 def _holder(types: list[Symbol], at: int) -> str:
