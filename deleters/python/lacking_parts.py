@@ -13,6 +13,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -100,11 +101,11 @@ class _Function(NamedTuple):
 def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
     """The parts of functions that lines were ``removed`` from (path to their numbers), ordered by names alone."""
     functions = list(_changed_functions(codebase, removed))
-    found = [
-        (function, part)
-        for function in functions
-        for part in _parts_of(function.node, function.places, removed[function.path], is_alone=len(functions) == 1)
-    ]
+    found: list[tuple[_Function, _Part]] = []
+    for each in functions:
+        with suppress(RecursionError):  # a chain of a thousand ``elif``
+            parts = _parts_of(each.node, each.places, removed[each.path], is_alone=len(functions) == 1)
+            found += [(each, part) for part in parts]
     for function, part in islice(_spread(found), MAX_PARTS):
         if function.can_lack(part.start, part.end, part.text):
             yield LackingPart(function.symbol_id, function.path, part.what, part.start, part.end, part.text)
@@ -134,7 +135,7 @@ def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset
         if module is None or codebase.is_test(path) or module.has_error or module.source.count(b"\n") > MAX_LINES:
             continue
         try:
-            tree = ast.parse(module.source)
+            functions = list(_functions(ast.parse(module.source).body))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         if _OTHER_CODING.match(module.source):
@@ -142,7 +143,7 @@ def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset
         places, named = _Places(module.source), defaultdict[str, list[Symbol]](list)
         for symbol in module.symbols:
             named[symbol.name.partition("#")[0]].append(symbol)
-        for function in _functions(tree.body):
+        for function in functions:
             if lines.isdisjoint(_lines_of(function)) or places.end(function) - places.start(function) > MAX_BYTES:
                 continue
             owner = next((symbol for symbol in named[function.name] if _is_definition(symbol, function)), None)
@@ -263,9 +264,11 @@ def _returned_argument(function: Function) -> str:
     values = [each for each in _returned(function) if not (isinstance(each, ast.Constant) and each.value is None)]
     if not given or not values or function.name.startswith("__") or all(map(_is_truth, values)):
         return ""
-    types = [each for each in (given[0].annotation, function.returns) if each is not None]
+    types, name = [each for each in (given[0].annotation, function.returns) if each is not None], given[0].arg
     is_other = len(types) > 1 and ast.dump(types[0]) != ast.dump(types[1])
-    return "" if is_other else given[0].arg
+    done = [each for each in _statements(function.body) if not _is_idle(each) and not _is_said(each)]
+    is_all = all(isinstance(e, ast.Return) and isinstance(e.value, ast.Name) and e.value.id == name for e in done)
+    return "" if is_other or is_all else name
 
 
 def _results(function: Function, statements: Sequence[ast.stmt], places: _Places) -> Iterator[_Part]:
@@ -282,7 +285,9 @@ def _results(function: Function, statements: Sequence[ast.stmt], places: _Places
         if is_truth or _is_truth(value):
             for text in ("True", "False"):
                 what = f"line {each.lineno}: all but {text}"
-                yield _Part("result", what, places.start(value), places.end(value), text.encode())
+                start = places.start(value)
+                blank = b" " if places.source[start - 1 : start].isalpha() else b""  # ``return"a" in x``
+                yield _Part("result", what, start, places.end(value), blank + text.encode())
 
 
 def _is_truth(value: ast.expr) -> bool:
@@ -302,8 +307,11 @@ def _is_truth(value: ast.expr) -> bool:
 def _recursion(function: Function, statements: Sequence[ast.stmt], places: _Places) -> Iterator[_Part]:
     """What a function does when it calls itself: all of it, but for statements, and all behind the first time."""
     inner = [each for each in statements if isinstance(each, ast.FunctionDef)]
+    imports = [each for each in statements if isinstance(each, ast.Import | ast.ImportFrom)]
+    others = {alias.asname or alias.name for each in imports for alias in each.names}  # of the file: it is in a class
+    others |= {function.name} if function.col_offset and _SELF.isdisjoint(_parameters(function)[:1]) else set()
     for each in [function, *inner]:
-        if isinstance(each, ast.AsyncFunctionDef) or each.decorator_list:
+        if isinstance(each, ast.AsyncFunctionDef) or each.decorator_list or each.name in others:
             continue  # what calls it may be a function around it
         own = set(_own_statements(each.body))
         for statement in (one for one in statements if one in own):

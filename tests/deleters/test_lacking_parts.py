@@ -84,7 +84,7 @@ def test_statements_arguments_and_parameters_are_parts() -> None:
 
 def test_only_what_is_gone_is_a_part() -> None:
     assert {what for _, what in parts(first=12, last=14)} == {"line 12", "line 13: count"}
-    assert {what for _, what in parts(first=34, last=40)} == {"line 34", "line 38", "all but box", "all but x"}
+    assert {what for _, what in parts(first=34, last=40)} == {"line 34", "line 38", "all but box"}
     assert parts("def f(:\n    return 1\n") == {}
 
 
@@ -272,3 +272,27 @@ def test_parts_of_one_line_come_late() -> None:
     code = "def f(a, b):\n" + "".join(f"    if a or b: g({n})\n" for n in range(6))
     lines = [what.partition(":")[0] for _, what in parts(code) if ":" in what]
     assert len({*lines[:6]}) == 6
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(x):\n    'Give it.'\n    log.debug(x)\n    return x\n\n\ndef g():\n    return 1\n",
+        "class A:\n    def f(this, x):\n        y = f(x)\n        return [y]\n",
+        "def f(x):\n    from m import f\n    return [f(x)]\n",
+    ],
+    ids=["returns_it", "function_of_the_file", "imported"],
+)
+def test_what_does_the_same_is_no_part(code: str) -> None:
+    assert not {what for _, what in parts(code) if "all " in what or what.endswith((": f", "once"))}
+
+
+def test_long_chains_of_conditions_have_no_parts() -> None:
+    chain = "".join(f"    elif x == {i}:\n        y = 1\n" for i in range(1200))
+    found = parts(f"def f(x):\n    if x:\n        return 1\n{chain}\n\ndef g(x):\n    return [x]\n", last=9999)
+    assert {symbol for symbol, _ in found} == {"m.py::g"}
+
+
+def test_a_result_stays_apart_from_the_word_before_it() -> None:
+    found = parts("def f(x):\n    x = g(x)\n    return'a' in x\n")
+    assert found["m.py::f", "line 3: all but True"].endswith("return True\n")

@@ -281,3 +281,10 @@ def test_each_of_several_functions_returns_its_argument_in_javascript() -> None:
         code.replace("(h) => {", "(h) => { return h;"),
     }
     assert not lesser("m.js", "function a(b) {\n  return b + 1\n}\n", "all but ")
+
+
+def test_functions_that_only_return_their_argument_have_no_lesser_one() -> None:
+    code = "function id(x) {\n  // as it is\n  return x;\n}\nfunction up(x) {\n  return x + 1;\n}\n"
+    codebase = JavaScriptCodebase.from_texts({"a.js": code})
+    found = syntax_parts(codebase, {"a.js": frozenset(range(1, 9))}, JAVASCRIPT)
+    assert {each.symbol for each in found} == {"a.js::up"}
