@@ -422,8 +422,10 @@ def test_a_definition_that_goes_along_is_among_what_is_gone_if_lost_lines_name_i
         ({"pkg/n.py": "from pkg.files import _text\n"}, False),
         ({"pkg/n.py": "from pkg import files\n\nTEXT = files._text(1)\n"}, False),
         ({"pkg/n.py": "def f(x):\n    return getattr(x, '_text')\n"}, False),
+        ({"pkg/n.py": "from pkg.texts import _text\n\n\ndef f(m, x):\n    return m._text(_text(x))\n"}, False),
+        ({"pkg/n.py": "def _text(x):\n    return getattr(x, '_text')\n"}, False),
     ],
-    ids=["other", "imported", "attribute", "by_name"],
+    ids=["other", "imported", "attribute", "by_name", "of_an_object", "by_name_too"],
 )
 def test_private_functions_go_whose_names_other_files_give_to_others(more: dict[str, str], *, is_gone: bool) -> None:
     files = {
@@ -440,3 +442,16 @@ def test_private_functions_go_whose_names_other_files_give_to_others(more: dict[
     left = after(files, deletion)["pkg/files.py"]
     assert "pkg/files.py::_text" not in deletion.removed
     assert ("_text" not in left) is ("import json" not in left) is is_gone
+
+
+def test_functions_that_their_file_never_used_stay() -> None:
+    files = {
+        "a.py": "def _run():\n    return 1\n\n\ndef read():\n    return _run()\n\n\ndef kept():\n    return 1\n",
+        "b.py": "def _run():\n    return 2\n",
+        "c.py": "from b import _run\n\n\ndef run():\n    return _run()\n",
+        "plugins/d.py": "def _run():\n    return 3\n",
+        "test_a.py": "from a import read\n\n\ndef test_a():\n    assert read()\n",
+    }
+    changed = after(files, delete(files, "a.py::read"))
+    assert "_run" not in changed["a.py"]
+    assert changed["plugins/d.py"] == files["plugins/d.py"]

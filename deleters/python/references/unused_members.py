@@ -89,15 +89,19 @@ def _definitions(remover: DependentRemover, names: frozenset[str]) -> Iterator[S
 
 
 def _is_unused_in_own_file(remover: DependentRemover, words: RemainingWords, function: Symbol) -> bool:
-    """Whether a file no longer uses the name of its function, and the other files that have the name define or import
-    another one."""
+    """Whether a file no longer uses the name of its function, which it did or another one imported, and the other files
+    that have the name define or import another one, and take it from no object."""
     name, path = function.name, function.path
     own = count_words(text_left(remover.codebase, remover.plans, function)).get(name, 0)
     if "." in function.qualname or words.count_in(name, path) > own:
         return False
-    paths = paths_of_words(remover.codebase)[name]
-    others = (remover.codebase.modules[each] for each in paths if each != path and words.count_in(name, each))
+    before = count_words(remover.codebase.modules[path].source).get(name, 0)
+    if words.count_in(name, path) == before and not _files_that_bind(remover, function):
+        return False
+    paths, taken = paths_of_words(remover.codebase)[name], re.compile(rf"[.'\"]{re.escape(name)}\b".encode())
+    others = [remover.codebase.modules[each] for each in paths if each != path and words.count_in(name, each)]
     is_bound = all(name in {*(s.qualname for s in m.symbols), *(r.bound for r in m.imports)} for m in others)
+    is_bound = is_bound and not any(taken.search(each.source) for each in others)
     return is_bound and not is_reached_from_elsewhere(path, name, remover.uses, remover.plans)
 
 
