@@ -59,6 +59,8 @@ _CODE_LINE = re.compile(r"\s*(?!(?:#|//|\*|/\*|import\b|from\b|use\s))\S")
 _WORD = re.compile(r"\w+")
 _EXAMPLE_LABEL = re.compile(r"\s*[*_]{0,2}(?:Examples?|Usage|Sample)[*_]{0,2}\s*::?[*_]{0,2}\s*$", re.IGNORECASE)
 """A line that is nothing but the label of the example below it."""
+_ENDS = (".", ":", "!", "?", "/", "*")
+"""What a line ends with, markers of comments included, after which another sentence begins."""
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _DATA = frozenset({"text", "txt", "output", "http", "json", "yaml", "xml", "html", "csv", "none"})
@@ -139,9 +141,12 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
 
 
 def all_examples_lose(lines: Sequence[str], gone: GoneCode) -> bool:
-    """Whether a section has examples of code, of which each has a line that uses what is gone."""
+    """Whether a section has examples of code, of which each has a line that uses what is gone, and no commands."""
     lost = LostInExamples(gone)
-    examples = [c for c in chunks_of(lines) if c.kind is ChunkKind.CODE and c.language not in _SHELL | _DATA]
+    every = [chunk for chunk in chunks_of(lines) if chunk.kind is ChunkKind.CODE]
+    if any(chunk.language in _SHELL for chunk in every):
+        return False
+    examples = [chunk for chunk in every if chunk.language not in _DATA]
     left = [_without_uses(lines[each.code : each.stop], each.language, lost) for each in examples]
     return bool(left) and all(each is not None for each in left)
 
@@ -264,7 +269,12 @@ def _drop_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list
     if left[before] and not has_more:
         last = left[before][-1]
         has_text = after < len(chunks) and indent_of(lines[chunks[after].start]) > indent_of(last)
-        is_label = not is_list and not has_text and _EXAMPLE_LABEL.match(last) is not None
+        above = left[before][-2].rstrip() if len(left[before]) > 1 else ""  # a sentence may end with the word
+        is_label = (
+            not (is_list or has_text)
+            and (not above or above.endswith(_ENDS))
+            and _EXAMPLE_LABEL.match(last) is not None
+        )
         left[before] = left[before][:-1] if is_label else without_introduction(left[before])
 
 

@@ -57,6 +57,14 @@ MAX_INDENT = 3
 _RULE = re.compile(r"([^\w\s`])\1{2,}\s*$")
 _MARK = re.compile(r"\s*(?:\.\.(?:\s|$)|:::|```|~~~|>>>|[-*+•]\s|\d+[.)]\s|\||<)")
 """The beginning of what is no running text."""
+_USUAL_HEADINGS = frozenset(
+    {
+        "usage", "use", "using", "example", "examples", "install", "installation", "setup", "build", "building", "test",
+        "tests", "testing", "run", "running", "config", "configure", "configuration", "options", "features", "help",
+        "version", "versions", "license", "api", "errors", "start", "gettingstarted", "quickstart", "overview",
+    }
+)  # fmt: skip
+"""Headings of parts that many documents have."""
 
 
 @dataclass(slots=True)
@@ -311,6 +319,9 @@ def _is_headed_by_words(section: Section, names: GoneCode) -> bool:
 
 
 def _is_of_words(heading: str) -> bool:
+    """Whether a heading is a few words that do not stand above a part of any document."""
+    if _letters_of(words_of_heading(heading)) in _USUAL_HEADINGS:
+        return False
     return re.fullmatch(r"(?:#+\s+)?\w{2,40}(?:[ -]\w{1,40}){0,4}", words_of_heading(heading)) is not None
 
 

@@ -18,6 +18,8 @@ from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 _SOURCE_FOLDERS = ("src/", "lib/")
+MAX_CONDITION = 100
+"""Number of characters of a condition that is told."""
 MIN_VARIANTS = 2
 """Number of definitions of one name from which on their conditions are told."""
 
@@ -45,10 +47,10 @@ class PythonWords:
         if sum(each.qualname.partition("#")[0] == name for each in module.symbols) < MIN_VARIANTS:
             return ""
         try:
-            tree = ast.parse(module.source)
+            found = _head_above(ast.parse(module.source), symbol.start_line)
         except (SyntaxError, ValueError, RecursionError):
             return ""
-        return _head_above(tree, symbol.start_line)
+        return found if len(found) <= MAX_CONDITION and "`" not in found else ""
 
     def assignments(self, module: Module, holder: Symbol) -> Mapping[str, str]:
         """The first assignment of each name."""

@@ -98,7 +98,9 @@ def _found(name: str, requirement: str) -> tuple[str, Path]:
         printed = done.stderr.decode(errors="replace")
         said = " ".join(printed[max(0, printed.find("error:")) :].split())[:400]
         raise SourceError(f"cargo cannot get {name} {requirement}: {said}", reason="source_unavailable")
-    for package in json.loads(done.stdout)["packages"]:
-        if package["name"] == name and package["source"]:
+    found = json.loads(done.stdout)
+    root = next(node for node in found["resolve"]["nodes"] if node["id"] == found["resolve"]["root"])
+    for package in found["packages"]:
+        if package["id"] in root["dependencies"]:  # it may depend on another version of itself
             return str(package["version"]), Path(package["manifest_path"]).parent
     raise SourceError(f"cargo has no {name} {requirement}", reason="source_unavailable")

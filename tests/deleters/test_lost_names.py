@@ -294,8 +294,10 @@ def test_sections_go_whatever_their_headings_have_around_a_name(heading: str) ->
         ("join", "Joined", "", False),
         ("join", "Join", '```rust\n    let x = tray::split("b");\n```\n\n', False),
         ("join", "Join", "#### Details\n\nIt is fast.\n\n", False),
+        ("join", "Join", "```sh\ncargo add tray\n```\n\n", False),
+        ("usage", "Usage", "", False),
     ],
-    ids=["capitalised", "words", "other_word", "other_example", "inner_section"],
+    ids=["capitalised", "words", "other_word", "other_example", "inner_section", "commands", "usual"],
 )
 def test_sections_whose_headings_are_words_of_a_name_go_with_their_examples(
     name: str, heading: str, more: str, *, is_gone: bool
@@ -422,3 +424,11 @@ def test_the_label_of_an_example_goes_with_it(label: str, below: str, *, is_left
     files = {"src/lib.rs": f"{head}{example}//! {below}\n{code}\npub fn dump_all() {{}}\n"}
     head = head if is_left else "//! Keeps things.\n//!\n"
     assert left_of("rust", files, "src/lib.rs::dump_all")["src/lib.rs"] == f"{head}//! {below}\n{code}"
+
+
+def test_a_sentence_may_end_with_the_word_that_is_a_label_alone() -> None:
+    head, example = "# kit\n\nIt is small.\n\n", "```rust\nkit::dump_all();\n```\n\n"
+    files = {"src/lib.rs": "pub fn kept() {}\n\npub fn dump_all() {}\n"}
+    text = "Keeps all. Look at this for an\nexample:\n\n"
+    left = left_of("rust", {**files, "README.md": f"{head}{text}{example}Bye.\n"}, "src/lib.rs::dump_all")
+    assert left["README.md"] == f"{head}Keeps all.\n\nBye.\n"

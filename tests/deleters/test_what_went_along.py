@@ -9,6 +9,7 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.deleters.python.code_editor import EDITOR
 from excise.deleters.python.references.entry_points import entry_lines
+from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.statement.problem_statement import write_statement
 from excise.deleters.statement.uses import where_used
 from excise.errors import DeletionRefused
@@ -455,3 +456,21 @@ def test_functions_that_their_file_never_used_stay() -> None:
     changed = after(files, delete(files, "a.py::read"))
     assert "_run" not in changed["a.py"]
     assert changed["plugins/d.py"] == files["plugins/d.py"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(
+            "if 0:\n    x = 1\n" + "".join(f"elif {n}:\n    x = 1\n" for n in range(1, 1100)), id="long_chain"
+        ),
+        f"if {'x' * 200}:\n    x = 1\n",
+        "if '`' in x:\n    x = 1\n",
+    ],
+)
+def test_conditions_that_a_statement_cannot_show(head: str) -> None:
+    codebase = PythonCodebase.from_texts(
+        {"m.py": f"{head}    def f():\n        return 1\nelse:\n    def f():\n        return 2\n"}
+    )
+    module = codebase.modules["m.py"]
+    assert [PythonWords().condition(module, each) for each in module.symbols if each.is_callable] == ["", ""]

@@ -30,6 +30,8 @@ class Shelf:
         return self.size - len(self.items)
     def has(self, other):
         return other.size
+    def each(self):
+        yield self.missing
 """
 WITH_COUNTER = SHELF.replace("list(items)", "list(items); self.count = len(self.items)").replace(
     "extend(items)", "extend(items); self.count = len(self.items)"
@@ -49,6 +51,7 @@ def shelves(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     monkeypatch.setattr(builtins, inside.NAME, recorder.called, raising=False)
     recorder.watch("recorded_shelves:Shelf.free")
     recorder.watch("recorded_shelves:Shelf.has")
+    recorder.watch("recorded_shelves:Shelf.each")
     recorder.follow()
     return module, recorder
 
@@ -126,6 +129,13 @@ def test_how_a_call_ends_in_the_tests_is_noted(shelves: tuple[Any, Any], monkeyp
     with pytest.raises(TypeError):
         module.Shelf(2).free()
     assert list(recorder.ends.values()) == [{True}, {False}, {True, False}]
+
+
+def test_how_a_call_ends_that_does_nothing_yet_is_not_known(shelves: tuple[Any, Any]) -> None:
+    module, recorder = shelves
+    with pytest.raises(AttributeError):
+        list(module.Shelf(5).each())
+    assert (len(recorder.calls), recorder.ends) == (1, {})
 
 
 def test_what_only_copies_of_objects_use_is_not_recorded() -> None:

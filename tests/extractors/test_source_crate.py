@@ -115,3 +115,13 @@ def test_crates_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     fetched = fetch("crate:tiny-kit", tmp_path)
     assert (fetched.repo.source, fetched.repo.version) == ("crate:tiny-kit@1.10.0", "1.10.0")
     assert not (fetched.root / ".cargo-checksum.json").exists()
+
+
+def test_a_crate_that_depends_on_another_version_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    older = '[dependencies.older]\npackage = "tiny-kit"\nversion = "1"\n'
+    for version, more in (("1.2.0", ""), ("2.0.0", older)):
+        for path, text in {**FILES, ".cargo-checksum.json": '{"files": {}}'}.items():
+            (tmp_path / "crates" / version / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "crates" / version / path).write_text(text % version + more if path == "Cargo.toml" else text)
+    configure('near = { directory = "crates" }', tmp_path, monkeypatch)
+    assert fetch("crate:tiny-kit", tmp_path).repo.version == "2.0.0"

@@ -18,6 +18,8 @@ import excise_values as values
 
 NAME = "__excise_recorded_call__"
 """Name of the builtin that the replaced functions call."""
+LAZY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+"""What a call returns before it does anything: how that ends shows only when it is used."""
 MAX_CALLS = 4000
 """Maximum number of recorded calls."""
 MAX_WORK = 200_000
@@ -154,7 +156,7 @@ class Recorder:
             return value
         finally:
             self.inside = False
-            if entry is not None:
+            if entry is not None and not (returned and isinstance(value, LAZY)):
                 self.ends.setdefault(number, set()).add(returned)
             if made and entry is not None and type(args[0]) is owner:
                 self.note_made(args[0], name.rpartition(".")[0], entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import dis
 import math
 import re
@@ -191,12 +192,13 @@ def _note_handled(node: ast.AST, words: Words) -> None:
 
 
 def _note_called(node: ast.AST, words: Words) -> None:
-    """Note a call by position that gives several arguments, or one that is no name."""
+    """Note a call by position that gives several arguments, or one that is no name; no builtin is given by tests."""
     match node:
         case ast.Call(
             func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="self"), attr=name), args=args, keywords=[]
         ) if len(args) > 1 or any(not isinstance(each, ast.Name | ast.Constant) for each in args):
-            words.called.setdefault(name, f"{name}({', '.join(map(ast.unparse, args))})")
+            if isinstance(node.func, ast.Attribute) or name in words.parameters or not hasattr(builtins, name):
+                words.called.setdefault(name, f"{name}({', '.join(map(ast.unparse, args))})")
 
 
 def _note_group(node: ast.AST, words: Words) -> None:
