@@ -21,6 +21,8 @@ from excise.types import FILLED_IN, Need, NeedKind, Symbol, path_of
 
 _FILLED_IN = re.compile(r"\$\{[^}]*\}|%[sdifjoO]")
 """What templates and ``util.format`` fill in."""
+MAX_TERMS = 60
+"""Maximum number of terms of a sum that is told."""
 _TERM = re.compile(r"[^{}`\n]{1,60}")
 """A term of a sum that stands in a template as it is."""
 _STRINGS = frozenset({"string", "template_string"})
@@ -117,6 +119,8 @@ def _sum_around(node: Node, source: bytes) -> Node:
     while whole.parent is not None and _is_sum(whole.parent):
         whole = whole.parent
     terms = _terms(whole)
+    if len(terms) > MAX_TERMS:
+        return node
     is_detail = any(each.type in _STRINGS and len(_content(each, source).strip()) >= MIN_CHARS for each in terms)
     return whole if is_detail and len(_content(whole, source)) <= MAX_CHARS else node
 
@@ -137,8 +141,13 @@ def _terms(node: Node) -> list[Node]:
 
 def _content(node: Node, source: bytes) -> str:
     """The text that a literal or a sum gives, with what is filled in as templates write it."""
+    terms = _terms(node)
+    first = next((n for n, term in enumerate(terms) if term.type in _STRINGS), 0)
     found = []
-    for term in _terms(node):
+    if first > 1:  # what stands before the first literal may be a sum of numbers
+        raw = source[terms[0].start_byte : terms[first - 1].end_byte].decode("utf-8", "replace")
+        found, terms = [f"${{{raw if _TERM.fullmatch(raw) else FILLED_IN}}}"], terms[first:]
+    for term in terms:
         raw, content = text(term, source), string_value(term, source)
         filled = f"${{{raw if _TERM.fullmatch(raw) else FILLED_IN}}}"
         found.append(content if content is not None else raw[1:-1] if term.type in _STRINGS else filled)
@@ -238,8 +247,8 @@ def _error_as_used(error: Node, name: str, source: bytes) -> str:
     """The name of an error that is thrown; for another one it begins with what is done with it: ``emit of Error`` where
     it is given to a function, ``return of Error``, and ``new of Error`` for the rest."""
     node = error
-    while node.parent is not None and node.parent.type in _SAME_VALUE:
-        node = node.parent
+    while node.parent is not None and (node.parent.type in _SAME_VALUE or _taker(node, source) == "assign"):
+        node = node.parent if node.parent.type in _SAME_VALUE else node.parent.parent or node.parent
     if taker := _taker(node, source):
         return f"{taker} of {name}"
     around = node.parent
@@ -258,7 +267,7 @@ def _uses_of_variable(node: Node, variable: str, source: bytes) -> set[str]:
     around = node
     while around.parent is not None and around.type not in _FUNCTIONS:
         around = around.parent
-    return set(re.findall(rf"\b(throw|return)\s+{re.escape(variable)}(?![\w$.(\[])", text(around, source)))
+    return set(re.findall(rf"\b(throw|return)\b[\s(]*\b{re.escape(variable)}(?![\w$.(\[])", text(around, source)))
 
 
 def _taker(error: Node, source: bytes) -> str:

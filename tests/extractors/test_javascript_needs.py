@@ -164,6 +164,8 @@ def test_names_of_the_language_that_code_assigns_are_its_properties() -> None:
         ("'bad range: ' + a - b", "/bad range: 1/", "bad range: ${a}"),
         ("'bad range:' + a" + " + a.longer" * 20, "/bad range:/", ""),
         ("'-' + a + f('bad range:')", "/- bad range:/", ""),
+        ("a + 1 + 'bad range: ' + b", "/4bad range: 1/", "…bad range: ${b}"),
+        ("a + 'bad range: ' + b + 1", "/4bad range: 1/", "${a}bad range: ${b}${1}"),
     ],
 )
 def test_a_sum_of_texts_is_a_template(written: str, pattern: str, template: str) -> None:
@@ -182,6 +184,8 @@ def test_a_sum_of_texts_is_a_template(written: str, pattern: str, template: str)
         ("return a ? null : new RangeError('bad range')", "return of RangeError"),
         ("const e = new RangeError('bad range'); e.code = 1; throw e", "RangeError"),
         ("let e; e = new RangeError('bad range'); return e", "return of RangeError"),
+        ("const e = new RangeError('bad range'); throw (e)", "RangeError"),
+        ("throw Object.assign(new RangeError('bad range'), { code: 1 })", "RangeError"),
         ("this.error = new RangeError('bad range')", "new of RangeError"),
         ("a(b || new RangeError('bad range'))", "a of RangeError"),
         ("if (a) return new RangeError('bad range'); throw new RangeError('bad range')", "RangeError"),
