@@ -81,6 +81,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
         at_most = len(unnoticed) + len(chosen) - num_tried
         if most * len(unnoticed) > len(chosen) or most * at_most <= len(chosen):
             break  # more cannot change the answer
+    most = MOST_IDLE if num_tried < MOST_UNNOTICED else most  # some may be lost
     return TriedParts(num_tried, tuple(unnoticed), most) if 2 * num_lost < len(chosen) else TriedParts(0, ())
 
 

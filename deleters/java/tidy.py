@@ -93,7 +93,8 @@ def _of_links(
     def is_gone(match: re.Match[bytes]) -> bool:
         holder, name = _simple(match[1].decode()), (match[2] or b"").decode()
         places = [(each, name) for each in ({holder} if holder else own)]
-        named = {(*each, _types_in(match[3].decode()[1:-1])) for each in places} if match[3] else set()
+        given = _types_in(match[3][1:-1].decode("utf-8", "replace")) if match[3] else ()
+        named = {(*each, given) for each in places} if match[3] else set()
         return holder in types or not members.isdisjoint(places) or not overloads.isdisjoint(named)
 
     for match in filter(is_gone, _LINK.finditer(module.source)):

@@ -11,11 +11,13 @@ import pytest
 
 from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
+from excise.deleters.java.tidy import mentions
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.java.analysis.parsed_file import parse_file
 from excise.protocols import CompiledDeleter
 from excise.types import Deletion, Feature, FeatureKind
 
@@ -322,3 +324,12 @@ def test_links_to_an_overload_go_with_it_alone(parameters: str, link: str) -> No
     code = link.replace("Parser#", "Parser.").replace("#", "")
     links = f"    /**\n     * Reads it; see {{@code {code}}}.\n     *\n     * @see #read(String)\n     */\n"
     assert (after["src/Parser.java"] or b"").decode() == f"{head}{kept}{links}{more}"
+
+
+def test_links_in_another_encoding_end_no_run() -> None:
+    source = "class A {\n  /** See {@link #f(int gr\u00f6\u00dfe)}. */\n  void k() {}\n  void f(int a) {}\n}\n"
+    codebase = JavaCodebase({"A.java": parse_file("A.java", source.encode("latin-1"))})
+    gone = [each for each in codebase.definitions() if each.qualname == "A.f"]
+    assert [edit.replacement for edit in mentions(codebase, gone)["A.java"]] == [
+        "{@code f(int gr\u00f6\u00dfe)}".encode("latin-1")
+    ]

@@ -25,6 +25,7 @@ from excise.verifiers.unnoticed_parts import TriedParts, try_parts
         ([True, False], (1, False)),
         ([None, False], (0, False)),  # the machine failed for half of them
         ([False], (0, False)),
+        ([None, False, True], (2, False)),  # as of two
         ([None] * 7 + [False] * 5, (0, False)),  # the machine failed for most of them
         ([None] * 2 + [False] * 5, (3, True)),
     ],
