@@ -66,8 +66,9 @@ def test_how_code_calls_what_a_test_passes_by_keyword_is_a_need(call: str, told:
     assert [need.word for need in needs if need.kind is NeedKind.CALLED] == told
 
 
-def test_a_builtin_is_not_what_a_test_passes_by_keyword() -> None:
-    source = "def limit(x, lo, hi):\n    return max(lo, min(x, hi))\n"
+@pytest.mark.parametrize("head", ["", "from m import max\n\n\n", "def other(x, max):\n    return max(x, 1)\n\n\n"])
+def test_other_functions_are_not_what_a_test_passes_by_keyword(head: str) -> None:
+    source = f"{head}def limit(x, lo, hi):\n    return max(lo, min(x, hi))\n"
     test = "def test_a():\n    assert bank.limit(3, lo=1, hi=2) == dict(max=2)['max']\n"
     needs = needs_of(source, test, ("bank.py::limit",), Watched())
     assert not [need.word for need in needs if need.kind is NeedKind.CALLED]

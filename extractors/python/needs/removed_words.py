@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import dis
 import math
 import re
@@ -192,12 +191,12 @@ def _note_handled(node: ast.AST, words: Words) -> None:
 
 
 def _note_called(node: ast.AST, words: Words) -> None:
-    """Note a call by position that gives several arguments, or one that is no name; no builtin is given by tests."""
+    """Note a call of a parameter or an attribute, by position, that gives several arguments, or one that is no name."""
     match node:
         case ast.Call(
             func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="self"), attr=name), args=args, keywords=[]
         ) if len(args) > 1 or any(not isinstance(each, ast.Name | ast.Constant) for each in args):
-            if isinstance(node.func, ast.Attribute) or name in words.parameters or not hasattr(builtins, name):
+            if isinstance(node.func, ast.Attribute) or name in words.parameters:
                 words.called.setdefault(name, f"{name}({', '.join(map(ast.unparse, args))})")
 
 
