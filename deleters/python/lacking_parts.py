@@ -27,6 +27,8 @@ MAX_LINES = 20_000
 """Number of lines of a file from which on none of it is looked at."""
 MAX_PARTS = 60
 """Maximum number of parts that are looked at."""
+MAX_SORTED = 2000
+"""Maximum number of parts that are put in order."""
 MAX_BYTES = 40_000
 """Number of bytes of a function from which on it has none: it is parsed anew for each."""
 MIN_ELEMENTS = 5
@@ -119,6 +121,7 @@ def _spread(parts: list[tuple[_Function, _Part]]) -> Iterator[tuple[_Function, _
     counts = Counter[object]()
     left = [((p.rank, content_id("part", f.symbol_id, p.what)), (f.symbol_id, p.what.partition(":")[0]), f, p)
             for f, p in parts]  # fmt: skip
+    left = sorted(left, key=lambda each: each[0])[:MAX_SORTED]
     while left:
         rank, line, function, part = min(
             left,
