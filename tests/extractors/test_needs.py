@@ -463,6 +463,7 @@ def test_handled_exceptions_that_give_a_constant_are_needs(handler: str, word: s
         ('x in ("password", "pwd")', {"text password", "text pwd"}),
         ('"password" in x and "pwd" in x', {"text password"}),
         ('x in ("secret", "pwd")', set()),
+        ('x == "password" or x.startswith("pwd:")', {"text password", "text pwd:"}),
     ],
 )
 def test_texts_beside_one_that_tests_need_are_needed(condition: str, expected: set[str]) -> None:

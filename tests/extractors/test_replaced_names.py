@@ -28,6 +28,15 @@ def test_a_replaced_name_is_a_need_if_the_code_uses_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("owner", "is_told"), [("sys", True), ("box", False), ("made", False)], ids=["module", "parameter", "own"]
+)
+def test_what_a_test_sets_is_replaced_unless_it_made_it(owner: str, *, is_told: bool) -> None:
+    source = f"import sys\n\ndef wait(x):\n    return x is {owner}.__stdout__\n"
+    test = f"import sys\n\ndef test_a(box):\n    made = box()\n    {owner}.__stdout__ = 1\n    assert bank.wait(1)\n"
+    assert (f"replaced {owner}.__stdout__" in labels(test, source, ("bank.py::wait",))) is is_told
+
+
+@pytest.mark.parametrize(
     ("replaced", "code", "is_told"),
     [
         ("'bank.limit'", "def wait():\n    return limit\n", True),

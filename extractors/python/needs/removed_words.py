@@ -204,9 +204,7 @@ def _note_group(node: ast.AST, words: Words) -> None:
     """Note the texts of one condition, if it has several."""
     match node:
         case ast.BoolOp(op=ast.Or(), values=values):
-            parts = [
-                part for each in values if isinstance(each, ast.Compare) for part in (each.left, *each.comparators)
-            ]
+            parts = [part for each in values for part in _compared_with(each)]
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[ast.Tuple() | ast.List() | ast.Set() as table]):
             parts = table.elts
         case _:
@@ -214,6 +212,16 @@ def _note_group(node: ast.AST, words: Words) -> None:
     texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
     if 1 < len(texts) <= MAX_GROUP:
         words.groups.add(tuple(texts))
+
+
+def _compared_with(condition: ast.expr) -> Sequence[ast.expr]:
+    """What a condition compares, or looks for at the beginning or end of a text."""
+    match condition:
+        case ast.Compare(left=left, comparators=others):
+            return left, *others
+        case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[wanted, *_]):
+            return wanted.elts if isinstance(wanted, ast.Tuple) else [wanted]
+    return ()
 
 
 def _note_choice(node: ast.AST, words: Words) -> None:

@@ -313,6 +313,8 @@ def uses_of(node: ast.AST, aliases: Mapping[str, str]) -> Uses:
             _note(part, found, aliases)
             expressions.update(map(id, _expressions(part)))
     found.replaced.update(_replaced_by_variable(parts))
+    own |= {part.arg for part in parts if isinstance(part, ast.arg)}
+    found.replaced.update(_assigned_outside(parts, own, aliases))
     found.nones.update(_giving_none(parts))
     found.truths.update(_giving_truth(parts))
     return found
@@ -401,6 +403,14 @@ def _replaced_by_variable(parts: Sequence[ast.AST]) -> Iterator[tuple[str, str]]
     called = [part for part in parts if isinstance(part, ast.Call) and last_name(part.func) == "patch"]
     targets = [call.args[0] for call in called if call.args]
     yield from ((text, text) for value in _assigned(parts, targets) for text in texts_of(value) if "." in text)
+
+
+def _assigned_outside(parts: Sequence[ast.AST], own: set[str], aliases: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The attributes that are set on what a definition neither makes nor is given: ``sys.stdout = stream``."""
+    for part in parts:
+        match part:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=name)]) if owner not in own:
+                yield f"{owner}.{name}", f"{aliases.get(owner, owner)}.{name}"
 
 
 def _giving_none(parts: Sequence[ast.AST]) -> Iterator[str]:
