@@ -68,6 +68,8 @@ from excise.types import (
 
 GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that cannot be seen, such as those of a terminal's colours; they are written as in Python's literals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,8 @@ def write_statement(
             _missing(codebase, deletion, listed, assigned, visibility, details, words),
             *rest,
         )
-        return "\n\n".join(part for part in parts if part) + "\n"
+        text = "\n\n".join(part for part in parts if part) + "\n"
+        return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
     whole = [s for s in dict.fromkeys([*removed, *along]) if s.symbol_id not in partly]
     data = _data_lines(codebase, whole, listed, words, written({}))

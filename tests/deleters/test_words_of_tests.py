@@ -14,6 +14,8 @@ from excise.types import Visibility
 
 from .planned_deletions import REPO, delete_symbol
 
+TESTS_OF_GONE = "from m import gone\n\n\ndef test_gone():\n    assert gone(1)\n"
+
 
 def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
     files = {
@@ -241,3 +243,11 @@ def test_a_part_of_a_test_of_the_nearest_public_caller_is_shown(caller: str, cal
     text = write_statement(codebase, deletion, REPO, ids, tested={"m.py::_gone": ids}).text
     assert ("```python\nx = grow(1)\nassert x == [7]\n```" in text) is is_shown
     assert ("## From the tests" in text) is is_shown
+
+
+def test_characters_that_cannot_be_seen_are_written_as_in_literals() -> None:
+    source = 'def gone(x):\n    """Writes \x1b[31mred\x1b[0m again."""\n    return x\n'
+    files = {"m.py": source, "test_m.py": TESTS_OF_GONE}
+    codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::test_gone",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::gone", tests, "stub"), REPO, tests).text
+    assert "> Writes \\x1b[31mred\\x1b[0m again." in text
