@@ -1,16 +1,18 @@
-"""Archives of releases in the cache, and their download: checked against the hashes that a registry names."""
+"""Programs of registries, and archives of releases: downloaded, checked against a registry's hashes, and kept."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, TypeVar
 
 from excise.errors import SourceError
+from excise.system.commands import CommandTimeout, run_command
 from excise.system.files import file_sha256, replace_file, replacement
 
 T = TypeVar("T")
@@ -37,6 +39,22 @@ def record_archive(archive: Path, sha256: str, **facts: str) -> dict[str, str]:
     known = {"filename": archive.name, "sha256": sha256, **facts}
     replace_file(archive.with_name(_FACTS), json.dumps(known).encode())
     return known
+
+
+def run_registry_tool(line: Sequence[str], *, cwd: Path, packages: str, timeout_s: float) -> CompletedProcess[bytes]:
+    """Run the program of a registry, such as ``npm``, whatever its exit code.
+
+    Raises :class:`SourceError` if it takes too long or is missing; then ``packages`` are the Debian packages with it.
+    """
+    try:
+        return run_command(line, timeout_s=timeout_s, cwd=cwd)
+    except OSError:
+        raise SourceError(
+            f"{line[0]} is missing: install Debian's {packages} (apt-get install {packages})",
+            reason="source_unavailable",
+        ) from None
+    except CommandTimeout as error:
+        raise SourceError(str(error), reason="source_unavailable") from error
 
 
 def retrying(request: Callable[[], T], asked: str) -> T:

@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from excise.errors import SourceError
+from excise.extractors.fetch.downloads import run_registry_tool
 from excise.extractors.fetch.leftovers import clean_export
 from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.trees import copy_files, list_files
 from excise.protocols import Fetched
-from excise.system.commands import CommandTimeout, run_command
 from excise.types import SourceSpec
 
 _PREFIX = "crate:"
@@ -85,15 +85,9 @@ def _found(name: str, requirement: str) -> tuple[str, Path]:
     with TemporaryDirectory(prefix="excise-crate-") as folder:
         Path(folder, "Cargo.toml").write_text(_PROJECT.format(name=name, version=requirement), encoding="utf-8")
         Path(folder, "lib.rs").touch()
-        try:
-            done = run_command(["cargo", "metadata", "--format-version", "1"], timeout_s=_TIMEOUT_S, cwd=Path(folder))
-        except OSError:
-            raise SourceError(
-                "cargo is missing: install the Debian package cargo (apt-get install cargo)",
-                reason="source_unavailable",
-            ) from None
-        except CommandTimeout as error:
-            raise SourceError(str(error), reason="source_unavailable") from error
+        done = run_registry_tool(
+            ["cargo", "metadata", "--format-version", "1"], cwd=Path(folder), packages="cargo", timeout_s=_TIMEOUT_S
+        )
     if done.returncode != 0:
         printed = done.stderr.decode(errors="replace")
         said = " ".join(printed[max(0, printed.find("error:")) :].split())[:400]

@@ -12,12 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from excise.errors import SourceError
-from excise.extractors.fetch.downloads import kept_archive, record_archive
+from excise.extractors.fetch.downloads import kept_archive, record_archive, run_registry_tool
 from excise.extractors.fetch.leftovers import clean_export
 from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.untrusted_archives import unpack_archive
 from excise.protocols import Fetched
-from excise.system.commands import CommandTimeout, run_command
 from excise.system.files import file_sha256
 from excise.types import SourceSpec
 
@@ -72,15 +71,7 @@ def _parsed(spec: str) -> tuple[str, str]:
 
 
 def _npm(*arguments: str, cwd: Path) -> str:
-    try:
-        done = run_command(["npm", *arguments], timeout_s=_TIMEOUT_S, cwd=cwd)
-    except OSError:
-        raise SourceError(
-            "npm is missing: install the Debian packages nodejs and npm (apt-get install nodejs npm)",
-            reason="source_unavailable",
-        ) from None
-    except CommandTimeout as error:
-        raise SourceError(str(error), reason="source_unavailable") from error
+    done = run_registry_tool(["npm", *arguments], cwd=cwd, packages="nodejs npm", timeout_s=_TIMEOUT_S)
     if done.returncode != 0:
         lines = [line for line in done.stderr.decode(errors="replace").splitlines() if "ERR" in line or "error" in line]
         raise SourceError(f"npm: {' '.join(lines)[:400]}", reason="source_unavailable")
