@@ -138,6 +138,15 @@ def test_how_a_call_ends_that_does_nothing_yet_is_not_known(shelves: tuple[Any, 
     assert (len(recorder.calls), recorder.ends) == (1, {})
 
 
+def test_private_functions_that_tests_name_are_recorded() -> None:
+    source = "def _used():\n    pass\n\n\ndef _left():\n    return _used()\n\n\n"
+    source += "class _Box:\n    def _open(self):\n        pass\n"
+    files = {"m.py": source, "tests/test_m.py": "import m\n\n\ndef test_a():\n    m._used()\n    m._Box()._open()\n"}
+    codebase = PythonCodebase.from_texts(files)
+    symbols = ["m.py::_used", "m.py::_left", "m.py::_Box._open"]
+    assert public_names(codebase, symbols, [""]) == ["m:_used"]
+
+
 def test_what_only_copies_of_objects_use_is_not_recorded() -> None:
     source = "".join(f"    def {name}(self):\n        return self\n" for name in ("__getstate__", "__len__", "free"))
     codebase = PythonCodebase.from_texts({"m.py": f"class Shelf:\n{source}"})

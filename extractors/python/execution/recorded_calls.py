@@ -44,9 +44,21 @@ _PICKLING = frozenset(
 
 
 def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
-    """``module:qualname`` of the public functions and classes among (and in the modules among) ``symbols``."""
-    named = _named(codebase, symbols, roots)
-    return [name for name, symbol in named if (symbol.is_public or _is_dunder(symbol)) and symbol.name not in _PICKLING]
+    """``module:qualname`` of the public functions and classes among (and in the modules among) ``symbols``, and of the
+    private functions that tests name: a solution must have these, too."""
+    return [
+        name
+        for name, symbol in _named(codebase, symbols, roots)
+        if symbol.is_public or _is_dunder(symbol) or _is_named_by_tests(codebase, symbol)
+        if symbol.name not in _PICKLING
+    ]
+
+
+def _is_named_by_tests(codebase: Codebase, symbol: Symbol) -> bool:
+    """Whether a test refers to a private function, which is in no private class."""
+    in_private = any(part.startswith("_") for part in symbol.qualname.split(".")[:-1])
+    callers = codebase.callers(symbol.symbol_id) if symbol.is_callable and not in_private else ()
+    return any(codebase.is_test(path_of(caller)) for caller in callers)
 
 
 def private_classes(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
