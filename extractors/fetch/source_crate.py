@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,7 @@ from excise.extractors.fetch.leftovers import clean_export
 from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.trees import copy_files, list_files
 from excise.protocols import Fetched
+from excise.system.commands import CommandTimeout, run_command
 from excise.types import SourceSpec
 
 _PREFIX = "crate:"
@@ -37,6 +39,7 @@ package = "{name}"
 version = "{version}"
 default-features = false
 """
+_DEBIAN = "/usr/bin"
 _TIMEOUT_S = 600.0
 """Time limit of one call of cargo, which downloads what the crate depends on, too."""
 
@@ -73,6 +76,17 @@ class CrateSource:
         return record_snapshot(into, SourceFacts(source=pinned, name=name, version=version))
 
 
+def cargo_command() -> list[str]:
+    """The words that start the path's cargo, or Debian's with its rustc if that is rustup's, without a toolchain."""
+    with suppress(OSError, CommandTimeout):
+        if (
+            run_command(["cargo", "--version"], timeout_s=_TIMEOUT_S).returncode != 0
+            and Path(_DEBIAN, "cargo").exists()
+        ):
+            return ["/usr/bin/env", f"PATH={_DEBIAN}:/bin", "cargo"]
+    return ["cargo"]
+
+
 def _parsed(spec: str) -> tuple[str, str]:
     found = _SPEC.fullmatch(split_subdir(spec)[0])
     if found is None:
@@ -85,9 +99,8 @@ def _found(name: str, requirement: str) -> tuple[str, Path]:
     with TemporaryDirectory(prefix="excise-crate-") as folder:
         Path(folder, "Cargo.toml").write_text(_PROJECT.format(name=name, version=requirement), encoding="utf-8")
         Path(folder, "lib.rs").touch()
-        done = run_registry_tool(
-            ["cargo", "metadata", "--format-version", "1"], cwd=Path(folder), packages="cargo", timeout_s=_TIMEOUT_S
-        )
+        line = [*cargo_command(), "metadata", "--format-version", "1"]
+        done = run_registry_tool(line, cwd=Path(folder), packages="cargo", timeout_s=_TIMEOUT_S)
     if done.returncode != 0:
         printed = done.stderr.decode(errors="replace")
         said = " ".join(printed[max(0, printed.find("error:")) :].split())[:400]

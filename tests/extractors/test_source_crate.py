@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from excise.errors import SourceError
+from excise.extractors.fetch.source_crate import cargo_command
 from excise.extractors.sources import resolve_source, source_of
 from excise.protocols import Fetched
 from excise.types import SourceSpec
@@ -35,7 +37,7 @@ class Registry:
         for path, text in FILES.items():
             (work / path).parent.mkdir(parents=True, exist_ok=True)
             (work / path).write_text(text % version if path == "Cargo.toml" else text)
-        command = ["cargo", "package", "--offline", "--no-verify", "--allow-dirty", "--quiet"]
+        command = [*cargo_command(), "package", "--offline", "--no-verify", "--allow-dirty", "--quiet"]
         subprocess.run(command, cwd=work, check=True, capture_output=True)
         archive = self.root / f"tiny-kit-{version}.crate"
         (work / "target/package" / archive.name).rename(archive)
@@ -125,3 +127,15 @@ def test_a_crate_that_depends_on_another_version_of_itself(tmp_path: Path, monke
             (tmp_path / "crates" / version / path).write_text(text % version + more if path == "Cargo.toml" else text)
     configure('near = { directory = "crates" }', tmp_path, monkeypatch)
     assert fetch("crate:tiny-kit", tmp_path).repo.version == "2.0.0"
+
+
+def test_rustup_without_a_toolchain_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("cargo", "rustc"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\necho 'no default is configured' >&2\nexit 1\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (tmp_path / "registry").mkdir()
+    configure('near = { local-registry = "registry" }', tmp_path, monkeypatch)
+    Registry(tmp_path / "registry").publish("1.0.0")
+    assert fetch("crate:tiny-kit", tmp_path).repo.version == "1.0.0"
