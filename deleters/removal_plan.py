@@ -210,7 +210,8 @@ class RemovalPlan:
 
         ``named_in_tests`` maps parts of the project to the names in tests that stay.
         """
-        stubs, scope_of = {each.key for each in self.stubs}, self._codebase.scope_of
+        heads, scope_of = {each.key: each.head for each in self.stubs}, self._codebase.scope_of
+        stubs = set(heads)
         staying = stubs | self._kept
         while True:
             gone = {each.key for each in self.gone}
@@ -228,7 +229,7 @@ class RemovalPlan:
                 and not each.is_fixed
                 and each.key not in staying
                 if each.names <= dropped and not each.names & named_in_tests.get(scope_of(each.path), frozenset())
-                if self._is_unused(each, gone, counts) or self._codebase.is_unused_function(each, gone, stubs)
+                if self._is_unused(each, gone, counts) or self._codebase.is_unused_function(each, gone, heads)
             ]
             more = self._closure(gone | {each.key for each in dead}) - gone
             if not more or more & staying:

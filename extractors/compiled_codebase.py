@@ -144,9 +144,14 @@ class CompiledCodebase(ABC, Generic[M]):
         """Whether only the project itself can refer to a definition that is not private."""
         return False
 
-    def is_unused_function(self, definition: Definition, gone: Collection[str], stubs: Collection[str]) -> bool:  # noqa: ARG002
+    def is_unused_function(
+        self,
+        definition: Definition,  # noqa: ARG002
+        gone: Collection[str],  # noqa: ARG002
+        stubs: Mapping[str, frozenset[str]],  # noqa: ARG002
+    ) -> bool:
         """Whether nothing refers to a function but definitions that are gone, and bodies of stubs, though others have
-        its name, too; ``False`` where the language does not tell them apart."""
+        its name, too; ``False`` where the language does not tell them apart. ``stubs`` maps keys to names in heads."""
         return False
 
     def definitions(self) -> Iterator[Definition]:

@@ -160,11 +160,7 @@ class TestHider:
         return self._hide_binding(node, entity)
 
     def _find(self, node: NodeId) -> Entity | None:
-        resolver = self.uses.resolver
-        entity = resolver.name(node.path, node.names[0])
-        for name in node.names[1:]:
-            entity = resolver.attribute(entity, name) if entity is not None else None
-        return entity
+        return self.uses.resolver.member(node.path, node.names)
 
     def _other_class_inherits(self, node: NodeId, method: Entity) -> bool:
         """Whether the class inherits the test from a base that is collected itself, or whose other subclasses are, and

@@ -162,9 +162,7 @@ class PythonCodebase:
         plain = path, ".".join(names)
         if path not in self.modules or joined(*plain) in self._symbols:
             return plain
-        entity = self.resolver.name(path, names[0])
-        for name in names[1:]:
-            entity = self.resolver.attribute(entity, name) if entity is not None else None
+        entity = self.resolver.member(path, names)
         return (entity.path, entity.qualname) if entity is not None else plain
 
     def callees(self, symbol_id: str) -> frozenset[str]:

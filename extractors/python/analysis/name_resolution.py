@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.module_names import ModuleNames
@@ -112,6 +112,13 @@ class Resolver:
             self._attributes[key] = None
             self._attributes[key] = self._find_attribute(entity, name, depth)
         return self._attributes[key]
+
+    def member(self, path: str, names: Sequence[str]) -> Entity | None:
+        """The entity that dotted names lead to from the module of a file."""
+        entity = self.name(path, names[0])
+        for name in names[1:]:
+            entity = self.attribute(entity, name) if entity is not None else None
+        return entity
 
     def _find_attribute(self, entity: Entity, name: str, depth: int) -> Entity | None:
         if not entity.qualname:

@@ -111,20 +111,20 @@ class RustCodebase(CompiledCodebase[RustModule]):
             found |= inside
         return frozenset(found)
 
-    def is_unused_function(self, definition: Definition, gone: Collection[str], stubs: Collection[str]) -> bool:
+    def is_unused_function(
+        self, definition: Definition, gone: Collection[str], stubs: Mapping[str, frozenset[str]]
+    ) -> bool:
         """See :meth:`CompiledCodebase.is_unused_function`; of functions outside of types."""
         if definition.holder or definition.kind is not DefinitionKind.FUNCTION:
             return False
         (name,) = definition.names
-        stub_heads = {
-            each.key: each.head for path in self.modules for each in self.modules[path].definitions if each.key in stubs
-        }
         return not any(
             self._may_be(path, reference, definition)
             for path, reference in self._references_by_name.get(name, ())
             if not self.is_test(path)
-            and (owner := joined(path, reference.owner) if reference.owner else path) not in {*gone, definition.key}
-            and name in stub_heads.get(owner, definition.names)
+            and (owner := joined(path, reference.owner) if reference.owner else path) not in gone
+            and owner != definition.key
+            and name in stubs.get(owner, definition.names)
         )
 
     def _may_be(self, path: str, reference: Reference, function: Definition) -> bool:
