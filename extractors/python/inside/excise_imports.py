@@ -125,7 +125,8 @@ class Project:
         return len(self._at_import) == len(self.sources)
 
     def parse(self):
-        """Parse all files, where all runs profit from it; what cannot be parsed is refused later."""
+        """Parse and search all files, where all runs profit from it; what cannot be parsed is refused later."""
+        self.asks_for_sources()
         for path in self.sources:
             with contextlib.suppress(NeedsImport):
                 self.at_import(path)

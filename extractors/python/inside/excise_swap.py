@@ -250,15 +250,17 @@ class Surroundings:
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names} - {"*"}
         aliases = [ast.alias(name=name, asname=None) for name in sorted(names)]
-        self.imports = [ast.Import(names=aliases)] if aliases else []  # calls of what they bind are compiled otherwise
+        imports = ast.Module(body=[ast.Import(names=aliases)] if aliases else [], type_ignores=[])
+        self.imports = ast.fix_missing_locations(imports).body  # calls of what they bind are compiled otherwise
 
     def compile(self, node, owners, path):
         """The code of a function that is defined in these classes."""
         statement = node
         for owner in reversed(owners):
-            statement = ast.ClassDef(name=owner.name, bases=[], keywords=[], body=[statement], decorator_list=[])
-            ast.copy_location(statement, node)
-        module = ast.fix_missing_locations(ast.Module(body=[*self.imports, statement], type_ignores=[]))
+            parts = {"bases": [], "keywords": [], "decorator_list": [], "type_params": []}
+            kept = {name: value for name, value in parts.items() if name in ast.ClassDef._fields}
+            statement = ast.copy_location(ast.ClassDef(name=owner.name, body=[statement], **kept), node)
+        module = ast.Module(body=[*self.imports, statement], type_ignores=[])  # all of which has its places already
         code = compile(module, path, "exec", flags=self.flags, dont_inherit=True)
         for name in [owner.name for owner in owners] + [node.name]:
             code = next((c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name), None)
