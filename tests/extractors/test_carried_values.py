@@ -16,7 +16,7 @@ import pytest
 
 from excise.extractors.python.execution.pytest_runner import INSIDE
 
-from .inside_programs import Plain, decoding, load, values
+from .inside_programs import Plain, decoding, load, outcomes, values
 
 
 class Colour(enum.Enum):
@@ -136,8 +136,73 @@ def test_values_that_cannot_be_encoded_are_refused(value: object) -> None:
         values.Encoder().encode(value)
 
 
-def test_cycles_are_refused() -> None:
+class Node:
+    """A node that knows its parent."""
+
+    def __init__(self, *children: Node) -> None:
+        self.children, self.parent, self.table = list(children), None, Table()
+        self.table["owner"] = self
+        for child in children:
+            child.parent = self  # type: ignore[assignment]
+
+
+class Table(dict[str, object]):
+    """A dictionary of a class of its own."""
+
+
+def decoded(value: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    node = json.loads(json.dumps(values.Encoder().encode(value)))
+    again = decoding.decode(node)
+    assert json.loads(json.dumps(values.Encoder().encode(again))) == node
+    return again
+
+
+def test_values_that_hold_themselves_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop: list[object] = [1]
+    loop.append({"loop": loop})
+    again = decoded(loop, monkeypatch)
+    assert again[1]["loop"] is again
+    table = Table()
+    table["owner"] = [table]
+    again = decoded(table, monkeypatch)
+    assert type(again) is Table
+    assert again["owner"][0] is again
+    again = decoded([Node(Node(Node())), Node()], monkeypatch)[0]
+    inner = again.children[0]
+    assert inner.parent is again
+    assert inner.children[0].parent is inner
+    assert inner.children[0].table["owner"] is inner.children[0]
+
+
+def test_values_that_are_made_from_themselves_are_refused() -> None:
     loop: list[object] = []
-    loop.append(loop)
+    loop.append((loop,))
+    assert values.Encoder().encode(loop)[0] == "at"
     with pytest.raises(values.Unserialisable, match="cycle"):
-        values.Encoder().encode(loop)
+        values.Encoder().encode(loop[0])
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        re.compile(r"(?P<key>\w+)=(\d)?", re.I).search("  ab=1"),
+        re.compile(b"b").match(b"ab", 1),
+        re.fullmatch("a|ab", "ab"),
+        list(re.finditer("a", "aba"))[1],
+    ],
+    ids=["search", "match", "fullmatch", "another one"],
+)
+def test_matches_are_found_again(match: re.Match[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    again = decoded(match, monkeypatch)
+    assert (again.re, again.string, again.pos, again.endpos, again.regs) == (
+        match.re, match.string, match.pos, match.endpos, match.regs,
+    )  # fmt: skip
+
+
+def test_outcomes_with_values_that_hold_themselves_are_compared() -> None:
+    encoder = outcomes.ResultEncoder(lambda cls: False)
+    assert encoder.encode(Node(Node())) == encoder.encode(Node(Node()))
+    assert encoder.encode(Node(Node())) != encoder.encode(Node(Node(), Node()))
+    found = outcomes.ResultEncoder(lambda cls: False).encode(re.search("(?:b)(c)", "abc"))
+    assert found == outcomes.ResultEncoder(lambda cls: False).encode(re.search("b(.)", "abc"))

@@ -332,7 +332,7 @@ def test_private_attributes_that_cannot_be_encoded_are_ignored(monkeypatch: pyte
 
 
 def test_objects_with_state_in_c_are_refused() -> None:
-    for value in (array.array("i", [1]), re.match("a", "a"), operator.itemgetter(1), random.Random(1)):
+    for value in (array.array("i", [1]), operator.itemgetter(1), random.Random(1)):
         with pytest.raises(values.Unserialisable):
             values.Encoder().encode(value)
 

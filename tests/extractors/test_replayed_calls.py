@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from excise.extractors.python.execution.call_examples import example
 
 from .inside_programs import INSIDE, load
 
@@ -139,3 +143,41 @@ def test_whether_a_call_changes_its_argument_is_noted(tmp_path: Path, numbers: l
     spans = {str(tmp_path / "code_under_test.py"): [[1, 20]]}
     call = asked("sort", "function", values.Encoder().encode(numbers))
     assert outcomes_of(tmp_path, KEEPING, [], calls=[call], spans=spans)[0].get("kept", False) is kept
+
+
+COUNTED = """
+def counted(function):
+    calls = 0
+    def inner(value):
+        nonlocal calls
+        calls += 1
+        return function(value), calls
+    return inner
+
+def same(function):
+    return function
+"""
+
+
+def test_calls_of_functions_that_calls_return_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "code_under_test.py"
+    file.write_text(COUNTED)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(INSIDE), *sys.path])
+    monkeypatch.delitem(sys.modules, "code_under_test", raising=False)
+    monkeypatch.setitem(sys.modules, "code_under_test", importlib.import_module("code_under_test"))
+    module, inside = sys.modules["code_under_test"], load("excise_recorder")
+    recorder = inside.Recorder([(str(file), 1, 20)])
+    monkeypatch.setattr(builtins, inside.NAME, recorder.called, raising=False)
+    assert recorder.watch("code_under_test:counted") + recorder.watch("code_under_test:same") == 2
+    length = module.counted(len)
+    assert [length("ab"), length("abc")] == [(2, 1), (3, 2)]
+    assert module.same(abs)(-1) == 1
+    assert [call["name"].partition(":")[2] for call in recorder.calls] == ["counted", "counted()", "counted()", "same"]
+    found = outcomes_of(tmp_path, COUNTED, [], calls=recorder.calls, alone=4)
+    assert [each["result"] for each in found[:3]] == [
+        ["fn"], ["t", [["i", "2"], ["i", "1"]]], ["t", [["i", "3"], ["i", "2"]]],
+    ]  # fmt: skip
+    wrong = outcomes_of(tmp_path, COUNTED.replace("calls += 1", "calls = 1"), [], calls=recorder.calls, alone=4)
+    assert [each == other for each, other in zip(found, wrong, strict=True)] == [True, True, False, True]
+    lines = [example(json.dumps(call), json.dumps(each)) for call, each in zip(recorder.calls, found, strict=True)]
+    assert lines[1:3] == ["counted(len)('ab')  # (2, 1)", "x = counted(len); x('ab'); x('abc')  # (3, 2)"]

@@ -108,6 +108,10 @@ def test_calls_without_plain_arguments_are_not_varied() -> None:
          "Box()(2)  # True"),
         (call("Box.get", ["made", "m:Box", [], [], [["__call__", [["i", "1"]], []]]], kind="method"), ["c", True],
          "x = Box(); x(1); x.get()  # True"),
+        (call("f", ["ma", ["re", ["s", "a+"], 32], "search", ["s", "ba"], ["i", "0"], ["i", "2"]]), ["s", "a"],
+         "f(re.compile('a+').search('ba'))  # 'a'"),
+        (call("f", ["ma", ["re", ["s", "a+"], 34], "search", ["s", "ba"], ["i", "0"], ["i", "2"]]), ["s", "a"], ""),
+        (call("f", ["ma", ["re", ["s", "a+"], 32], "match", ["s", "ba"], ["i", "1"], ["i", "2"]]), ["s", "a"], ""),
     ],
 )  # fmt: skip
 def test_examples_are_code(made: str, result: list[object], expected: str) -> None:

@@ -145,6 +145,9 @@ def _shortened(whole: str, steps: Sequence[str], call: str, nodes: Sequence[Node
 
 def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """The statements that make the object of a method with a history, and the call with a name in its place."""
+    if call["kind"] == "result" and call["before"]:
+        calls = [f"x({', '.join([*map(literal, args), *_keywords(named)])})" for args, named in call["before"]]
+        return [f"x = {_call_text(call['made'])}", *calls], {**call, "kind": "function", "name": ":x", "before": []}
     made = call["args"][0] if call["kind"] in {"method", "property"} and call["args"] else []
     if made[:1] != ["made"] or not made[4]:
         return [], call
@@ -191,7 +194,9 @@ def _changed_object(made: dict[str, Any], asked: dict[str, Any], steps: Sequence
 
 
 def _call_text(call: dict[str, Any]) -> str:
-    name = call["name"].partition(":")[2]
+    if call.get("before"):
+        raise ValueError("before")
+    name = _call_text(call["made"]) if call["kind"] == "result" else call["name"].partition(":")[2]
     args = [literal(node) for node in call["args"]]
     if call["kind"] == "property":
         return f"{args[0]}.{name.rpartition('.')[2]}"
@@ -243,6 +248,21 @@ def _stream(kind: str, node: Node, place: int, attributes: Sequence[Any] = ()) -
     return f"{kind}({literal(node)})"
 
 
+def _pattern(pattern: Node, flags: int) -> str:
+    """A compiled pattern without flags."""
+    if flags != (int(re.UNICODE) if pattern[0] == "s" else 0):
+        raise ValueError("re")
+    return f"re.compile({literal(pattern)})"
+
+
+def _match(pattern: Node, how: str | int, text: Node, first: Node, last: Node) -> str:
+    """A match that a search of a whole text finds."""
+    whole = [["i", "0"], ["i", str(len(text[1]))]]
+    if not isinstance(how, str) or text[0] != "s" or [first, last] != whole:
+        raise ValueError("ma")
+    return f"{literal(pattern)}.{how}({literal(text)})"
+
+
 def _qualname(name: str) -> str:
     """The name of a class or function in its module. Raises :class:`ValueError` for those of tests, which no reader
     has."""
@@ -272,6 +292,8 @@ _LITERALS: dict[str, Callable[..., str]] = {
     "it": lambda nodes, *_: _items_text("it", [literal(node) for node in nodes]),
     "io": _stream,
     "d": lambda pairs: "{" + ", ".join(f"{literal(key)}: {literal(value)}" for key, value in pairs) + "}",
+    "re": _pattern,
+    "ma": _match,
     "e": lambda name, member: f"{_qualname(name)}.{member}",
     "ref": _qualname,
     "nt": _called,

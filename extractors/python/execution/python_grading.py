@@ -236,7 +236,7 @@ class PythonGrading:
     def called(self, call: str) -> str:
         """See :meth:`excise.protocols.Grading.called`."""
         asked = compared_outcomes.parsed(call.encode())
-        name = str(asked.get("name")).partition(":")[2]
+        name = str(asked.get("name")).partition(":")[2].replace("()", "")  # which stand behind a call's result
         return f"{name}.__init__" if asked.get("kind") == "class" else name
 
     def arguments_given(self, call: str) -> str:

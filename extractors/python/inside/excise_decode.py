@@ -5,6 +5,7 @@ import collections
 import functools
 import importlib
 import io
+import itertools
 import marshal
 import re
 import struct
@@ -32,9 +33,43 @@ def mapping(kind, pairs):
 
 
 def instance(name, base, state):
-    value = content(values.find(name), base)
+    return with_attributes(content(values.find(name), base), state)
+
+
+def with_attributes(value, state):
     for attribute, node in state:
         object.__setattr__(value, attribute, decode(node))
+    return value
+
+
+numbered = {}
+"""Number to value of those that are being made and hold themselves."""
+
+
+EMPTY = {"l": list, "d": dict, "od": collections.OrderedDict, "S": set}
+"""Tag of a container to its class: objects of classes that are based on it are made before what they hold."""
+
+
+def cyclic(number, node):
+    """A value that holds itself, as ``["back", number]``."""
+    tag, *parts = node
+    base = parts[1] if tag == "obj" and parts[1] is not None and parts[1][0] in EMPTY else None
+    if tag != "obj":
+        value = EMPTY[tag]()
+    elif base is not None:
+        value = EMPTY[base[0]].__new__(values.find(parts[0]))
+    else:
+        value = content(values.find(parts[0]), parts[1])
+    around = dict(numbered)  # values within this one may have the same number
+    numbered[number] = value
+    try:
+        if tag == "obj":
+            with_attributes(value if base is None else filled(value, decode(base)), parts[2])
+        else:
+            filled(value, DECODERS[tag](*parts))
+    finally:
+        numbered.clear()
+        numbered.update(around)
     return value
 
 
@@ -44,17 +79,22 @@ def content(cls, base):
         value = cls.__new__(cls) if cls.__new__ is object.__new__ else object.__new__(cls)
     else:
         plain = decode(base)
-        value = type(plain).__new__(cls, plain)
-        if isinstance(value, list):
-            list.extend(value, plain)
-        elif isinstance(value, set):
-            set.update(value, plain)
-        elif isinstance(value, collections.deque):
-            collections.deque.__init__(value, plain, plain.maxlen)
-        elif isinstance(value, collections.defaultdict):
-            collections.defaultdict.__init__(value, plain.default_factory, plain)
-        elif isinstance(value, dict):
-            (collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict).update(value, plain)
+        value = filled(type(plain).__new__(cls, plain), plain)
+    return value
+
+
+def filled(value, plain):
+    """A container of a class of its own, with the content of a plain one."""
+    if isinstance(value, list):
+        list.extend(value, plain)
+    elif isinstance(value, set):
+        set.update(value, plain)
+    elif isinstance(value, collections.deque):
+        collections.deque.__init__(value, plain, plain.maxlen)
+    elif isinstance(value, collections.defaultdict):
+        collections.defaultdict.__init__(value, plain.default_factory, plain)
+    elif isinstance(value, dict):
+        (collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict).update(value, plain)
     return value
 
 
@@ -103,6 +143,12 @@ def stream(kind, node, place, attributes=()):
     return value
 
 
+def match(pattern, how, *place):
+    """A match by its search: a method's name, or its number among all matches."""
+    found = getattr(decode(pattern), how if isinstance(how, str) else "finditer")(*decode_all(place))
+    return found if isinstance(how, str) else next(itertools.islice(found, how, None))
+
+
 def exception(name, args):
     cls = values.find(name)
     value = cls.__new__(cls, *decode_all(args))
@@ -139,6 +185,9 @@ DECODERS = {
     "x": exception,
     "nt": lambda name, nodes: values.find(name)(*decode_all(nodes)),
     "obj": instance,
+    "at": cyclic,
+    "back": numbered.__getitem__,
+    "ma": match,
     "made": rebuilt_object,
     "it": lambda nodes: iter(decode_all(nodes)),
     "dv": view,

@@ -99,6 +99,19 @@ class PublicStateEncoder(values.Encoder):
             return node
         return ["seen", names_of(kind), *(self.items(value, kind) or node[2:])]
 
+    def again(self, value):
+        return ["up"]
+
+    def match(self, value, depth):
+        """A match, by what it tells: another pattern may have found it."""
+        return ["match", *(self.encode(each, depth) for each in (value.span(), value.groups(), value.groupdict()))]
+
+    def inner(self):
+        """An encoder for what a value yields."""
+        encoder = type(self)(self.opaque)
+        encoder.ancestors = self.ancestors
+        return encoder
+
     def attributes(self, value, kind, state):
         return {} if self.has_items(kind) else self.shown(state)
 
@@ -111,7 +124,7 @@ class PublicStateEncoder(values.Encoder):
 
     def items(self, value, kind):
         """Encoded pairs or items, and how the iteration ended; empty for an object without items."""
-        encoder = type(self)(self.opaque)
+        encoder = self.inner()
         try:
             if is_mapping(kind):
                 return [["d", [[encoder.encode(k), encoder.encode(value[k])] for k in value]]]
@@ -135,7 +148,7 @@ class ResultEncoder(PublicStateEncoder):
             return enter(value, self.opaque)
         if values.is_iterator(value) or (is_custom_iterator(kind) and not self.opaque(kind)):
             items, end = exhaust(value)
-            return ["it", [ResultEncoder(self.opaque).encode(item, depth) for item in items], end]
+            return ["it", [self.inner().encode(item, depth) for item in items], end]
         if is_function(value, kind):
             return ["fn"]
         return super().nested(value, kind, depth)

@@ -37,6 +37,10 @@ CHARACTERS_OF_VALUE = 16
 """Number of characters of an encoded value, on average."""
 FOLLOWED = "followed"
 """Kind of the functions whose calls are noted in histories alone."""
+RESULT = "result"
+"""Kind of the functions that recorded calls return, such as what decorators make."""
+MAX_RESULTS = 200
+"""Maximum number of such functions whose calls are recorded."""
 MAX_ARGUMENT = 1000
 """Maximum number of items of an iterator that is an argument."""
 
@@ -66,6 +70,7 @@ class Recorder:
         self.staying = set()
         self.busy = set()
         self.repeated = 0
+        self.results = 0
         self.watched = 0
 
     # --------------------------------------------------------------------------- replacing functions
@@ -138,14 +143,17 @@ class Recorder:
             return original(*args, **kwargs)
         if kind == FOLLOWED:
             return self.followed(original, name, args, kwargs)
-        if len(self.calls) >= MAX_CALLS or self.work.get(name, 0) > MAX_WORK:
+        is_result = kind == RESULT
+        if len(self.calls) >= MAX_CALLS or self.work.get(name, 0) > MAX_WORK or (is_result and not owner.is_known()):
             if args:
                 self.forget(args[0])  # its history is not complete any more
             self.incomplete.add(current_test())
             return original(*args, **kwargs)
         self.inside = True
         try:
-            entry, number, args, kwargs = self.note(name, kind, args, kwargs)
+            entry, number, args, kwargs = self.note(name, kind, args, kwargs, owner.origin() if is_result else {})
+            if is_result:
+                owner.add(entry)
         finally:
             self.inside = False
         made = name.endswith(".__init__") and owner in self.removed
@@ -153,6 +161,8 @@ class Recorder:
         try:
             value = original(*args, **kwargs)
             returned = True
+            if entry is not None and self.is_own(value):
+                self.follow_result(value, name, entry)
             return value
         finally:
             self.inside = False
@@ -165,6 +175,18 @@ class Recorder:
                     self.forget(args[0])  # it received a call that cannot be repeated
                 elif kind == "method":
                     self.note_history(args[0], name, entry["args"][1:], entry["kwargs"])
+
+    def is_own(self, value):
+        """Whether a value is a plain function that removed code defines within another one."""
+        code = getattr(value, "__code__", None)
+        if self.results >= MAX_RESULTS or not is_plain_function(value) or code in self.names:
+            return False
+        return bool(code.co_flags & inspect.CO_NESTED) and not self.may_travel(value)
+
+    def follow_result(self, value, name, entry):
+        """Record the calls of a function that a recorded call returned."""
+        self.results += 1
+        self.replace_code(value, name + "()", RESULT, Returned(entry))
 
     def note_history(self, receiver, name, args, kwargs):
         """Add a call to the history of an object."""
@@ -228,9 +250,10 @@ class Recorder:
             "kwargs": [[key, self.encode(value, name)] for key, value in kwargs.items()],
         }
 
-    def note(self, name, kind, args, kwargs):
-        """Record a call; return it with its number, both ``None`` if it cannot be, and the arguments to pass on.
+    def note(self, name, kind, args, kwargs, more):
+        """Record a call, with what there is ``more`` to say of it.
 
+        Return it with its number, both ``None`` if it cannot be recorded, and the arguments to pass on.
         Iterator arguments are read ahead, and passed on as iterators over the same items.
         """
         number = None
@@ -243,6 +266,7 @@ class Recorder:
                 "name": name.rpartition(".")[0] if is_init else name,
                 "kind": "class" if is_init else kind,
                 **self.entry_of(name, recorded, kwargs),
+                **more,
             }
             text = json.dumps(entry)
             self.count(name, len(text))
@@ -351,6 +375,25 @@ def is_plain_function(value):
 def current_test():
     """The id of the test that runs; empty if none does."""
     return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+
+
+class Returned:
+    """A function that a recorded call returned: this call, and those of the function so far, which it may count."""
+
+    def __init__(self, made):
+        self.made, self.before = made, []
+
+    def is_known(self):
+        """Whether its calls can be repeated: none before them was left out, and they are not too many."""
+        return self.before is not None and len(self.before) <= MAX_HISTORY
+
+    def add(self, entry):
+        """Add a call; ``None`` for one that cannot be repeated."""
+        self.before = None if entry is None else [*self.before, [entry["args"], entry["kwargs"]]]
+
+    def origin(self):
+        """What a recorded call of it says of where it comes from."""
+        return {"made": self.made, "before": self.before}
 
 
 class BufferedIterator:

@@ -49,19 +49,38 @@ def outcome(call, removed):
     """The outcome of one call."""
     random.seed(0)
     del decoding.failed_steps[:]
-    args = [decoding.decode(node) for node in call["args"]]
-    kwargs = {key: decoding.decode(node) for key, node in call["kwargs"]}
-
-    def make_call():
-        name = call["name"]
-        if call["kind"] == "method":
-            return called(name.rpartition(".")[2], args, kwargs)
-        if call["kind"] == "property":
-            return getattr(args[0], name.rpartition(".")[2])
-        return values.find(name)(*args, **kwargs)
-
-    found = outcomes.outcome_of(make_call, [*args, *kwargs.values()], opaque_in(removed))
+    args, kwargs = passed(call["args"], call["kwargs"])
+    found = outcomes.outcome_of(lambda: made(call, args, kwargs), [*args, *kwargs.values()], opaque_in(removed))
     return dict(found, uneven=True) if decoding.failed_steps else found
+
+
+def passed(args, kwargs):
+    """Decoded arguments."""
+    return [decoding.decode(node) for node in args], {key: decoding.decode(node) for key, node in kwargs}
+
+
+def made(call, args, kwargs):
+    """What a call returns."""
+    name = call["name"]
+    if call["kind"] == "method":
+        return called(name.rpartition(".")[2], args, kwargs)
+    if call["kind"] == "property":
+        return getattr(args[0], name.rpartition(".")[2])
+    if call["kind"] == "result":
+        return returned(call["made"], call["before"])(*args, **kwargs)
+    return values.find(name)(*args, **kwargs)
+
+
+def returned(call, before):
+    """The function that a call returns, after the calls of it that the tests made before."""
+    function = made(call, *passed(call["args"], call["kwargs"]))
+    for args, kwargs in before:
+        try:
+            more, named = passed(args, kwargs)
+            function(*more, **named)
+        except Exception:  # as when a method raises while an object is made again
+            decoding.failed_steps.append("call")
+    return function
 
 
 def opaque_in(removed):

@@ -1,9 +1,10 @@
 """Encodes values as JSON without loss: exact types, floats by their bits. A value that cannot be encoded is refused.
 
-``encode`` returns nested lists that begin with a tag; ``excise_decode`` restores the value. Objects of the project are
-encoded as class and state; objects of removed classes (``opaque``) as their class alone, as a solution may represent
-their state freely. Functions without an importable name are encoded by their code in arguments of calls, and only as
-"a function" in outcomes. Pickle is not used.
+``encode`` returns nested lists that begin with a tag; ``excise_decode`` restores the value. A value that holds itself
+is numbered (``at``), and referred to by that number (``back``). Objects of the project are encoded as class and state;
+objects of removed classes (``opaque``) as their class alone, as a solution may represent their state freely. Functions
+without an importable name are encoded by their code in arguments of calls, and only as "a function" in outcomes. Pickle
+is not used.
 """
 
 import base64
@@ -49,6 +50,10 @@ MADE_IN_C = ("builtins", "itertools", "io", "threading", "_io", "_thread", "weak
 TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone)
 STREAMS = (io.StringIO, io.BytesIO)
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+CYCLIC = ("obj", "l", "d")
+"""Tags of values that are made before what they hold, so that this may be they themselves."""
+SEARCHES = ("fullmatch", "match", "search")
+"""Methods of patterns that find a match; others are counted among all matches."""
 
 
 class Unserialisable(Exception):
@@ -86,6 +91,7 @@ class Encoder:
         self.carried = carried
         self.nodes = 0
         self.ancestors = set()
+        self.numbers, self.marked = {}, 0
         self.modules = set()
 
     def encode(self, value, depth=0):
@@ -108,12 +114,25 @@ class Encoder:
         if value is Ellipsis or value is NotImplemented:
             return ["k", repr(value)]
         if id(value) in self.ancestors:
-            raise Unserialisable("cycle")
+            return self.again(value)
         self.ancestors.add(id(value))
         try:
-            return self.nested(value, kind, depth + 1)
+            node = self.nested(value, kind, depth + 1)
         finally:
             self.ancestors.discard(id(value))
+        number = self.numbers.pop(id(value), None)
+        if number is None:
+            return node
+        if node[0] not in CYCLIC:
+            raise Unserialisable("cycle")
+        return ["at", number, node]
+
+    def again(self, value):
+        """A value within itself."""
+        if id(value) not in self.numbers:
+            self.numbers[id(value)] = self.marked
+            self.marked += 1
+        return ["back", self.numbers[id(value)]]
 
     def name(self, thing):
         """The name of a class or function, whose module is added to those that decoding needs."""
@@ -169,6 +188,8 @@ class Encoder:
             return ["n", "pathlib:PurePath" if not isinstance(value, pathlib.Path) else "pathlib:Path", str(value)]
         if isinstance(value, re.Pattern):
             return ["re", self.encode(value.pattern, depth), value.flags]
+        if isinstance(value, re.Match):
+            return self.match(value, depth)
         if isinstance(value, enum.Enum):
             return ["e", self.name(kind), value.name]
         if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
@@ -198,6 +219,18 @@ class Encoder:
         if found is None:
             raise Unserialisable("count")
         return ["new", "itertools:count", self.all([int(each) for each in found.groups() if each], depth)]
+
+    def match(self, value, depth):
+        """A match, by the search that finds it. Raises :class:`Unserialisable` if none does."""
+        place = value.string, value.pos, value.endpos
+        how = (name for name in SEARCHES if spans_of(getattr(value.re, name)(*place)) == value.regs)
+        found = next(how, None)
+        if found is None:
+            matches = enumerate(itertools.islice(value.re.finditer(*place), MAX_ITEMS))
+            found = next((number for number, match in matches if match.regs == value.regs), None)
+        if found is None:
+            raise Unserialisable("Match")
+        return ["ma", self.encode(value.re, depth), found, *self.all(place, depth)]
 
     def reference(self, value, depth):
         if isinstance(value, types.BuiltinFunctionType) and not isinstance(
@@ -256,6 +289,11 @@ class Encoder:
                 base = self.encode(content(value), depth)
         state = self.attributes(value, kind, state)
         return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items())]]
+
+
+def spans_of(match):
+    """The spans of a match and of its groups; ``None`` without one."""
+    return match.regs if match is not None else None
 
 
 def state_of(value):
