@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from excise.extractors.python.execution import compared_outcomes
 from excise.extractors.python.execution.pytest_runner import INSIDE
 
 from .inside_programs import Plain, decoding, load, outcomes, values
@@ -109,6 +110,67 @@ def test_an_unnamed_function_is_encoded_by_its_code_if_allowed() -> None:
     assert values.Encoder().encode(add) == ["fn"]
     with pytest.raises(values.Unserialisable, match="removed code"):
         values.Encoder(carried=lambda function: False).encode(add)
+
+
+def test_exceptions_have_their_attributes() -> None:
+    error = OSError(2, "gone")
+    error.place = [1]  # type: ignore[attr-defined]
+    again = decoding.decode(json.loads(json.dumps(values.Encoder().encode(error))))
+    assert (type(again), again.args, again.place) == (type(error), (2, "gone"), [1])
+
+
+def noted(text: str, place: object) -> Exception:
+    error = KeyError(text)
+    error.text, error.place, error._seen = text, place, object()  # type: ignore[attr-defined]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (noted("a", 1), noted("b", 1), True),
+        (noted("a", 1), noted("a", 2), False),
+        (noted("a", 1), KeyError("a"), False),
+        (KeyError("a"), noted("a", 1), True),
+    ],
+)
+def test_attributes_of_exceptions_that_are_results_are_compared(
+    first: Exception, second: Exception, *, same: bool
+) -> None:
+    found = [
+        json.dumps(outcomes.outcome_of(lambda error=error: error, [], lambda cls: False)) for error in (first, second)
+    ]
+    assert compared_outcomes.same_outcome(*found) is same
+
+
+STEP = 2
+
+
+def stepped(n: int) -> int:
+    """A function of a file of tests, with names of it."""
+    return stepped(n - 1) + STEP if n else decimal.Decimal(0)  # type: ignore[return-value]
+
+
+def test_a_function_of_a_missing_module_is_encoded_with_the_names_that_it_uses() -> None:
+    encoder = values.Encoder(carried=lambda function: True, alone=lambda function: True)
+    node = json.loads(json.dumps(encoder.encode([stepped, lambda: stepped(1)])))
+    assert __name__ not in encoder.modules
+    direct, through = decoding.decode([node[0], [[*each[:1], "gone", *each[2:]] for each in node[1]]])
+    assert direct(3) == 6
+    assert through() == 2
+
+
+def test_the_code_before_a_rewriting_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, Any] = {}
+    exec("def old():\n    return lambda: 1\ndef new():\n    return lambda: 2", made)
+    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
+    monkeypatch.setitem(sys.modules, "excise_values", values)
+    load("excise_observed").note_rewritten(made["new"].__code__, made["old"].__code__)
+    made["new"].__module__ = __name__
+    inner = made["new"]()
+    inner.__module__ = __name__
+    node = values.Encoder(carried=lambda function: True).encode([inner])
+    assert decoding.decode(node)[0]() == 1
 
 
 def test_removed_code_is_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:

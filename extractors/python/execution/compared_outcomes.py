@@ -243,15 +243,21 @@ def texts_in(outcome: dict[str, Any]) -> frozenset[str]:
 
 
 def equal(first: Any, second: Any) -> bool:
-    """Whether two encoded values are equal; of exceptions, as of raised ones, only the classes are compared."""
+    """Whether two encoded values are equal; of exceptions, the classes and the first one's attributes."""
     if isinstance(first, list) and isinstance(second, list):
         tags = tuple(map(_tag_of, (first, second)))
         if (found := _equal_of_tags(tags, first, second)) is not None:
             return found
         if tags == ("x", "x"):
-            first, second = first[:2], second[:2]
+            return first[1] == second[1] and _same_attributes(*(node[3:] for node in (first, second)))
         return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))
     return type(first) is type(second) and bool(first == second)
+
+
+def _same_attributes(first: list[Any], second: list[Any]) -> bool:
+    """Whether an exception has the attributes of another one: a list of pairs, where there are any."""
+    known = dict(second[0]) if second else {}
+    return all(name in known and equal(value, known[name]) for name, value in (first[0] if first else ()))
 
 
 def _tag_of(node: list[Any]) -> str:

@@ -143,7 +143,14 @@ def record(
     watch = _watch_request(codebase, recipe, symbols, asked)
     found: dict[str, Any] = {}
     if names or watch:
-        request = {"names": names, "modules": list(modules), "spans": _spans(codebase, symbols), "watch": watch}
+        tests = sorted(path for path in codebase.modules if codebase.is_test(path))
+        request = {
+            "names": names,
+            "modules": list(modules),
+            "spans": _spans(codebase, symbols),
+            "tests": tests,
+            "watch": watch,
+        }
         found = _run(session, recipe, request, asked)
     listed = found.get("calls")
     raw = [json.dumps(call) for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []

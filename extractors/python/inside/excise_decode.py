@@ -1,6 +1,7 @@
 """Decodes values of ``excise_values``, in the process of the code under test: decoding imports its modules."""
 
 import base64
+import builtins
 import collections
 import functools
 import importlib
@@ -113,13 +114,19 @@ def rebuilt_object(name, args, kwargs, history):
     return value
 
 
-def function(module, code, parts):
+def function(module, code, parts, used=None):
+    """A function of a module; with the values of the names that it ``used``, of one that may be missing."""
     defaults, keywords, cells = decode_all(parts)
-    names = importlib.import_module(module).__dict__
+    if used is None:
+        names = importlib.import_module(module).__dict__
+    else:
+        names = {"__builtins__": builtins, "__name__": module}
+        names.update((name, decode(node)) for name, node in used if node is not None)
     made = types.FunctionType(
         marshal.loads(base64.b64decode(code)), names, None, defaults, tuple(types.CellType(value) for value in cells)
     )
     made.__kwdefaults__ = keywords
+    names.update((name, made) for name, node in used or () if node is None)
     return made
 
 
@@ -149,11 +156,11 @@ def match(pattern, how, *place):
     return found if isinstance(how, str) else next(itertools.islice(found, how, None))
 
 
-def exception(name, args):
+def exception(name, args, state=()):
     cls = values.find(name)
     value = cls.__new__(cls, *decode_all(args))
     value.args = tuple(decode_all(args))
-    return value
+    return with_attributes(value, state)
 
 
 DECODERS = {

@@ -10,6 +10,7 @@ import os
 import types
 from importlib.util import decode_source
 
+import excise_values as values
 from excise_swap import GENERATOR_FLAGS, NeedsImport, Surroundings, functions_in, read, real
 
 HOOKS = ("base", "got", "callee", "argument", "options", "result", "key", "left", "right", "parts")
@@ -163,7 +164,17 @@ def rewrite(root, path, ranges, functions, sites):
         for each in with_inner(code):
             for function in functions.get((file, each.co_firstlineno, each.co_name), ()):
                 if fits(function.__code__, each):
+                    note_rewritten(each, function.__code__)
                     function.__code__ = each
+
+
+def note_rewritten(new, old):
+    """Note which code stands in the place of which, with that in it, as far as both have the same."""
+    values.rewritten[new] = old
+    inner = [[each for each in code.co_consts if isinstance(each, types.CodeType)] for code in (new, old)]
+    if [each.co_name for each in inner[0]] == [each.co_name for each in inner[1]]:
+        for pair in zip(*inner):  # noqa: B905  (Python 3.8 has no `strict`)
+            note_rewritten(*pair)
 
 
 def with_inner(code):

@@ -99,6 +99,11 @@ class PublicStateEncoder(values.Encoder):
             return node
         return ["seen", names_of(kind), *(self.items(value, kind) or node[2:])]
 
+    def told_by(self, error, args, depth):
+        """The public attributes of an exception, without texts for people: those among its arguments."""
+        found = super().told_by(error, args, depth)
+        return [[name, node] for name, node in found if not name.startswith("_") and node not in args]
+
     def again(self, value):
         return ["up"]
 

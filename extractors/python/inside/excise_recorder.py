@@ -46,10 +46,11 @@ MAX_ARGUMENT = 1000
 
 
 class Recorder:
-    """Records calls. ``spans`` are file, first and last line of every removed definition."""
+    """Records calls. ``spans`` are file, first and last line of every removed definition, ``tests`` the files of tests,
+    which are missing where calls are made again."""
 
-    def __init__(self, spans=()):
-        self.spans = spans
+    def __init__(self, spans=(), tests=()):
+        self.spans, self.tests = spans, frozenset(tests)
         self.modules = set()
         self.originals = {}
         self.names = {}
@@ -303,7 +304,7 @@ class Recorder:
             if len(value.items) > MAX_ARGUMENT:
                 raise values.Unserialisable("endless iterator")
             return ["it", [self.encode(item, name) for item in value.items]]
-        encoder = values.Encoder(self.is_removed, self.made, self.may_travel)
+        encoder = values.Encoder(self.is_removed, self.made, self.may_travel, self.is_of_tests)
         self.size = 0
         try:
             node = encoder.encode(value)
@@ -321,6 +322,10 @@ class Recorder:
         return code not in self.names and not any(
             code.co_filename == path and first <= code.co_firstlineno <= last for path, first, last in self.spans
         )
+
+    def is_of_tests(self, function):
+        """Whether a function is defined in a file of tests."""
+        return function.__code__.co_filename in self.tests
 
     def is_removed(self, cls):
         return False
@@ -453,7 +458,8 @@ def is_standard(module):
 def start(request):
     """Import the requested modules and record calls from now on; return the recorder."""
     root = request["root"]
-    recorder = Recorder([(os.path.join(root, path), first, last) for path, first, last in request["spans"]])
+    spans = [(os.path.join(root, path), first, last) for path, first, last in request["spans"]]
+    recorder = Recorder(spans, [os.path.join(root, path) for path in request.get("tests", ())])
     setattr(builtins, NAME, recorder.called)
     for module in request["modules"]:
         try:

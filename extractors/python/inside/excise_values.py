@@ -9,6 +9,7 @@ is not used.
 
 import base64
 import collections
+import contextlib
 import copy
 import datetime
 import decimal
@@ -82,13 +83,15 @@ class Encoder:
 
     ``opaque(cls)`` is true for a removed class, whose state is left out. ``made(value)`` returns the recipe of an
     object that must be constructed again, or ``None``. ``carried(function)`` is true if the code of a function without
-    an importable name may be encoded; without it, no code is.
+    an importable name may be encoded; without it, no code is. ``alone(function)`` is true if its module may be missing
+    where it is decoded, so that the names that it uses must be encoded with it.
     """
 
-    def __init__(self, opaque=lambda cls: False, made=lambda value: None, carried=None):
+    def __init__(self, opaque=lambda cls: False, made=lambda value: None, carried=None, alone=lambda function: False):
         self.opaque = opaque
         self.made = made
         self.carried = carried
+        self.alone = alone
         self.nodes = 0
         self.ancestors = set()
         self.numbers, self.marked = {}, 0
@@ -201,8 +204,17 @@ class Encoder:
         if isinstance(value, types.ModuleType):
             return ["m", value.__name__]
         if isinstance(value, BaseException):
-            return ["x", self.name(kind), self.all(value.args, depth)]
+            args = self.all(value.args, depth)
+            return ["x", self.name(kind), args, [] if self.opaque(kind) else self.told_by(value, args, depth)]
         return self.instance(value, kind, depth)
+
+    def told_by(self, error, args, depth):
+        """(name, encoded value) of the attributes of an exception, as far as they can be encoded."""
+        found = []
+        for name, value in sorted(vars(error).items()):
+            with contextlib.suppress(Unserialisable):
+                found.append([name, self.encode(value, depth)])
+        return found
 
     def stream(self, value, kind, depth):
         """A stream in memory, with its attributes if it has any. Raises :class:`Unserialisable` if it translates ends
@@ -237,6 +249,9 @@ class Encoder:
             value.__self__, (types.ModuleType, type(None))
         ):
             return ["bm", self.encode(value.__self__, depth), value.__name__]
+        is_function = isinstance(value, types.FunctionType)
+        if is_function and self.carried is not None and self.alone(value):
+            return self.function(value, depth)
         try:
             name = self.name(value)
             same = find_or_none(name) is value
@@ -244,7 +259,7 @@ class Encoder:
             same = False
         if same:
             return ["ref", name]
-        if isinstance(value, types.FunctionType):
+        if is_function:
             return self.function(value, depth)
         raise Unserialisable("local %s" % type(value).__name__)
 
@@ -259,10 +274,27 @@ class Encoder:
             cells = [cell.cell_contents for cell in value.__closure__ or ()]
         except ValueError:
             raise Unserialisable("cycle") from None
-        code = self.text(marshal.dumps(value.__code__))
-        self.modules.add(value.__module__)
+        code = rewritten.get(value.__code__, value.__code__)
+        text = base64.b64encode(self.text(marshal.dumps(code))).decode()
         parts = (value.__defaults__, value.__kwdefaults__, tuple(cells))
-        return ["fn", value.__module__, base64.b64encode(code).decode(), self.all(parts, depth)]
+        node = ["fn", value.__module__, text, self.all(parts, depth)]
+        if self.alone(value):
+            return [*node, list(self.names_used(value, code, depth))]
+        self.modules.add(value.__module__)
+        return node
+
+    def names_used(self, function, code, depth):
+        """(name, encoded value) of each name of its module that a function uses; ``None`` for the function itself."""
+        for name in sorted(names_in(code) & function.__globals__.keys()):
+            value = function.__globals__[name]
+            if value is function:
+                yield [name, None]
+            elif id(value) not in self.ancestors:
+                try:
+                    node = self.encode(value, depth)
+                except Unserialisable:  # it may not need it where it is called
+                    continue
+                yield [name, node]
 
     def attributes(self, value, kind, state):
         """The attributes to encode."""
@@ -289,6 +321,15 @@ class Encoder:
                 base = self.encode(content(value), depth)
         state = self.attributes(value, kind, state)
         return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items())]]
+
+
+rewritten = {}
+"""Code of tests that is watched, to the code in whose place it stands (``excise_observed.py``)."""
+
+
+def names_in(code):
+    """The names that code uses, with that in it."""
+    return set(code.co_names).union(*(names_in(each) for each in code.co_consts if isinstance(each, types.CodeType)))
 
 
 def spans_of(match):
