@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import decimal
 import enum
 import json
@@ -110,6 +111,17 @@ def test_an_unnamed_function_is_encoded_by_its_code_if_allowed() -> None:
     assert values.Encoder().encode(add) == ["fn"]
     with pytest.raises(values.Unserialisable, match="removed code"):
         values.Encoder(carried=lambda function: False).encode(add)
+
+
+def test_times_of_a_frozen_clock_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Frozen(datetime.datetime):
+        """What ``freezegun`` puts in the place of ``datetime.datetime``."""
+
+    monkeypatch.setattr(values.datetime, "datetime", Frozen)
+    node = json.loads(json.dumps(values.Encoder().encode(Frozen(2020, 1, 2))))
+    monkeypatch.undo()
+    assert type(decoding.decode(node)) is datetime.datetime
+    assert decoding.decode(node) == datetime.datetime(2020, 1, 2)
 
 
 def test_exceptions_have_their_attributes() -> None:

@@ -186,7 +186,8 @@ class Encoder:
         if kind in STREAMS and not value.closed:
             return self.stream(value, kind, depth)
         if kind in TIMES or kind in (datetime.datetime, datetime.date):
-            return ["new", name_of(kind), self.all(value.__reduce__()[1], depth)]
+            plain = next(base for base in kind.__mro__ if base in TIMES)  # a frozen clock has classes of its own
+            return ["new", name_of(plain), self.all(value.__reduce__()[1], depth)]
         if isinstance(value, pathlib.PurePath):
             return ["n", "pathlib:PurePath" if not isinstance(value, pathlib.Path) else "pathlib:Path", str(value)]
         if isinstance(value, re.Pattern):
