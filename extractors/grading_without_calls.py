@@ -38,6 +38,7 @@ class GradingWithoutCalls:
         functions: Collection[str],
         depending: Collection[str],
         beside: Callable[[], Iterable[bytes]] = tuple,
+        **_: object,
     ) -> LiftedTests | None:
         """None is divided, unless a language does it."""
         why = "tests of this language are not divided"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -70,24 +70,53 @@ class Judged(NamedTuple):
 
 def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[str]) -> LiftedFiles:
     """Divide the files of tests; ``depending``: names in them of the code under test and of what calls it."""
-    by_file: dict[str, set[str]] = {}
-    for test in map(without_parameter, tests):
-        by_file.setdefault(path_of(test), set()).add(name_in_file(test))
+    by_file, inherited = _by_definition(bench, map(without_parameter, tests))
+    inheriting: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     observing, judging, whole, functions = {}, {}, {}, []
     refused: Counter[str] = Counter()
-    for path, data in bench.read(sorted(by_file)).items():
-        beside = partial(_beside, bench, path)
-        found = bench.language.grading.lifted(data, sorted(by_file[path]), depending, beside)
+    files = bench.read(sorted({*by_file, *inherited}))
+    for path in sorted(
+        files, key=lambda path: (path not in inherited, path)
+    ):  # those with tests that others inherit first
+        own, others = by_file[path], inherited[path]
+        found = bench.language.grading.lifted(
+            files[path], sorted({*own, *others}), depending, partial(_beside, bench, path), inheriting=inheriting[path]
+        )
         if found is None:
-            refused["file that cannot be parsed"] += len(by_file[path])
+            refused["file that cannot be parsed"] += len(own) + sum(map(len, others.values()))
             continue
-        refused.update(found.refused.values())
-        if found.functions:
+        refused.update(reason for name, reason in found.refused.items() for _ in [*own & {name}, *others.get(name, ())])
+        done = [joined(path, name) for name in found.functions if name in own]
+        for name in found.functions:
+            for test in others.get(name, ()):
+                done.append(test)
+                inheriting[path_of(test)][name_in_file(test).partition("::")[0]].update(_names_in(found.observing))
+        if done or inheriting[path]:
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
             if found.whole:
                 whole[path] = found.whole.decode()
-            functions += [joined(path, name) for name in found.functions]
+            functions += done
     return LiftedFiles(observing, judging, tuple(functions), dict(refused), whole)
+
+
+def _names_in(source: bytes) -> set[str]:
+    return {word.decode() for word in re.findall(rb"[^\W\d]\w*", source)}
+
+
+def _by_definition(
+    bench: Workbench, tests: Iterable[str]
+) -> tuple[dict[str, set[str]], dict[str, dict[str, set[str]]]]:
+    """The names of tests by file; and those that other files define: file to the name there to the ids of the tests."""
+    own: dict[str, set[str]] = defaultdict(set)
+    inherited: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for test in tests:
+        defined = bench.codebase.definition_of_test(test)
+        if defined is None or defined.path == path_of(test) or not bench.codebase.is_test(defined.path):
+            own[path_of(test)].add(name_in_file(test))
+        else:
+            inherited[defined.path][defined.qualname.replace(".", "::")].add(test)
+            own[path_of(test)]  # its class stands there
+    return own, inherited
 
 
 def _beside(bench: Workbench, path: str) -> list[bytes]:
@@ -193,8 +222,7 @@ def _depending(bench: Workbench, task: Task) -> tuple[str, ...]:
     named = (symbols[name] for name in found if name in symbols and symbols[name].kind is not SymbolKind.MODULE)
     names = {symbol.name.partition("#")[0] for symbol in named if not bench.codebase.is_test(symbol.path)}
     texts = bench.read(sorted({path_of(test) for test in task.fail_to_pass})).values()
-    words = {word.decode() for text in texts for word in re.findall(rb"[^\W\d]\w*", text)}
-    return tuple(sorted(names & words))
+    return tuple(sorted(names.intersection(*[set().union(*map(_names_in, texts))])))
 
 
 def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: GradingMode) -> list[LiftedTest]:

@@ -77,6 +77,7 @@ class GoGrading(CompiledGrading):
         functions: Collection[str],
         depending: Collection[str],
         beside: Callable[[], Iterable[bytes]] = tuple,
+        **_: object,
     ) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`."""
         return lifted(source, functions, depending, beside())

@@ -143,6 +143,7 @@ class JavaScriptGrading(GradingWithoutCalls):
         functions: Collection[str],
         depending: Collection[str],
         beside: Callable[[], Iterable[bytes]] = tuple,
+        **_: object,
     ) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`; helpers of other files are not divided."""
         return lifted(source, functions, depending)

@@ -10,7 +10,7 @@ import re
 import secrets
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,6 +27,7 @@ from excise.extractors.python.lifting.lifted_tests import lifted
 from excise.extractors.test_reports.report import COMPLETE
 from excise.extractors.test_reports.signed_report import graded_results, signed_report
 from excise.protocols import (
+    NOTHING_INHERITED,
     CallRecording,
     Canaries,
     Codebase,
@@ -133,9 +134,11 @@ class PythonGrading:
         functions: Collection[str],
         depending: Collection[str],
         beside: Callable[[], Iterable[bytes]] = tuple,  # noqa: ARG002
+        *,
+        inheriting: Mapping[str, Collection[str]] = NOTHING_INHERITED,
     ) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`."""
-        return lifted(source, functions, depending)
+        return lifted(source, functions, depending, inheriting)
 
     def reported(self, values: str) -> ReportedValues:
         """See :meth:`excise.protocols.Grading.reported`."""

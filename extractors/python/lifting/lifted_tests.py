@@ -13,7 +13,7 @@ checks nothing reports that it came to its end.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from excise.extractors.python.analysis.ast_walk import copied
@@ -23,16 +23,28 @@ from excise.extractors.python.lifting.expected_values import Function, NotLifted
 from excise.extractors.python.lifting.inlined_helpers import inline_helpers
 from excise.extractors.python.lifting.unused_values import keep_only
 from excise.extractors.python.lifting.written_loops import name_columns
-from excise.protocols import LiftedTests
+from excise.protocols import NOTHING_INHERITED, LiftedTests
 
 
-def lifted(source: bytes, functions: Collection[str], depending: Collection[str] = ()) -> LiftedTests | None:
+def lifted(
+    source: bytes,
+    functions: Collection[str],
+    depending: Collection[str] = (),
+    inheriting: Mapping[str, Collection[str]] = NOTHING_INHERITED,
+) -> LiftedTests | None:
     """See :meth:`excise.protocols.Grading.lifted`."""
-    return _lifted(source, frozenset(functions), frozenset(depending))
+    used = frozenset(name for names in inheriting.values() for name in names)
+    return _lifted(source, frozenset(functions), frozenset(depending), frozenset(inheriting), used)
 
 
 @lru_cache(maxsize=32)
-def _lifted(source: bytes, functions: frozenset[str], depending: frozenset[str]) -> LiftedTests | None:
+def _lifted(
+    source: bytes,
+    functions: frozenset[str],
+    depending: frozenset[str],
+    inheriting: frozenset[str],
+    used: frozenset[str],
+) -> LiftedTests | None:
     """The forms of a file; kept, since a kit divides the same files twice."""
     try:
         observing, judging = ast.parse(source), ast.parse(source)
@@ -49,19 +61,19 @@ def _lifted(source: bytes, functions: frozenset[str], depending: frozenset[str])
             refused[name] = "not written in this file"
     done: list[str] = []
     divided: set[str] = set()
-    for definition, inheriting in names.items():
+    for definition, tests in names.items():
         try:
             forms = file.divided(definition)
         except NotLifted as error:
-            refused.update(dict.fromkeys(inheriting, str(error)))
+            refused.update(dict.fromkeys(tests, str(error)))
             continue
         for function, form in zip((mine[definition][1], theirs[definition][1]), forms, strict=True):
             vars(function).update(vars(form))
         divided.add(definition)
-        done += inheriting
-    classes = {name.rpartition("::")[0] for name in done}
-    for each in (observing, judging):
-        keep_only(each, divided, classes)
+        done += tests
+    classes = {*inheriting, *(name.rpartition("::")[0] for name in done)}
+    keep_only(observing, divided, classes, used)
+    keep_only(judging, divided, classes, None if inheriting else ())
     return LiftedTests(
         observing=_text(observing).encode(),
         judging=_text(judging).encode(),

@@ -146,19 +146,23 @@ def _names(statement: ast.AST) -> set[str]:
     return names if len(names) == len(targets) else set()
 
 
-def keep_only(tree: ast.Module, lifted: Collection[str], classes: Collection[str] = ()) -> None:
+def keep_only(
+    tree: ast.Module, lifted: Collection[str], classes: Collection[str] = (), elsewhere: Collection[str] | None = ()
+) -> None:
     """Remove the tests other than those that ``lifted`` defines, and definitions and constants that nothing left uses.
 
-    ``classes``: names of the classes that have lifted tests, their own or inherited ones.
+    ``classes``: names of the classes that have lifted tests, their own or inherited ones. ``elsewhere``: names that
+    lifted tests in other files use; ``None`` if these may use any.
     """
     _drop_tests(tree, "", lifted)
     while True:
-        used = {"*", *classes, *(name for node in tree.body for name in _mentioned(node))}
+        used = {"*", *classes, *(elsewhere or ()), *(name for node in tree.body for name in _mentioned(node))}
         kept = [node for node in tree.body if not _is_left_over(node, used)]
         if len(kept) == len(tree.body):
             break
         tree.body = kept
-    _drop_class_constants(tree)
+    if elsewhere is not None:
+        _drop_class_constants(tree, classes, elsewhere)
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             node.names = [alias for alias in node.names if (alias.asname or alias.name) in used] or node.names[:1]
@@ -187,16 +191,28 @@ def _is_fixture(function: Function) -> bool:
     return any("fixture" in (getattr(part, "attr", ""), getattr(part, "id", "")) for part in parts)
 
 
-def _drop_class_constants(tree: ast.Module) -> None:
-    """Drop plain values that classes with tests assign, and that nothing mentions."""
+def _drop_class_constants(tree: ast.Module, classes: Collection[str], elsewhere: Collection[str]) -> None:
+    """Drop plain values that classes with tests assign, and that nothing mentions, not ``elsewhere`` either."""
     parts = list(walk(tree))
     used = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     used |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
     used |= {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    inheriting = _with_bases(tree, classes)
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and _has_tests(node):
-            kept = [each for each in node.body if not _is_unused(each, used, ()) or _is_special(each)]
+        if isinstance(node, ast.ClassDef) and (_has_tests(node) or node.name in inheriting):
+            kept = [each for each in node.body if not _is_unused(each, {*used, *elsewhere}, ()) or _is_special(each)]
             node.body = kept or [ast.Pass()]
+
+
+def _with_bases(tree: ast.Module, classes: Collection[str]) -> set[str]:
+    """The names of classes and of those that they are based on in the file."""
+    bases = {node.name: node.bases for node in tree.body if isinstance(node, ast.ClassDef)}
+    found, left = set(classes), [name for name in classes if name in bases]
+    while left:
+        more = {base.id for base in bases[left.pop()] if isinstance(base, ast.Name) and base.id in bases} - found
+        found |= more
+        left += more
+    return found
 
 
 def _is_special(statement: ast.stmt) -> bool:

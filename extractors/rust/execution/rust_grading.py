@@ -69,6 +69,7 @@ class RustGrading(CompiledGrading):
         functions: Collection[str],
         depending: Collection[str],
         beside: Callable[[], Iterable[bytes]] = tuple,  # noqa: ARG002
+        **_: object,
     ) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`."""
         return lifted(source, functions, depending)

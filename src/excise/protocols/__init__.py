@@ -45,6 +45,7 @@ from excise.protocols.export_protocol import (
 )
 from excise.protocols.grading_protocol import (
     MAX_EXAMPLE_CHARS,
+    NOTHING_INHERITED,
     CallRecording,
     Canaries,
     GradedRun,
@@ -77,6 +78,7 @@ __all__ = [
     "CONSTANTS",
     "EMPTY",
     "MAX_EXAMPLE_CHARS",
+    "NOTHING_INHERITED",
     "TRIVIAL",
     "CallRecording",
     "Canaries",

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
 from excise.types import Recipe, RecordedCall, TestRun, Watched
 
+NOTHING_INHERITED: Mapping[str, Collection[str]] = MappingProxyType({})
+"""Classes that inherit tests from another file, where there are none."""
 MAX_EXAMPLE_CHARS = 160
 """Length of an example that a statement shows: a call with its result."""
 
@@ -214,11 +217,14 @@ class Grading(Protocol):
         functions: Collection[str],
         depending: Collection[str],
         beside: Callable[[], Iterable[bytes]] = tuple,
+        *,
+        inheriting: Mapping[str, Collection[str]] = NOTHING_INHERITED,
     ) -> LiftedTests | None:
         """Divide the test ``functions`` of a file; ``None`` if the file cannot be parsed.
 
         ``depending``: names of the code under test and of what calls it. ``beside`` reads the other test files of the
-        folder, in which helpers may be.
+        folder, in which helpers may be. ``inheriting``: classes whose lifted tests another file defines, to the names
+        that these tests use.
         """
         ...
 

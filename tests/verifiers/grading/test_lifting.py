@@ -107,12 +107,52 @@ def test_address():
 """
 
 
+BASE = """
+import pytest
+from shapes import spiral
+
+
+class Base:
+    steps = 0
+    last = ()
+
+    @pytest.fixture
+    def start(self):
+        return self.steps
+
+    def test_last(self, start):
+        assert list(spiral(start))[-1] == self.last
+
+    def test_other(self):
+        assert spiral(1) is not 987
+"""
+INHERITING = """
+from base_of_more import Base
+
+
+class TestTwo(Base):
+    steps = 2
+    last = (1, 0)
+
+
+class TestThree(TestTwo):
+    steps = 3
+    last = (1, 1)
+
+    def test_own(self):
+        assert list(spiral(self.steps))[0] == (0, 0)
+"""
+INHERITED = [f"tests/test_inheriting.py::{name}::test_last" for name in ("TestTwo", "TestThree")]
+
+
 @pytest.fixture
 def bench(vary: Any) -> Workbench:
     """``shapes`` with tests of more kinds, which its baseline knows."""
-    made: Workbench = vary({"tests/test_more.py": TESTS, "tests/test_address.py": ADDRESS}, baseline=True)
-    statuses = {**made.baseline.statuses, **dict.fromkeys(IDS, made.baseline.statuses[made.baseline.passing()[0]])}
-    durations = {**made.baseline.durations, **dict.fromkeys(IDS, 0.01)}
+    texts = {"test_more": TESTS, "test_address": ADDRESS, "base_of_more": BASE, "test_inheriting": INHERITING}
+    made: Workbench = vary({f"tests/{name}.py": text for name, text in texts.items()}, baseline=True)
+    ids = [*IDS, *INHERITED]
+    statuses = {**made.baseline.statuses, **dict.fromkeys(ids, made.baseline.statuses[made.baseline.passing()[0]])}
+    durations = {**made.baseline.durations, **dict.fromkeys(ids, 0.01)}
     baseline = replace(made.baseline, statuses=statuses, durations=durations)
     made.prepared = replace(made.prepared, baseline=baseline)
     return made
@@ -250,6 +290,17 @@ def test_a_run_that_expects_nothing_contains_nothing_expected(bench: Workbench) 
     for expected in ("(1, 1)", "TypeError", "integer", "interpreted as", "(0, 0)", "'two'", '"two"', "tuple"):
         assert expected not in text, text
     assert "(0, 0)" in files.judging["tests/test_more.py"]
+
+
+def test_tests_that_classes_inherit_from_another_file_are_lifted(bench: Workbench) -> None:
+    found = lifting.find_lifted(bench, task_of(bench, INHERITED, code=b"def spiral(steps):\n    return [None]\n"), {})
+    assert [each.test for each in found.tests] == sorted(INHERITED), found.refused
+    files = lifting.lifted_files(bench, INHERITED, ["spiral"])
+    assert sorted(files.observing) == ["tests/base_of_more.py", "tests/test_inheriting.py"]
+    for text in files.observing.values():
+        assert not any(expected in text for expected in ("(1, 0)", "(1, 1)", "987", "test_other", "test_own"))
+    assert "steps = 3" in files.observing["tests/test_inheriting.py"]
+    assert "last = (1, 1)" in files.judging["tests/test_inheriting.py"]
 
 
 def test_reports_are_read_as_json(bench: Workbench) -> None:
