@@ -186,7 +186,7 @@ def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: S
         with candidate.trees.one_workspace():
             _pass_gates(candidate, verdicts)
         kit = _make_kit(candidate, verdicts)
-        if not kit.telling:
+        if not kit.calls:
             statement = without_calls(candidate.task.problem_statement)
             candidate = replace(candidate, task=replace(candidate.task, problem_statement=statement))
         if solver is not None:

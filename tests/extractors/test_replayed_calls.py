@@ -181,3 +181,12 @@ def test_calls_of_functions_that_calls_return_are_made_again(tmp_path: Path, mon
     assert [each == other for each, other in zip(found, wrong, strict=True)] == [True, True, False, True]
     lines = [example(json.dumps(call), json.dumps(each)) for call, each in zip(recorder.calls, found, strict=True)]
     assert lines[1:3] == ["counted(len)('ab')  # (2, 1)", "x = counted(len); x('ab'); x('abc')  # (3, 2)"]
+
+
+def test_results_that_nobody_reads_are_left_out(tmp_path: Path) -> None:
+    source = "def clear(items):\n    items.clear()\n    return {}\n\ndef fail(items):\n    raise KeyError\n"
+    calls = [asked(name, "function", ["l", [["i", "1"]]]) | {"unread": True} for name in ("clear", "fail")]
+    one, other = (outcomes_of(tmp_path, source.format(value), [], calls=calls) for value in (True, None))
+    assert one == other
+    assert (one[0]["result"], one[0]["after"]) == (["unread"], [["l", []]])
+    assert "raised" in one[1]

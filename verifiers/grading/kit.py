@@ -34,7 +34,7 @@ MAX_TESTS = 200
 some are drawn."""
 MAX_GIVEN_TEXTS = 500
 """Maximum number of texts in what recorded calls give that are looked for in the code."""
-KIT_FORMAT = 10
+KIT_FORMAT = 11
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 OTHER_SEEDS = (1, 2, 3)
 """Hash seeds of further replays of calls whose outcomes may have the order of hashes."""

@@ -15,6 +15,7 @@ from excise.errors import SandboxError
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.execution.compared_outcomes import parsed
 from excise.extractors.python.execution.pytest_runner import request_run
+from excise.extractors.python.execution.unread_results import is_unread
 from excise.extractors.python.needs.find_needs import find_needs
 from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.needs.watching import read_report, watch_request
@@ -153,7 +154,12 @@ def record(
         }
         found = _run(session, recipe, request, asked)
     listed = found.get("calls")
-    raw = [json.dumps(call) for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+    unread = {name for name, symbol in _named(codebase, symbols, roots) if is_unread(codebase, symbol)}
+    raw = [
+        json.dumps({**call, "unread": True} if call.get("name") in unread else call)
+        for call in (listed if isinstance(listed, list) else ())
+        if isinstance(call, dict)
+    ]
     reported = found.get("refused")
     refused = (
         {str(why)[:80]: n for why, n in reported.items() if isinstance(n, int)} if isinstance(reported, dict) else {}

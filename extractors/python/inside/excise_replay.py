@@ -51,6 +51,8 @@ def outcome(call, removed):
     del decoding.failed_steps[:]
     args, kwargs = passed(call["args"], call["kwargs"])
     found = outcomes.outcome_of(lambda: made(call, args, kwargs), [*args, *kwargs.values()], opaque_in(removed))
+    if call.get("unread") and "result" in found:
+        found["result"] = ["unread"]  # nobody reads it
     return dict(found, uneven=True) if decoding.failed_steps else found
 
 
