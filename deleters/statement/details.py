@@ -274,12 +274,14 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
     is_described = bool(docstring) and shown and re.search(rf"\b(?:{words})", docstring, re.IGNORECASE) is not None
     if is_described or kind == "self":
         return is_described
-    opening = r"\[" if kind == "list" else r"\("
+    opening = {"list": r"\[", "dict": r"\{", "mapping": r"\{"}.get(kind, r"\(")
     return re.search(rf"\b{name}\([^\n]*(?:\n[> ]*|# |== ?){opening}", statement) is not None
 
 
-_RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`", "self": "the object itself (`self`)"}
-_SAID_OF_RESULTS = {"list": r"list", "self": r"self\b|itself\b|chain|same (?:object|instance)"}
+_RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`", "self": "the object itself (`self`)"} | {
+    "mapping": "a mapping, such as a `dict`"}  # fmt: skip
+_SAID_OF_RESULTS = {"list": r"list", "self": r"self\b|itself\b|chain|same (?:object|instance)"} | dict.fromkeys(
+    ("dict", "mapping"), r"dict|mapping")  # fmt: skip
 """Words of a docstring that say what is returned, besides those of tuples."""
 _ASKS = re.compile(r"_*(?:is|are|was|has|have|can|may|should|must|does|contains|supports|exists|equals?)(?:_|$|[A-Z])")
 """The beginning of a name that asks a question."""

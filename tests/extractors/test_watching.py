@@ -256,6 +256,9 @@ def test_what_stays_and_what_is_of_other_code(tmp_path: Path, test: str, expecte
 
 
 SPLIT = """
+from collections import UserDict
+
+
 def split(text):
     return [part for part in text.split()]
 
@@ -276,6 +279,18 @@ def either(value):
 def apply(function):
     first = [function]
     return first[0]()
+
+
+def counts(text):
+    return {letter: text.count(letter) for letter in text}
+
+
+class Table(UserDict):
+    pass
+
+
+def table(text):
+    return Table(counts(text))
 """
 
 
@@ -292,11 +307,15 @@ def apply(function):
         ("assert either(1) == [1]", {"result either list"}),
         ("assert either(1) == [1] and either(0) == ()", set()),
         ("assert apply(lambda: [1]) == [1] and apply(int) == 0", set()),
+        ("assert counts('aa') == {'a': 2}", {"result counts dict"}),
+        ("assert len(counts('aa')) == 1", set()),
+        ("assert sum(table('aa').values()) == 2", {"result table mapping"}),
+        ("assert table('aa')", set()),
     ],
 )
 def test_types_of_results_on_which_tests_rely(tmp_path: Path, test: str, expected: set[str]) -> None:
     files = {"parts.py": SPLIT, "tests/test_parts.py": f"from parts import *\n\ndef test_a():\n    {test}\n"}
-    removed = [f"parts.py::{name}" for name in ("split", "ends", "same", "either", "apply")]
+    removed = [f"parts.py::{name}" for name in ("split", "ends", "same", "either", "apply", "counts", "table")]
     needs = watch(tmp_path, files, removed, ("tests/test_parts.py::test_a",))
     assert {need.label for need in needs if need.is_watched} == expected
 

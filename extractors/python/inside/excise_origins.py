@@ -6,6 +6,7 @@ exceptions that they raise; and what is read from, or computed of, such values w
 """
 
 import collections
+import collections.abc
 import os
 import sys
 import threading
@@ -36,6 +37,14 @@ RECORDED = "<recorded>"
 """File name in the code with which the recorder replaces that of functions."""
 OPTIMIZED, VARARGS, VARKEYWORDS, GENERATORS = 0x1, 0x4, 0x8, 0x20 | 0x80 | 0x100 | 0x200
 """Flags of code: a function; it has ``*args``; it has ``**kwargs``; it is a generator or asynchronous."""
+
+
+def kind_of_container(value):
+    """``list``, ``tuple``, ``dict``, or ``mapping`` for another one; empty for other values."""
+    cls = type(value)
+    if cls in (list, tuple, dict):
+        return cls.__name__
+    return "mapping" if collections.abc.Mapping in type.__dict__["__mro__"].__get__(cls) else ""
 
 
 class Origins:
@@ -120,7 +129,7 @@ class Origins:
     def left(self, code, value):
         """Mark what a call returns or yields, and note its type, unless it is an argument."""
         if not code.co_flags & GENERATORS and value is not None:
-            kind = type(value).__name__ if type(value) in (list, tuple) and id(value) not in self.arguments else ""
+            kind = kind_of_container(value) if id(value) not in self.arguments else ""
             self.returns.setdefault(code, set()).add(kind)
             if kind:
                 self.results[id(value)] = value, code
@@ -220,7 +229,7 @@ class Origins:
         return (isinstance(value, type) and self.kind_of(value) is REMOVED) or self.was_raised(value)
 
     def maker_of(self, value):
-        """The removed function that has made and returned a list or tuple; ``None`` for other values."""
+        """The removed function that has made and returned a list, tuple or mapping; ``None`` for other values."""
         found, code = self.results.get(id(value), (None, None))
         return code if found is value and value is not None else None
 

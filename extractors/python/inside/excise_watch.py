@@ -19,7 +19,7 @@ import types
 import excise_observed
 import pytest
 from excise_lines import Lines
-from excise_origins import REMOVED, STAYING, Origins, items_of
+from excise_origins import REMOVED, STAYING, Origins, items_of, kind_of_container
 from excise_swap import key_of, real
 
 MAX_WORDS = 500
@@ -43,6 +43,8 @@ RAISING = frozenset(["raises", "warns", "assertRaises", "assertRaisesRegex", "as
 LOOK_UP = frozenset(["get", "pop", "setdefault", "getlist"])
 """Methods whose first argument is a key."""
 ATTRIBUTE_READERS = (getattr, hasattr)
+OF_MAPPINGS = frozenset(["items", "keys", "values"])
+"""Methods that mappings have, and few other types."""
 BOUND = (types.MethodType, types.BuiltinMethodType, type({}.get), type("".join))
 FUNCTIONS = (*BOUND, types.FunctionType)
 WRAPPERS = (types.FunctionType, type(functools.lru_cache()(len)))
@@ -187,11 +189,11 @@ class Watch:
                 pending.append(getattr(each, "expected", None))
             pending += items_of(each)
 
-    def note_result(self, value, parts=False):
-        """Note the type of a result of a removed function, on which a test relies, or the number of its parts."""
+    def note_result(self, value, kind=""):
+        """Note the type of a result of a removed function, on which a test relies, or another ``kind`` of it."""
         code = self.origins.maker_of(value)
         if code is not None:
-            self.relied.setdefault(code, set()).add(str(len(value)) if parts else type(value).__name__)
+            self.relied.setdefault(code, set()).add(kind or type(value).__name__)
 
     def results(self):
         """Path, line and name of each function on the types of whose results tests rely, if it always returns one."""
@@ -212,6 +214,8 @@ class Watch:
         self.related[site] = self.origins.is_from_removed(value)
         if self.related[site] and place.kind == "attribute":
             self.note_attribute(value, place.word)
+            if place.word in OF_MAPPINGS:
+                self.note_result(value, kind=kind_of_container(value))
         if place.word in self.asked:
             self.look(site, value)
         return value
@@ -363,7 +367,7 @@ class Watch:
     def parts(self, site, value):
         """A value that is unpacked."""
         self.note_fields(value)
-        self.note_result(value, parts=True)
+        self.note_result(value, kind=str(len(value)))
         return value
 
 

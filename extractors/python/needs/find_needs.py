@@ -143,7 +143,7 @@ def _results(supplied: Sequence[Words], watched: Watched | None) -> Iterator[tup
         for words in supplied:
             symbol = words.symbol
             is_here = symbol.path == path and symbol.start_line <= line <= symbol.end_line
-            makes = kind in words.made or (kind.isdigit() and "tuple" in words.made)
+            makes = kind in words.made or kind == "mapping" or (kind.isdigit() and "tuple" in words.made)
             if is_here and makes and symbol.name.partition("#")[0] == name and not _is_dunder(name):
                 yield words, f"{name} {kind}"
 

@@ -21,7 +21,7 @@ from excise.types import FILLED_IN, Symbol, SymbolKind
 
 _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
 _EXCEPTION = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt)$")
-_MAKERS = {"list": ("list",), "sorted": ("list",), "tuple": ("tuple",)}
+_MAKERS = {"list": ("list",), "sorted": ("list",), "tuple": ("tuple",), "dict": ("dict",)}
 """Functions to the types of what they make."""
 MAX_CHAIN = 40
 """Number of characters of a name with its attributes up to which a statement shows it in a text."""
@@ -261,9 +261,18 @@ def _without_docstring(node: ast.AST, of: Sequence[ast.AST] | None = None) -> It
             yield child
 
 
+def _made_by(node: ast.AST) -> tuple[str, ...]:
+    """The type of the container that an expression makes."""
+    if isinstance(node, ast.Dict | ast.DictComp):
+        return ("dict",)
+    if isinstance(node, ast.ListComp):
+        return ("list",)
+    is_read = isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load)
+    return (("tuple",) if isinstance(node, ast.Tuple) else ("list",)) if is_read else ()
+
+
 def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
-    if isinstance(node, ast.ListComp) or (isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load)):
-        words.made.add("tuple" if isinstance(node, ast.Tuple) else "list")
+    words.made.update(_made_by(node))
     match node:
         case ast.Attribute(attr=name, ctx=ast.Store()):
             words.attributes.add(name)
