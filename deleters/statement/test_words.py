@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import takewhile
 
+from excise.deleters.statement.project_docs import is_code
 from excise.protocols import Codebase, StatementWords
-from excise.types import Symbol, Visibility, is_whole_file, path_of
+from excise.types import Symbol, TestId, Visibility, is_whole_file, path_of
 
 MAX_SENTENCES = 8
 """Number of tests that are quoted."""
@@ -20,8 +21,8 @@ MIN_NAME_WORDS, MIN_LETTERS = 2, 3
 of the letters of each."""
 MANY = 8
 """Number of tests from which on only those are quoted or named that name the code, or have a word of its name."""
-MAX_NAMES, MAX_NAME = 30, 80
-"""Number of tests that are named, and of characters of a name."""
+MAX_NAMES, MAX_NAME, MAX_TITLE = 30, 80, 120
+"""Number of tests that are named, and of characters of a name, or of a title in words."""
 _PLAIN_WORDS = frozenset(
     {"test", "tests", "a", "an", "the", "of", "with", "and", "is", "basic", "simple", "case", "it"}
 )
@@ -55,14 +56,15 @@ _WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
 def words_of_tests(
     codebase: Codebase, tests: Iterable[str], visibility: Visibility, removed: Iterable[Symbol] = ()
 ) -> str:
-    """The section with the first paragraphs of the docstrings of ``tests``, and with the names of others that have
-    several words beside those of what is ``removed``, unless they are named after code that is not; empty if there are
-    none."""
+    """The section with the first paragraphs of the docstrings of ``tests``, and with the names and titles of others
+    that have several words beside those of what is ``removed``, without names after code that is not; empty if there
+    are none."""
     found: dict[str, None] = {}
     names: dict[str, None] = {}
     gone = list(removed)
     own = {word for each in gone for word in _words_of(each.qualname)} | _PLAIN_WORDS
-    functions = list(_functions(codebase, tests if visibility in _WITH_WORDS else ()))
+    unseen = list(tests) if visibility in _WITH_WORDS else []
+    functions = list(_functions(codebase, unseen))
     if len(functions) > MANY:
         bare = {each.name.partition("#")[0] for each in gone}
         functions = [each for each in functions if _is_about(codebase, each, bare, own - _PLAIN_WORDS)]
@@ -82,7 +84,28 @@ def words_of_tests(
         some = "Others" if lines else "Some tests that are not in this checkout"
         one = "Another one" if lines else "One test that is not in this checkout"
         parts.append(f"{f'{some} are' if len(names) > 1 else f'{one} is'} called {', '.join(called)}{more}.")
+    if titles := _titles(codebase, unseen, own):
+        parts.append("Tests that are not in this checkout have these titles:\n\n" + "\n".join(titles))
     return "\n\n".join(["## What the tests say", *parts]) if parts else ""
+
+
+def _titles(codebase: Codebase, tests: Iterable[str], own: Set[str]) -> list[str]:
+    """The titles in words of tests that are no functions, as elements of a list: those that stand in their files as
+    they are, and have several words beside those of the code that is gone (``own``); of many, the longest ones."""
+    found: dict[str, set[str]] = {}
+    for test in sorted(tests):
+        parsed, module = TestId.parse(test), codebase.modules.get(path_of(test))
+        title = parsed.names[-1] if parsed.names else ""
+        is_literal = module is not None and len(title) <= MAX_TITLE and title.encode() in module.source
+        if is_literal and " " in title and codebase.definition_of_test(test) is None:
+            found.setdefault(title, set()).update(_words_of(test))
+    if len(found) > MANY:
+        found = {title: words for title, words in found.items() if not words.isdisjoint(own - _PLAIN_WORDS)}
+    telling = {title: len({word for word in _words_of(title) if len(word) >= MIN_LETTERS} - own) for title in found}
+    said = [title for title in found if telling[title] >= MIN_NAME_WORDS and not is_code(title)]
+    best = sorted(said, key=lambda title: -telling[title])[:MAX_NAMES]
+    more = [f"- … and {len(said) - len(best)} more"] if len(said) > len(best) else []
+    return [*(f"- {title}" for title in said if title in best), *more]
 
 
 def _described(docstring: str) -> str:

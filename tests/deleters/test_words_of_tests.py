@@ -9,6 +9,8 @@ import pytest
 from excise.deleters.python.test_excerpt import excerpt
 from excise.deleters.statement.how_checked import CALLS, without_calls
 from excise.deleters.statement.problem_statement import write_statement
+from excise.deleters.statement.test_words import MAX_NAMES, words_of_tests
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Visibility
 
@@ -251,3 +253,42 @@ def test_characters_that_cannot_be_seen_are_written_as_in_literals() -> None:
     codebase, tests = PythonCodebase.from_texts(files), ("test_m.py::test_gone",)
     text = write_statement(codebase, delete_symbol(codebase, "m.py::gone", tests, "stub"), REPO, tests).text
     assert "> Writes \\x1b[31mred\\x1b[0m again." in text
+
+
+@pytest.mark.parametrize(
+    ("title", "is_quoted"),
+    [
+        ("allowGaps only joins lists with no own keys", True),
+        ("joins", False),  # the function's name alone
+        ("join options", False),
+        ("join({ a: [1] }) = 'a,1'", False),  # a row of a table
+        ("joins the lists of %s", False),  # its id has the value
+    ],
+)
+def test_titles_in_words_are_quoted(title: str, *, is_quoted: bool) -> None:
+    block = f"test('join', (t) => {{\n  t.test({title!r}, (st) => {{ st.ok(join()); }});\n}});\n"
+    test = f"test/join.js::join::{title.replace('%s', 'a value')}"
+    source = "exports.join = function joins() {};\n"
+    codebase = JavaScriptCodebase.from_texts({"index.js": source, "test/join.js": block}, tests=[test])
+    removed = [symbol for symbol in codebase.symbols().values() if symbol.path == "index.js" and symbol.qualname]
+    found = words_of_tests(codebase, [test], Visibility.SAMPLE_TESTS, removed)
+    assert found == ("## What the tests say\n\nTests that are not in this checkout have these titles:\n\n"
+        f"- {title}" if is_quoted else "")  # fmt: skip
+    assert words_of_tests(codebase, [test], Visibility.SIGNATURE, removed) == ""
+
+
+def test_of_many_titles_the_longest_are_quoted() -> None:
+    titles = [f"keeps every {'really ' * (n == 2)}empty list {chr(97 + n % 26) * (n // 26 + 4)}" for n in range(40)]
+    block = "".join(f"it('{title}', () => {{}});\n" for title in titles)
+    files = {"join.js": "exports.join = () => 1;\n", "test/join.js": block, "test/other.js": block}
+    codebase = JavaScriptCodebase.from_texts(files)
+
+    def said(path: str) -> str:
+        tests = [f"{path}::{title}" for title in titles]
+        return words_of_tests(codebase, tests, Visibility.DOCSTRING, [codebase.symbols()["join.js::join"]])
+
+    found = said("test/join.js")
+    assert found.count("\n- ") == MAX_NAMES + 1
+    assert "really" in found
+    assert found.endswith("\n- … and 10 more")
+    assert said("test/other.js") == ""
