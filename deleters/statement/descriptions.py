@@ -8,7 +8,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from excise.deleters.statement.base_classes import base_classes, class_of, defines
@@ -350,7 +350,7 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
     if not symbol.is_callable:
         return ""
     marks = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments if mark != b"/*")
-    code = part or codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
+    code = part or _code_with_head(codebase.modules[symbol.path].source, symbol, marks)
     paragraphs: list[str] = []
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
         lines = [line.strip() for line in group] if is_comment else []
@@ -366,6 +366,19 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
                 break
             paragraphs.append("\n".join(said))
     return "\n\n".join(dict.fromkeys(paragraphs))
+
+
+def _code_with_head(source: bytes, symbol: Symbol, marks: tuple[str, ...]) -> str:
+    """The code of a function from the comments on that stand before its first statement; without those that
+    :func:`comment_of` gives."""
+    code = source[symbol.code_start : symbol.end].decode(errors="replace")
+    if "#" in marks and not symbol.docstring:
+        return code
+    *above, indent = source[symbol.start : symbol.code_start].decode(errors="replace").splitlines(keepends=True) or [""]
+    if indent.strip():
+        return code
+    head = list(takewhile(lambda line: not line.strip() or line.strip().startswith(marks), reversed(above)))
+    return "".join([*reversed(head), indent, code])
 
 
 def _is_block(lines: Sequence[str]) -> bool:

@@ -7,8 +7,10 @@ import pytest
 from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.statement.descriptions import described, description
 from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.types import Visibility
 
 from .planned_deletions import REPO, delete_symbol
@@ -305,3 +307,21 @@ def test_definitions_of_one_name_are_told_apart_by_their_conditions() -> None:
     words = PythonWords()
     found = [words.condition(codebase.modules["m.py"], each) for each in symbols]
     assert found == ["if toml is not None", "else of if toml is not None", ""]
+
+
+@pytest.mark.parametrize(
+    ("make", "path", "source"),
+    [
+        (GoCodebase, "m.go", "package m\n\nfunc turn(s []byte) int {{\n\t// {}\n\treturn len(s) + 1\n}}\n"),
+        (RustCodebase, "m.rs", "fn turn(s: &[u8]) -> usize {{\n    // {}\n    s.len() + 1\n}}\n"),
+        (JavaScriptCodebase, "m.js", "const turn = (s) => {{\n    // {}\n\n    return s.length;\n}};\n"),
+        (PythonCodebase, "m.py", 'def turn(s):\n    """Turn."""\n    # {}\n    return s\n'),
+    ],
+)
+def test_comments_before_the_first_statement_are_quoted(
+    make: type[GoCodebase | RustCodebase | JavaScriptCodebase | PythonCodebase], path: str, source: str
+) -> None:
+    said = "An empty slice gives nothing at all."
+    codebase = make.from_texts({path: source.format(said)})
+    found = description(codebase, codebase.symbols()[f"{path}::turn"])
+    assert said in (found.text, found.inside)
