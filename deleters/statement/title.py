@@ -11,7 +11,7 @@ from excise.deleters.patches.git_patches import apply_to_file, touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.spelling import accessor_of, unnumbered
 from excise.protocols import Codebase, StatementWords
-from excise.types import Deletion, Repo, Symbol, SymbolKind, holders_of, path_of
+from excise.types import Deletion, Repo, Symbol, SymbolKind, holders_of, name_in_file, path_of
 
 _WITH_IMPORTS = "; imports that only this code used are gone as well"
 MAX_IMPORTS = 6
@@ -23,6 +23,13 @@ _HOW_PARTS_ARE_GONE = {
 }
 """What a deleter of :data:`PARTLY_KEPT` did."""
 
+MAX_VALUE = 80
+"""Number of characters of an assignment up to which a statement shows it."""
+_PLAIN_VALUE = re.compile(
+    r"^[^\n={}\"'`]*[^=\n:<>!]:?=\s*"
+    r"(?:[-+]?(?:new )?[\w$.]+(?:::\w+)*(?:\([\w$., ]*\))?|\{\}|\[\])\s*;?$"
+)
+"""An assignment of a number, of a name, of a call with such arguments, or of nothing yet."""
 MAX_AROUND = 2
 """Number of statements around a lost branch that are named."""
 _BLOCK = re.compile(r"\s*(?:(?:async )?(?:for|with)|while|if|elif|else|try|except|finally|match|case)\b.*:$")
@@ -54,7 +61,8 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
     unused = _unused_imports(codebase, deletion, sorted(defining), words) + _helpers(codebase, deletion, words)
     if deletion.deleter in KEPT_DEFINITIONS:
         lines = (line for path in sorted(defining) for line in removed.get(path, ()))
-        if values := dict.fromkeys(f"`{match[1]}`" for line in lines if (match := re.match(words.values, line))):
+        found = ((match[1], line) for line in lines if (match := re.match(words.values, line)))
+        if values := dict.fromkeys(f"`{_value(name, line)}`" for name, line in found):
             unused += f"; so is what nothing else used: {', '.join(list(values)[:MAX_IMPORTS])}"
     if deletion.deleter in {"stub", "line"}:
         return (
@@ -101,14 +109,33 @@ def _is_whole_import(line: str) -> bool:
 
 
 def _helpers(codebase: Codebase, deletion: Deletion, words: StatementWords) -> str:
-    """What the paragraph says of definitions that went along beside parts of functions, and of public ones that went
-    along beside stubs."""
+    """What the paragraph says of definitions that went along beside parts of functions, and of values and public
+    definitions that went along beside stubs."""
     if deletion.deleter not in {"remove_and_stub", "path"}:
         return ""
     along = [each for each in definitions_along(codebase, deletion) if each.is_public or deletion.deleter == "path"]
     spelled = (unnumbered(symbol.qualname) for symbol in along if symbol.qualname)
-    names = [f"`{name.replace('.', words.separator)}`" for name in spelled]
-    return f"; so is what nothing else used: {', '.join(names[:MAX_IMPORTS])}" if names else ""
+    names = [f"`{name.replace('.', words.separator)}`" for name in (*spelled, *_values_along(codebase, deletion))]
+    more = f" and {len(names) - MAX_IMPORTS} more" if len(names) > MAX_IMPORTS else ""
+    return f"; so is what nothing else used: {', '.join(names[:MAX_IMPORTS])}{more}" if names else ""
+
+
+def _values_along(codebase: Codebase, deletion: Deletion) -> list[str]:
+    """The constants and variables that went along with a deletion and are no definitions of their own in statements:
+    their names, or short assignments."""
+    gone = {text_id for text_id, _ in deletion.text} | set(deletion.removed)
+    known = codebase.symbols().keys() | set(deletion.removed)
+    values = {i: text for i, text in deletion.text if i not in known and symbol_of_part(i) == i and name_in_file(i)}
+    of_sources = {i: text for i, text in values.items() if not codebase.is_test(path_of(i))}
+    outer = (i for i in of_sources if gone.isdisjoint(holders_of(i)))
+    return [_value(unnumbered(name_in_file(i)), of_sources[i]) for i in outer]
+
+
+def _value(name: str, text: str) -> str:
+    """How a statement names a value that went along: by its assignment, if this is short and neither text, table nor
+    code."""
+    line = text.strip()
+    return line if len(line) <= MAX_VALUE and _PLAIN_VALUE.search(line) else name
 
 
 def definitions_along(codebase: Codebase, deletion: Deletion) -> list[Symbol]:

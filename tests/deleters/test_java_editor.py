@@ -333,3 +333,18 @@ def test_links_in_another_encoding_end_no_run() -> None:
     assert [edit.replacement for edit in mentions(codebase, gone)["A.java"]] == [
         "{@code f(int gr\u00f6\u00dfe)}".encode("latin-1")
     ]
+
+
+def test_private_values_that_went_along_with_stubs_are_named() -> None:
+    source = (
+        "package a;\n\npublic class Box {\n    private static final int[] TABLE = {1, 2};\n"
+        "    private static final int MANY = 9;\n\n    public Box() {\n        super();\n    }\n\n"
+        "    private int look(int n) {\n        return TABLE[n] + MANY;\n    }\n\n"
+        "    public int at(int n) {\n        return look(n);\n    }\n\n"
+        "    public int next() {\n        return at(2);\n    }\n}\n"
+    )
+    codebase = JavaCodebase.from_texts({"Box.java": source})
+    deletion = removed(codebase, "Box.java::Box.at", "Box.java::Box.look")
+    assert deletion.deleter == "remove_and_stub"
+    text = write_statement(codebase, deletion, replace(PROJECT, language="java"), ()).text
+    assert "so is what nothing else used: `Box.TABLE`, `private static final int MANY = 9;`." in text

@@ -411,11 +411,30 @@ def test_the_comment_on_one_value_goes_with_it(below: str, is_kept: bool) -> Non
     codebase = JavaScriptCodebase.from_texts({**FILES, "lib/util.js": source}, tests=TESTS)
     repo = replace(REPO, language="javascript")
     text = write_statement(codebase, deletion, repo, ("test/all.js::one",)).text
-    assert "what they do is gone; so is what nothing else used: `LIMIT`." in text
+    assert "what they do is gone; so is what nothing else used: `const LIMIT = 3`." in text
     left = changed["lib/util.js"]
     assert left is not None
     assert "LIMIT" not in left
     assert left.startswith(comment) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("value", "is_shown"),
+    [
+        ("Date.prototype.toISOString", True),
+        ("new Map()", True),
+        ("{}", True),
+        ("'three'", False),
+        ("[1, 2]", False),
+        ("{ a: 1 }", False),
+    ],
+)
+def test_short_values_that_went_along_are_shown(value: str, is_shown: bool) -> None:
+    source = f"const LIMIT = {value};\n\nexports.one = (a) => LIMIT + a\n"
+    deletion, _ = delete("lib/util.js::one", "stub", "test/all.js::one", **{"lib/util.js": source})
+    codebase = JavaScriptCodebase.from_texts({**FILES, "lib/util.js": source}, tests=TESTS)
+    text = write_statement(codebase, deletion, replace(REPO, language="javascript"), ("test/all.js::one",)).text
+    assert f"what nothing else used: `{f'const LIMIT = {value};' if is_shown else 'LIMIT'}`." in text
 
 
 @pytest.mark.parametrize(
