@@ -40,10 +40,16 @@ def callers_of(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[
 
 
 def _is_another(symbol: Symbol, caller: str, line: str, coverage: CoverageMap | None) -> bool:
-    """Whether the method that a line of a caller calls has only the name: tests execute both, but none the two."""
-    if coverage is None or symbol.kind is not SymbolKind.METHOD or symbol.name.startswith("_"):
+    """Whether the method that a line of a caller calls has only the name: tests execute both, but none the two; or the
+    caller has name and type of the method, and calls it of another object, to which it passes the call on."""
+    if symbol.kind is not SymbolKind.METHOD:
         return False
-    if re.search(rf"\b(?:self|cls|this|super\(\))\.{re.escape(symbol.name.partition('#')[0])}\b", line):
+    name = re.escape(symbol.name.partition("#")[0])
+    if re.search(rf"\b(?:self|cls|this|super\(\))\.{name}\b", line):
+        return False
+    if unnumbered(caller) == unnumbered(symbol.symbol_id) and re.search(rf"[\w)\]?]\.{name}\(", line):
+        return True
+    if coverage is None or symbol.name.startswith("_"):
         return False
     tests = [coverage.executing([each]) for each in (symbol.symbol_id, caller)]
     return all(tests) and tests[0].isdisjoint(tests[1])

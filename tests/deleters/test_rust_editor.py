@@ -398,3 +398,20 @@ def test_functions_that_other_languages_call_stay_in_internal_modules() -> None:
     files = {"src/lib.rs": "mod a;\n\npub fn gone() {\n    a::sized();\n}\n\npub fn kept() {}\n", "src/a.rs": linked}
     deletion = removed(RustCodebase.from_texts(files, names=["kit"]), "src/lib.rs::gone")
     assert touched(deletion.source_patch) == ("src/lib.rs",)
+
+
+@pytest.mark.parametrize(
+    ("call", "is_shown"), [("inner.as_mut()", False), ("self.as_mut()", True), ("Pair::as_mut(self)", True)]
+)
+def test_a_method_of_a_trait_that_passes_a_call_on_does_not_use_the_one_of_its_name(
+    call: str, *, is_shown: bool
+) -> None:
+    source = (
+        "pub struct Pair<T>(T);\n\nimpl<T> Pair<T> {\n    pub fn as_mut(&mut self) -> &mut T {\n        &mut self.0\n"
+        "    }\n}\n\nimpl<T> AsMut<T> for Pair<T> {\n    fn as_mut(&mut self) -> &mut T {\n"
+        f"        let inner = &mut self.0;\n        {call}\n    }}\n}}\n"
+    )
+    codebase = RustCodebase.from_texts({"src/lib.rs": source}, names=["kit"])
+    deletion = stubbed(codebase, "src/lib.rs::Pair.as_mut")
+    text = write_statement(codebase, deletion, replace(PROJECT, language="rust"), ()).text
+    assert (f"- `src/lib.rs::Pair.as_mut`: `{call}`" in text) is is_shown
