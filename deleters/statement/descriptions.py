@@ -163,7 +163,7 @@ def barely_described(codebase: Codebase, shown: Sequence[Symbol], found: Iterabl
     above or convention, and without ``found`` quotes of documents; and long ones with a few words only."""
     quoted = {symbol_id for quote in found for symbol_id in quote.names}
     functions = (s for s in shown if s.is_callable and s.symbol_id not in quoted and s.name not in vars(object))
-    own = (s for s in functions if inherited(codebase, s) is None)
+    own = (s for s in functions if (above := inherited(codebase, s)) is None or above.is_of_type)
     return [s for s in own if not _has_own_words(codebase, s) or _is_thin(codebase, s)]
 
 
@@ -213,7 +213,7 @@ def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) 
     if name.startswith("__") and name.endswith("__") and name not in _NO_CONVENTION:
         return True
     found = inherited(codebase, symbol)
-    if found is not None and (not found.text or _has_words(found.text, name)):
+    if found is not None and not found.is_of_type and (not found.text or _has_words(found.text, name)):
         return True
     return _has_words(body_comments(codebase, symbol), name, max(MIN_COMMENT_WORDS, symbol.loc))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excise.deleters.python.statement_words import PythonWords
-from excise.deleters.statement.descriptions import described, description
+from excise.deleters.statement.descriptions import described, description, undescribed
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -325,3 +325,21 @@ def test_comments_before_the_first_statement_are_quoted(
     codebase = make.from_texts({path: source.format(said)})
     found = description(codebase, codebase.symbols()[f"{path}::turn"])
     assert said in (found.text, found.inside)
+
+
+@pytest.mark.parametrize(
+    ("said", "lead"),
+    [
+        ("Writes a train case in [`fmt::Display`].", "As `AsTrain` says:"),
+        ("A wrapper with a text in it.", ""),
+    ],
+)
+def test_words_of_a_type_on_a_trait_are_quoted_for_the_methods_of_the_trait(said: str, lead: str) -> None:
+    source = (
+        f"/// {said}\npub struct AsTrain(pub String);\n\nimpl fmt::Display for AsTrain {{\n"
+        "    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {\n        f.write_str(&self.0)\n    }\n}\n"
+    )
+    codebase = RustCodebase.from_texts({"src/lib.rs": source})
+    method = codebase.symbols()["src/lib.rs::AsTrain.fmt"]
+    assert description(codebase, method)[:2] == (lead, said if lead else "")
+    assert undescribed(codebase, [method], []) == [method], "what a type says of it does not tell all that it does"

@@ -201,7 +201,8 @@ class RustCodebase(CompiledCodebase[RustModule]):
         return "::".join((self.crate, *parts[-2:]))
 
     def inherited(self, symbol_id: str) -> Inherited | None:
-        """The function of the trait that the block around a method implements: of the crate, or a well-known one."""
+        """The function of the trait that the block around a method implements: of the crate, or a well-known one. Else
+        the type, if its documentation names the trait or the function of another crate's that it implements."""
         symbol = self._symbols[symbol_id]
         definitions = {each.qualname: each for each in self.modules[symbol.path].definitions}
         own = definitions.get(symbol.qualname)
@@ -211,8 +212,18 @@ class RustCodebase(CompiledCodebase[RustModule]):
         (trait,), name = block.names, symbol.name.partition("#")[0]
         if words := self._trait_functions.get((trait, name)):
             return Inherited(owner=f"{trait}::{name}", text=words)
-        is_library = trait in CONVENTIONS and trait not in self._by_name
-        return Inherited(owner=f"{trait}::{name}", text="") if is_library else None
+        if trait in self._by_name:
+            return None
+        return Inherited(owner=f"{trait}::{name}", text="") if trait in CONVENTIONS else self._by_type(symbol, trait)
+
+    def _by_type(self, method: Symbol, trait: str) -> Inherited | None:
+        """What the documentation of a method's type says of a trait, or of the method by its name."""
+        owner = _holder_name(method)
+        types = [s for s in self._by_name.get(owner, ()) if s.kind is SymbolKind.CLASS]
+        near = [s for s in types if s.path == method.path] or types
+        words = near[0].docstring if len(near) == 1 else ""
+        is_told = re.search(rf"\b(?:{re.escape(trait)}|{re.escape(method.name.partition('#')[0])})\b", words)
+        return Inherited(owner=owner, text=words, is_of_type=True) if is_told else None
 
     @cached_property
     def _trait_functions(self) -> dict[tuple[str, str], str]:

@@ -31,6 +31,8 @@ class Inherited:
     """Name of the method that documents it, such as ``Value.Set``."""
     text: str
     """Its documentation; empty for a convention of the language or of another package."""
+    is_of_type: bool = False
+    """Whether this is the documentation of the method's type, of which the method is a part."""
 
 
 class Codebase(Protocol):
