@@ -66,6 +66,13 @@ _NAMED = re.compile(
     r"|(?<![\w.`~])(?P<called>[A-Za-z_][\w.]*)\("
 )
 """A name that is marked as code: by a role, in backticks, or as a call."""
+MAX_BEFORE = 40
+"""Number of characters before a name that tell whether it is one of an option."""
+_OPTION = r"(?:options?|parameters?|arguments?|flags?|settings?)"
+_BEFORE_OPTION = re.compile(rf"[`>]*\s+{_OPTION}\b", re.IGNORECASE)
+"""What follows a name that is one of an option."""
+_AFTER_OPTION = re.compile(rf"\b{_OPTION}\s+`*$", re.IGNORECASE)
+"""What stands before such a name."""
 _OBJECT_TITLE = re.compile(r"`(?:[A-Za-z_$][\w$]*)?\.([A-Za-z_$][\w$]*)\([^`]*`: ")
 """A heading that is a call, before a paragraph, with what stands after the dot: what stands before it, if anything, is
 what the document calls the package, or what it exports."""
@@ -197,10 +204,11 @@ class _NameMatcher:
     def in_text(self, text: str) -> frozenset[str]:
         """Ids of the symbols that the text names in roles, in backticks, or as calls."""
         members = _MEMBER.search(text) is not None
+        found = [match for match in _NAMED.finditer(text) if not _is_option(match)]
         spelled = {
             ((match["quoted"] or match["called"]).strip("."), bool(members or match["role"] or not match["quoted"]))
-            for match in _NAMED.finditer(text)
-        } | {(match["quoted"].strip("."), True) for match in _NAMED.finditer(text) if match["call"]}
+            for match in found
+        } | {(match["quoted"].strip("."), True) for match in found if match["call"]}
         title = _OBJECT_TITLE.match(text)
         titled = title[1] if title and title[1] in self.unique else None  # no built-in function stands behind a dot
         return frozenset(
@@ -228,6 +236,14 @@ class _NameMatcher:
         if len(own) == 1:
             return set(given) <= set(place)
         return given[-1].lower() == own[-2].lower() if len(given) == 1 else given[-(len(own) - 1) :] == own[:-1]
+
+
+def _is_option(match: re.Match[str]) -> bool:
+    """Whether a name in backticks is called one of an option or a parameter, and not of code."""
+    if not match["quoted"] or match["role"] or match["call"]:
+        return False
+    before = match.string[max(0, match.start() - MAX_BEFORE) : match.start()]
+    return _BEFORE_OPTION.match(match.string, match.end()) is not None or _AFTER_OPTION.search(before) is not None
 
 
 def _plain(symbol: Symbol) -> str:

@@ -44,6 +44,9 @@ def found(text: str, *names: str, deleted: str = "") -> list[Quote]:
     [
         ("Numbers get smaller with `halve` and nothing else.", "halve", True),
         ("Numbers get smaller with ``halve()`` and nothing else.", "halve", True),
+        ("Numbers get smaller with the `halve` option set to `true`.", "halve", False),
+        ("Numbers get smaller with the parameter ``halve`` set to `true`.", "halve", False),
+        ("Numbers get smaller with `halve`, the `halve` option says whether.", "halve", True),
         ("## `numbers.halve(n)`\n\nMakes a number smaller, and nothing else.", "halve", True),
         ("## .halve(n)\n\nMakes a number smaller, and nothing else.", "halve", True),
         ("## .filter(n)\n\nMakes a number smaller, and nothing else.", "filter", True),
