@@ -100,7 +100,12 @@ def _titles(codebase: Codebase, tests: Iterable[str], own: Set[str]) -> list[str
         if is_literal and " " in title and codebase.definition_of_test(test) is None:
             found.setdefault(title, set()).update(_words_of(test))
     if len(found) > MANY:
-        found = {title: words for title, words in found.items() if not words.isdisjoint(own - _PLAIN_WORDS)}
+        stems = tuple(word for word in own - _PLAIN_WORDS if len(word) > MIN_LETTERS)
+        found = {
+            title: words
+            for title, words in found.items()
+            if not words.isdisjoint(own - _PLAIN_WORDS) or any(word.startswith(stems) for word in words)
+        }
     telling = {title: len({word for word in _words_of(title) if len(word) >= MIN_LETTERS} - own) for title in found}
     said = [title for title in found if telling[title] >= MIN_NAME_WORDS and not is_code(title)]
     best = sorted(said, key=lambda title: -telling[title])[:MAX_NAMES]

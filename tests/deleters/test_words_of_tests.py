@@ -292,3 +292,6 @@ def test_of_many_titles_the_longest_are_quoted() -> None:
     assert "really" in found
     assert found.endswith("\n- … and 10 more")
     assert said("test/other.js") == ""
+    titles = [title.replace("keeps", "joins") for title in titles]
+    codebase = JavaScriptCodebase.from_texts({**files, "test/other.js": block.replace("keeps", "joins")})
+    assert "- joins every" in said("test/other.js"), "as the function does"
