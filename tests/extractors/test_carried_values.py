@@ -280,3 +280,52 @@ def test_outcomes_with_values_that_hold_themselves_are_compared() -> None:
     assert encoder.encode(Node(Node())) != encoder.encode(Node(Node(), Node()))
     found = outcomes.ResultEncoder(lambda cls: False).encode(re.search("(?:b)(c)", "abc"))
     assert found == outcomes.ResultEncoder(lambda cls: False).encode(re.search("b(.)", "abc"))
+
+
+class Base:
+    """A class of a file of tests."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def doubled(self) -> Base:
+        return Base(self.size * STEP)
+
+
+class Carried(Base):
+    """One that is based on it."""
+
+    kinds = (Base, "x")
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size + 1)
+
+    @property
+    def half(self) -> float:
+        return self.size / 2
+
+    @staticmethod
+    def made() -> Carried:
+        return Carried(4)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Carried) and other.size == self.size
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_classes_of_missing_modules_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "carried_classes", {})
+    encoder = values.Encoder(carried=lambda function: True, alone=lambda thing: thing.__module__ == __name__)
+    node = json.loads(json.dumps([encoder.encode([Carried(3), Carried]), encoder.classes]).replace(__name__, "gone"))
+    decoding.define(node[1])
+    one, cls = decoding.decode(node[0])
+    assert cls is type(one)
+    assert cls is not Carried
+    assert (cls.__module__, cls.__mro__[1].__name__, one.size, one.half) == ("gone", "Base", 4, 2)
+    assert (cls.made().size, type(one.doubled())) == (5, cls.__mro__[1])
+    assert cls(3) == one
+    assert cls.kinds == (cls.__mro__[1], "x")
+    decoding.define(node[1])
+    assert type(decoding.decode(node[0])[0]) is cls
+    assert outcomes.ResultEncoder(lambda kind: False).encode(one)[:2] == ["seen", ["gone:Carried", "gone:Base"]]

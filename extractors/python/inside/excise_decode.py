@@ -127,7 +127,59 @@ def function(module, code, parts, used=None):
     )
     made.__kwdefaults__ = keywords
     names.update((name, made) for name, node in used or () if node is None)
+    made_functions.append(made)
     return made
+
+
+made_functions = []
+"""The functions that were made, in which classes may be pending."""
+
+
+class Pending:
+    """Stands for a class that is not made yet."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+def define(classes):
+    """Make the classes of missing files: ``module:qualname`` to encoded bases and members, see ``excise_values``.
+
+    Raises ``LookupError`` if one is based on itself.
+    """
+    left = {name: node for name, node in classes.items() if name not in values.carried_classes}
+    values.carried_classes.update((name, Pending(name)) for name in left)
+    while left:
+        ready = {name: decode_all(node[0]) for name, node in left.items()}
+        ready = {name: bases for name, bases in ready.items() if not any(type(base) is Pending for base in bases)}
+        if not ready:
+            raise LookupError(sorted(left))
+        for name, bases in ready.items():
+            values.carried_classes[name] = made_class(name, tuple(bases), left.pop(name)[1])
+    for function in made_functions:
+        names = function.__globals__
+        names.update((name, settled(value)) for name, value in list(names.items()) if type(value) is Pending)
+        for cell in function.__closure__ or ():
+            cell.cell_contents = settled(cell.cell_contents)
+    for cls in (values.carried_classes[name] for name in classes):
+        for name, value in list(vars(cls).items()):
+            if type(value) is Pending:
+                setattr(cls, name, settled(value))
+    del made_functions[:]
+
+
+def settled(value):
+    return values.carried_classes[value.name] if type(value) is Pending else value
+
+
+def made_class(name, bases, members):
+    module, _, qualname = name.partition(":")
+    content = {"__module__": module, "__qualname__": qualname}
+    for member, wrap, nodes in members:
+        parts = decode_all(nodes)
+        wrapper = next((kind for kind in values.WRAPPERS if kind.__name__ == wrap), None)
+        content[member] = wrapper(*parts) if wrapper is not None else parts[0]
+    return types.new_class(qualname.rpartition(".")[2], bases, {}, lambda names: names.update(content))
 
 
 def partial(nodes):

@@ -15,9 +15,8 @@ import types
 
 import excise_decode as decoding
 import excise_values as values
+from excise_trampolines import NAME, compile_trampoline, is_operator, is_plain_function
 
-NAME = "__excise_recorded_call__"
-"""Name of the builtin that the replaced functions call."""
 LAZY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 """What a call returns before it does anything: how that ends shows only when it is used."""
 MAX_CALLS = 4000
@@ -52,6 +51,7 @@ class Recorder:
     def __init__(self, spans=(), tests=()):
         self.spans, self.tests = spans, frozenset(tests)
         self.modules = set()
+        self.classes = {}
         self.originals = {}
         self.names = {}
         self.removed = set()
@@ -270,6 +270,10 @@ class Recorder:
                 **more,
             }
             text = json.dumps(entry)
+            classes = self.classes_in(text)
+            if classes:
+                entry["classes"] = classes
+                text = json.dumps(entry)
             self.count(name, len(text))
             if len(text) > MAX_RECIPE:
                 raise values.Unserialisable("too large")
@@ -287,6 +291,17 @@ class Recorder:
             entry = None
         passed = [passed_on(value) for value in args]
         return entry, number, passed, {key: passed_on(value) for key, value in kwargs.items()}
+
+    def classes_in(self, text):
+        """The classes of tests that an encoded call, or one of these classes, names."""
+        found, texts = {}, [text]
+        while texts:
+            text = texts.pop()
+            for name, node in self.classes.items():
+                if name not in found and '"%s"' % name in text:
+                    found[name] = node
+                    texts.append(json.dumps(node))
+        return found
 
     def refuse(self, why):
         self.incomplete.add(current_test())
@@ -311,6 +326,7 @@ class Recorder:
         finally:
             self.count(name, encoder.nodes + self.size // CHARACTERS_OF_VALUE)
         self.modules |= encoder.modules
+        self.classes.update(encoder.classes)
         return node
 
     def count(self, name, work):
@@ -323,9 +339,12 @@ class Recorder:
             code.co_filename == path and first <= code.co_firstlineno <= last for path, first, last in self.spans
         )
 
-    def is_of_tests(self, function):
-        """Whether a function is defined in a file of tests."""
-        return function.__code__.co_filename in self.tests
+    def is_of_tests(self, thing):
+        """Whether a function, or a class of a plain kind, is defined in a file of tests."""
+        if isinstance(thing, type):
+            module = sys.modules.get(thing.__module__)
+            return type(thing) is type and getattr(module, "__file__", None) in self.tests
+        return thing.__code__.co_filename in self.tests
 
     def is_removed(self, cls):
         return False
@@ -371,12 +390,6 @@ def made_of_nothing(value):
     return ["made", name, [], [], []] if values.find_or_none(name) is kind else None
 
 
-def is_plain_function(value):
-    """Whether a value is a function that is no coroutine."""
-    is_async = inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value)
-    return isinstance(value, types.FunctionType) and not is_async
-
-
 def current_test():
     """The id of the test that runs; empty if none does."""
     return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
@@ -414,33 +427,6 @@ def passed_on(value):
     if isinstance(value, BufferedIterator):
         return itertools.chain(value.items, value.rest)
     return value
-
-
-def is_operator(name):
-    return name.startswith("__") and name.endswith("__") and name not in NOT_CALLED
-
-
-NOT_CALLED = {
-    "__new__", "__init_subclass__", "__class_getitem__", "__getattribute__", "__getattr__", "__setattr__", "__del__",
-    "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__subclasshook__", "__prepare__", "__dir__",
-    "__set_name__", "__delattr__", "__sizeof__", "__class__", "__dict__", "__weakref__", "__doc__", "__module__",
-    "__instancecheck__", "__subclasscheck__", "__copy__", "__deepcopy__", "__repr__", "__hash__",
-}  # fmt: skip
-
-
-def compile_trampoline(number, freevars):
-    """Code that passes its arguments to the recorder, with as many free variables as the code that it replaces."""
-    source = "def trampoline(*args, **kwargs):\n    return %s(%d, args, kwargs)\n" % (NAME, number)
-    if freevars:
-        inner = "".join("    " + line + "\n" for line in source.splitlines())
-        uses = ", ".join(freevars)
-        inner = inner.replace("return ", "(%s,) if False else None; return " % uses)
-        assigned = "".join("    %s = None\n" % name for name in freevars)
-        source = "def outer():\n%s%s    return trampoline\n" % (assigned, inner)
-    found = {}
-    exec(compile(source, "<recorded>", "exec"), found)
-    function = found["outer"]() if freevars else found["trampoline"]
-    return function.__code__
 
 
 def is_standard(module):

@@ -49,6 +49,7 @@ def outcome(call, removed):
     """The outcome of one call."""
     random.seed(0)
     del decoding.failed_steps[:]
+    decoding.define(call.get("classes", {}))
     args, kwargs = passed(call["args"], call["kwargs"])
     found = outcomes.outcome_of(lambda: made(call, args, kwargs), [*args, *kwargs.values()], opaque_in(removed))
     if call.get("unread") and "result" in found:

@@ -51,6 +51,13 @@ MADE_IN_C = ("builtins", "itertools", "io", "threading", "_io", "_thread", "weak
 TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone)
 STREAMS = (io.StringIO, io.BytesIO)
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+WRAPPERS = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset", "fdel")}
+"""What wraps functions in classes, to the attributes with these."""
+NOT_CARRIED = frozenset(
+    ["__dict__", "__weakref__", "__module__", "__qualname__", "__firstlineno__", "__static_attributes__",
+     "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"]
+)  # fmt: skip
+"""Names in a class that Python gives values to."""
 CYCLIC = ("obj", "l", "d")
 """Tags of values that are made before what they hold, so that this may be they themselves."""
 SEARCHES = ("fullmatch", "match", "search")
@@ -69,8 +76,14 @@ def name_of(thing):
     return "%s:%s" % (module, qualname)
 
 
+carried_classes = {}
+"""``module:qualname`` of the classes of missing files that ``excise_decode`` has made, to these."""
+
+
 def find(name):
-    """The class or function of the name ``module:qualname``; imports the module."""
+    """The class or function of the name ``module:qualname``; imports the module, unless the class was carried."""
+    if name in carried_classes:
+        return carried_classes[name]
     module, _, qualname = name.partition(":")
     found = importlib.import_module(module)
     for part in qualname.split("."):
@@ -83,11 +96,12 @@ class Encoder:
 
     ``opaque(cls)`` is true for a removed class, whose state is left out. ``made(value)`` returns the recipe of an
     object that must be constructed again, or ``None``. ``carried(function)`` is true if the code of a function without
-    an importable name may be encoded; without it, no code is. ``alone(function)`` is true if its module may be missing
-    where it is decoded, so that the names that it uses must be encoded with it.
+    an importable name may be encoded; without it, no code is. ``alone(thing)`` is true of a function or class whose
+    module may be missing where it is decoded, so that what it uses must be encoded, too: of classes, in ``classes``,
+    by name.
     """
 
-    def __init__(self, opaque=lambda cls: False, made=lambda value: None, carried=None, alone=lambda function: False):
+    def __init__(self, opaque=lambda cls: False, made=lambda value: None, carried=None, alone=lambda thing: False):
         self.opaque = opaque
         self.made = made
         self.carried = carried
@@ -95,7 +109,7 @@ class Encoder:
         self.nodes = 0
         self.ancestors = set()
         self.numbers, self.marked = {}, 0
-        self.modules = set()
+        self.modules, self.classes = set(), {}
 
     def encode(self, value, depth=0):
         self.nodes += 1
@@ -206,7 +220,12 @@ class Encoder:
             return ["m", value.__name__]
         if isinstance(value, BaseException):
             args = self.all(value.args, depth)
-            return ["x", self.name(kind), args, [] if self.opaque(kind) else self.told_by(value, args, depth)]
+            return [
+                "x",
+                self.class_name(kind, depth),
+                args,
+                [] if self.opaque(kind) else self.told_by(value, args, depth),
+            ]
         return self.instance(value, kind, depth)
 
     def told_by(self, error, args, depth):
@@ -251,8 +270,8 @@ class Encoder:
         ):
             return ["bm", self.encode(value.__self__, depth), value.__name__]
         is_function = isinstance(value, types.FunctionType)
-        if is_function and self.carried is not None and self.alone(value):
-            return self.function(value, depth)
+        if self.is_alone(value):
+            return self.function(value, depth) if is_function else ["ref", self.class_name(value, depth)]
         try:
             name = self.name(value)
             same = find_or_none(name) is value
@@ -263,6 +282,40 @@ class Encoder:
         if is_function:
             return self.function(value, depth)
         raise Unserialisable("local %s" % type(value).__name__)
+
+    def is_alone(self, value):
+        """Whether a function or class must be encoded with what it consists of."""
+        is_code = isinstance(value, (type, types.FunctionType))
+        return is_code and self.carried is not None and self.alone(value)
+
+    def class_name(self, cls, depth):
+        """The name of a class, which is added to ``classes`` if its module may be missing."""
+        name = "%s:%s" % (cls.__module__, cls.__qualname__)
+        if name in carried_classes or name in self.classes:
+            return name
+        if self.is_alone(cls):
+            self.classes[name] = None  # it may use itself
+            try:
+                self.classes[name] = [self.all(cls.__bases__, depth), [*self.members(cls, depth)]]
+            except Unserialisable:
+                del self.classes[name]
+                raise
+            return name
+        if find_or_none(self.name(cls)) is not cls:
+            raise Unserialisable("local class")
+        return name
+
+    def members(self, cls, depth):
+        """(name, how it is wrapped, encoded value) of what a class of a missing file defines."""
+        for name, value in vars(cls).items():
+            if name in NOT_CARRIED or isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+                continue
+            wrap = type(value).__name__ if type(value) in WRAPPERS else ""
+            parts = [getattr(value, part) for part in WRAPPERS.get(type(value), ())] or [value]
+            for part in parts:
+                if isinstance(part, types.FunctionType) and not self.alone(part):
+                    raise Unserialisable("class with functions that something has made")
+            yield [name, wrap, self.all(parts, depth)]
 
     def function(self, value, depth):
         if self.carried is None:
@@ -290,9 +343,10 @@ class Encoder:
             value = function.__globals__[name]
             if value is function:
                 yield [name, None]
-            elif id(value) not in self.ancestors:
+            elif id(value) not in self.ancestors or isinstance(value, type):
                 try:
-                    node = self.encode(value, depth)
+                    is_class = isinstance(value, type) and self.is_alone(value)
+                    node = ["ref", self.class_name(value, depth)] if is_class else self.encode(value, depth)
                 except Unserialisable:  # it may not need it where it is called
                     continue
                 yield [name, node]
@@ -310,9 +364,7 @@ class Encoder:
             return ["nt", self.name(kind), self.all(value, depth)]
         if kind.__module__ in MADE_IN_C:
             raise Unserialisable(kind.__name__)
-        name = self.name(kind)
-        if find_or_none(name) is not kind:
-            raise Unserialisable("local class")
+        name = self.class_name(kind, depth)
         base = None
         state = state_of(value)
         if state is None:
