@@ -176,7 +176,8 @@ def _lost_fields(
         own = [(part, use) for part, use in lost[each.name] if _is_of(use, each, is_only=is_only)]
         own = [(part, use) for part, use in own if _can_meet(sources, path, each, part.path)]
         if own and sum(other.holder == each.holder for _, other in near) == 1:
-            yield _LostField(path, each, own, list(_left(grammar, sources, path, each)))
+            declaring = {other.holder for _, other in near}
+            yield _LostField(path, each, own, list(_left(grammar, sources, path, each, declaring)))
 
 
 def _can_meet(sources: Sources, path: str, declared: Field, other: str) -> bool:
@@ -188,13 +189,19 @@ def _is_of(use: FieldUse, declared: Field, *, is_only: bool) -> bool:
     return use.holder == declared.holder or (is_only and not use.holder)
 
 
-def _left(grammar: FieldGrammar, sources: Sources, path: str, declared: Field) -> Iterator[tuple[str, FieldUse]]:
-    """(path, use) of what may use a field in code that stays, or makes values of its type without names of fields."""
+def _left(
+    grammar: FieldGrammar, sources: Sources, path: str, declared: Field, declaring: Collection[str]
+) -> Iterator[tuple[str, FieldUse]]:
+    """(path, use) of what may use a field in code that stays, or makes values of its type without names of fields.
+
+    A use by a type that is not one of those ``declaring`` such a field may be one of a field that the type embeds.
+    """
     word, holder = declared.name.encode(), declared.holder.encode()
     for where, source in sources.after.items():
         if (word in source or holder in source) and _can_meet(sources, path, declared, where):
             for use in grammar.uses(source):
-                if use.name == declared.name and use.holder in {"", declared.holder}:
+                is_other = use.holder in declaring and use.holder not in {"", declared.holder}
+                if use.name == declared.name and not is_other:
                     yield where, use._replace(kind=UseKind.READ) if sources.is_test(where) else use
                 elif use.name == "" and use.holder == declared.holder:
                     yield where, use

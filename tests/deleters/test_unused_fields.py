@@ -169,6 +169,49 @@ def test_two_fields_that_share_a_variable_stay() -> None:
     assert "s.left = n\n\ts.right = n" in after
 
 
+CASE = """
+type Case struct {
+	size   int
+	strict bool
+}
+
+func count(c *Case) int { return c.size }
+
+func open(how ...func(*Case)) *Box {
+	c := &Case{}
+	for _, each := range how {
+		each(c)
+	}
+	b := made()
+	b.limit = c.size
+	b.strict = c.strict
+	return b
+}
+
+func made() *Box { return &Box{} }
+
+// Strictly is an option.
+func Strictly(strict bool) func(*Case) { return func(c *Case) { c.strict = strict } }
+
+// Limit is its limit.
+func (b *Box) Limit() int { return b.limit }
+
+// Strict tells.
+func (b *Box) Strict() bool { return b.strict }
+
+// Max is the greatest.
+func Max() int { return 7 }
+"""
+
+
+@pytest.mark.parametrize(("gone", "fields"), [("Box.Strict", 1), ("Strictly", 2)])
+def test_fields_of_one_name_are_told_apart_by_the_types_of_variables(gone: str, fields: int) -> None:
+    after = without(gone, "Max", more=CASE)
+    assert ("b.strict = c.strict" in after) == (gone == "Strictly")
+    assert after.count("strict bool\n") == fields
+    assert ('panic("not implemented")' in after) == (gone == "Strictly")
+
+
 LISTS = [
     ('\ta   int    // one\n\tbcd string // two\n\te   int\n\tf   []int `json:"f"` // three\n', 1),
     ("\ta int\n\n\tlonger string\n\tb      int\n", 1),

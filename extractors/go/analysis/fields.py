@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -20,11 +19,11 @@ from excise.extractors.field_uses import (
     whole_lines,
 )
 from excise.extractors.go.analysis.assignments import changes_nothing
-from excise.extractors.go.analysis.grammar import FUNCTIONS, descendants, parse_tree, text
-from excise.extractors.go.analysis.parsed_file import is_exported, lines_with_comments, receiver_of
+from excise.extractors.go.analysis.grammar import descendants, parse_tree, text
+from excise.extractors.go.analysis.parsed_file import is_exported, lines_with_comments
+from excise.extractors.go.analysis.variable_types import FUNCTION_NODES, VariableTypes, plain_type
 
 _TEXTS = frozenset({"interpreted_string_literal", "raw_string_literal"})
-_FUNCTIONS = FUNCTIONS | {"func_literal"}
 _ZERO = frozenset({"nil", "false", "0", '""', "``", "0.0", "iota"})
 _BLOCKS = frozenset({"block", "statement_list"})
 _CHANGES = frozenset({"assignment_statement", "inc_statement", "dec_statement"})
@@ -64,11 +63,12 @@ def uses(source: bytes) -> Iterator[FieldUse]:
     A type that is the key of a map, or is compared or given away as a whole by reflection, has such a use, too; and so
     has every name that a text has, of any type.
     """
-    names = LocalNames(_FUNCTIONS, _is_variable, partial(text, source=source))
+    names = LocalNames(FUNCTION_NODES, _is_variable, partial(text, source=source))
+    types = VariableTypes(source)
     for node in descendants(parse_tree(source).root_node):
         if node.type == "field_identifier" and node.parent is not None:
             if node.parent.type == "selector_expression":
-                yield _of_selector(node, source, names)
+                yield _of_selector(node, source, names, types)
             elif node.parent.type != "field_declaration":
                 yield FieldUse(text(node, source), "", node.start_byte, UseKind.READ)
         elif node.type == "map_type":
@@ -106,11 +106,11 @@ def _of_element(element: Node, holder: str, source: bytes, names: LocalNames) ->
     yield FieldUse(text(inner, source), holder, inner.start_byte, kind, (start, end) if can_go else None)
 
 
-def _of_selector(name: Node, source: bytes, names: LocalNames) -> FieldUse:
+def _of_selector(name: Node, source: bytes, names: LocalNames, types: VariableTypes) -> FieldUse:
     selector = name.parent
     assert selector is not None
     operand = selector.child_by_field_name("operand")
-    use = FieldUse(text(name, source), _receiver_type(operand, source), name.start_byte, UseKind.READ)
+    use = FieldUse(text(name, source), types.of(operand), name.start_byte, UseKind.READ)
     changed, parent = selector, selector.parent
     is_filled = parent is not None and parent.type == "index_expression"
     if parent is not None and is_filled and parent.child_by_field_name("operand") == selector:
@@ -171,25 +171,6 @@ def _is_zero(value: Node, source: bytes) -> bool:
     return plain in _ZERO or plain.startswith(("make(", "new("))
 
 
-def _receiver_type(operand: Node | None, source: bytes) -> str:
-    """The type of a name if it is the receiver of the method around it."""
-    method = around(operand, frozenset({"method_declaration"})) if operand is not None else None
-    if operand is None or method is None or operand.type != "identifier":
-        return ""
-    receiver = method.child_by_field_name("receiver")
-    inside = receiver.named_children if receiver is not None else []
-    names = [each.child_by_field_name("name") for each in inside]
-    is_receiver = any(name is not None and text(name, source) == text(operand, source) for name in names)
-    return receiver_of(method, source) if is_receiver and not _is_bound_again(method, operand, source) else ""
-
-
-def _is_bound_again(method: Node, name: Node, source: bytes) -> bool:
-    """Whether a method gives the name of its receiver to something else as well."""
-    pattern = rb"\b%s\b[^\n=;{}]*:=|\bvar %s\b" % ((re.escape(source[name.start_byte : name.end_byte]),) * 2)
-    body = method.child_by_field_name("body")
-    return body is not None and re.search(pattern, source[body.start_byte : body.end_byte]) is not None
-
-
 def _type_of(literal: Node, source: bytes) -> str:
     """The plain name of the type whose values a literal makes; empty where it does not tell."""
     depth, holder = 0, literal.parent
@@ -199,6 +180,4 @@ def _type_of(literal: Node, source: bytes) -> str:
     found = holder.child_by_field_name("type") if holder is not None else None
     for _ in range(depth):
         found = (found.child_by_field_name("element") or found.child_by_field_name("value")) if found else None
-    while found is not None and found.type in {"pointer_type", "generic_type"} and found.named_children:
-        found = found.child_by_field_name("type") or found.named_children[0]
-    return text(found, source) if found is not None and found.type == "type_identifier" else ""
+    return plain_type(found, source)
