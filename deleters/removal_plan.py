@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from excise.deleters.deletion_record import USED_ELSEWHERE
@@ -220,7 +220,10 @@ class RemovalPlan:
             lost = [assignment for _, assignment in self.lost_assignments()]
             dropped |= {name for each in lost for name in each.uses}
             left = [each for each in self._sources.values() if each.key not in gone]
-            counts = Counter(name for each in left for name in self._read_by(each, stubs, lost))
+            counts: dict[str, Counter[str]] = defaultdict(Counter)
+            for each in left:
+                for name in self._read_by(each, stubs, lost):
+                    counts[name][each.path] += 1
             dead = [
                 each
                 for each in left
@@ -257,8 +260,13 @@ class RemovalPlan:
         of_lost = {name for each in definition.assignments if each in lost for name in each.uses}
         return definition.uses - {each.name for each in definition.assignments} - of_lost
 
-    def _is_unused(self, definition: Definition, gone: set[str], counts: Counter[str]) -> bool:
-        """Whether nothing but a definition, and what goes with it, has its name, of what is not gone yet."""
+    def _is_unused(self, definition: Definition, gone: set[str], counts: Mapping[str, Mapping[str, int]]) -> bool:
+        """Whether nothing but a definition, and what goes with it, has its name, of what is not gone yet, in files that
+        may mean it by that; ``counts`` maps names to files to numbers of definitions there."""
         own = {each.key: each for each in (definition, *self._related(definition)) if each.key not in gone}
         uses = Counter(name for each in own.values() for name in each.uses)
-        return all(counts[name] <= uses[name] for name in definition.names)
+        may_name = self._codebase.may_name
+        return all(
+            sum(count for path, count in counts.get(name, {}).items() if may_name(path, definition)) <= uses[name]
+            for name in definition.names
+        )

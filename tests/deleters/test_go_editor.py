@@ -325,3 +325,15 @@ def test_a_method_that_a_template_calls_stays() -> None:
     assert removed(box, "box.go::Box.Other").removed == ("box.go::Box.Other",)
     with pytest.raises(DeletionRefused, match=r"Box\.Padding: code that stays needs it"):
         removed(box, "box.go::Box.Padding")
+
+
+def test_a_private_constant_goes_though_another_package_has_one_of_its_name() -> None:
+    text = (
+        "package %s\n\nconst mask = 15\n\n// Cut cuts.\n"
+        "func Cut(x int) int { return x & mask }\n\nfunc One() int { return 1 }\n"
+    )
+    files = {f"{name}/{name}.go": text % name for name in ("one", "two")}
+    codebase = GoCodebase.from_texts(files, import_paths=["example.com/x"])
+    deletion = removed(codebase, "one/one.go::Cut")
+    after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.source_patch)
+    assert b"mask" not in (after["one/one.go"] or b"")

@@ -348,3 +348,16 @@ def test_private_values_that_went_along_with_stubs_are_named() -> None:
     assert deletion.deleter == "remove_and_stub"
     text = write_statement(codebase, deletion, replace(PROJECT, language="java"), ()).text
     assert "so is what nothing else used: `Box.TABLE`, `private static final int MANY = 9;`." in text
+
+
+def test_a_private_constant_goes_though_another_class_has_one_of_its_name() -> None:
+    text = (
+        "public class %s {\n    private static final int MASK = 15;\n\n"
+        "    public static int cut%s(int x) {\n        return x & MASK;\n    }\n}\n"
+    )
+    files = {f"lib/{name}.java": text % (name, name) for name in ("One", "Two")}
+    files["lib/One.java"] = files["lib/One.java"][:-2] + "\n    static int one() {\n        return 1;\n    }\n}\n"
+    deletion = removed(JavaCodebase.from_texts(files), "lib/One.java::One.cutOne")
+    after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.source_patch)
+    assert b"MASK" not in (after["lib/One.java"] or b"")
+    assert after.get("lib/Two.java", files["lib/Two.java"].encode()) == files["lib/Two.java"].encode()

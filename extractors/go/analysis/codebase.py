@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
+from excise.extractors.compiled_codebase import CompiledCodebase, Definition, read_modules
 from excise.extractors.go.analysis.interfaces import CONVENTIONS, Shape, documented_methods, shape_of
-from excise.extractors.go.analysis.parsed_file import GoModule, Reference, parse_file
+from excise.extractors.go.analysis.parsed_file import GoModule, Reference, is_exported, parse_file
 from excise.extractors.other_files import OtherFiles
 from excise.protocols import Inherited
 from excise.types import SymbolKind
@@ -72,6 +72,10 @@ class GoCodebase(CompiledCodebase[GoModule]):
         path = [*self.import_paths[0].split("/"), *filter(None, posixpath.dirname(symbol.path).split("/"))]
         package = "/".join(path[-2:]) if len(path) > 2 else f"/{path[-1]}"
         return f"{package}.{symbol.qualname.partition('#')[0]}"
+
+    def may_name(self, path: str, definition: Definition) -> bool:
+        """Only files of its package may name what begins with a small letter."""
+        return self.scope_of(path) == self.scope_of(definition.path) or any(map(is_exported, definition.names))
 
     def scope_of(self, path: str) -> str:
         """The package: the folder."""

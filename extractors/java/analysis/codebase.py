@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from excise.extractors.compiled_codebase import CompiledCodebase, read_modules
+from excise.extractors.compiled_codebase import CompiledCodebase, Definition, read_modules
 from excise.extractors.java.analysis.documented_methods import (
     CONVENTIONS,
     Shape,
@@ -15,7 +15,7 @@ from excise.extractors.java.analysis.documented_methods import (
     numbers_of_arguments,
     shape_of,
 )
-from excise.extractors.java.analysis.parsed_file import JavaImport, JavaModule, Reference, parse_file
+from excise.extractors.java.analysis.parsed_file import JavaImport, JavaModule, Member, Reference, parse_file
 from excise.extractors.java.analysis.suite_files import SUFFIX, is_test_file
 from excise.extractors.other_files import OtherFiles
 from excise.protocols import Inherited
@@ -61,6 +61,10 @@ class JavaCodebase(CompiledCodebase[JavaModule]):
     def is_test(self, path: str) -> bool:
         """Whether a file belongs to the tests, by its path or since it defines a known test."""
         return path in self._test_files or is_test_file(path)
+
+    def may_name(self, path: str, definition: Definition) -> bool:
+        """Only its own file may name what is private."""
+        return path == definition.path or not (isinstance(definition, Member) and definition.is_of_file)
 
     def is_removable(self, symbol_id: str) -> bool:
         """Whether a definition can be deleted alone: the virtual machine itself calls some methods by name."""
