@@ -55,7 +55,7 @@ def _hide_in_file(source: bytes, file: TestFileBlocks, tests: frozenset[str]) ->
     after = apply_edits(source, removals(source, with_emptied(source, spans), []))
     if parse_tree(after).root_node.has_error:
         return None, frozenset()
-    return without_odd(source, without_unused(source, after, functions=True)), frozenset(gone)
+    return without_odd(source, without_unused(source, after, nested=True)), frozenset(gone)
 
 
 def _choose(blocks: Collection[TestBlock], tests: frozenset[str], spans: dict[Range, TestBlock]) -> None:

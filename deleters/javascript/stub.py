@@ -34,8 +34,9 @@ class Stub:
         functions = functions_of(javascript, wanted)
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
+        kept = {symbol.qualname for symbol in functions}
         changed = {
-            path: (before, without_unused(before, after) if after is not None else None)
+            path: (before, without_unused(before, after, kept=kept) if after is not None else None)
             for path, (before, after) in emptied(javascript, functions, "raise").items()
         }
         hiding, hidden = hide_tests(javascript, hide or frozenset(feature.tests))

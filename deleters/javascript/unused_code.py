@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from tree_sitter import Node
 
@@ -10,6 +11,7 @@ from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.javascript.byte_spans import Range, removals
 from excise.extractors.javascript.analysis.grammar import (
     DECLARED,
+    FUNCTIONS,
     TYPES,
     VARIABLES,
     children,
@@ -32,20 +34,22 @@ _PLAIN = frozenset(
      "union_type", "array_type", "tuple_type", "readonly_type", "generic_type", "type_arguments"}
 )  # fmt: skip
 """Nodes of values that are computed without effects."""
+_PARTS = frozenset({"member_expression", "subscript_expression", "call_expression"})
+_VALUES = frozenset({"string", "template_string", "number", "regex", "array", "object", "binary_expression"})
 _COLLECTIONS = frozenset({"Map", "Set", "WeakMap", "WeakSet", "RegExp"})
 _MAX_ROUNDS = 10
 
 
-def without_unused(before: bytes, after: bytes, *, functions: bool = False) -> bytes:
-    """The file ``after`` without the imports, constants and types of its top level that only ``before`` uses; with
-    ``functions``, without such functions, and such variables of blocks, as well.
+def without_unused(before: bytes, after: bytes, *, nested: bool = False, kept: Collection[str] = frozenset()) -> bytes:
+    """The file ``after`` without the imports, constants, functions and types of its top level that only ``before``
+    uses; with ``nested``, without such variables of blocks as well.
 
-    What only these used goes, too.
+    What only these used goes, too; functions with the names ``kept`` stay.
     """
     used_before = _counts(before)
     for _ in range(_MAX_ROUNDS):
-        statements, elements = _unused(after, used_before, nested=functions)
-        statements |= _unused_functions(after, used_before) if functions else set()
+        statements, elements = _unused(after, used_before, nested=nested, kept=kept)
+        statements |= _unused_functions(after, used_before, kept)
         if not statements and not elements:
             return after
         after = apply_edits(after, removals(after, statements, elements))
@@ -57,7 +61,9 @@ def _counts(source: bytes) -> Counter[str]:
     return Counter(text(node, source) for node in descendants(root) if node.type in _USES)
 
 
-def _unused(source: bytes, used_before: Counter[str], *, nested: bool) -> tuple[set[Range], set[Range]]:
+def _unused(
+    source: bytes, used_before: Counter[str], *, nested: bool, kept: Collection[str]
+) -> tuple[set[Range], set[Range]]:
     """The statements and the elements of lists that bind names that are used nowhere else in a file.
 
     Those of its top level; with ``nested``, variables of blocks as well.
@@ -78,7 +84,7 @@ def _unused(source: bytes, used_before: Counter[str], *, nested: bool) -> tuple[
         elif statement.type in VARIABLES:
             declarators = [child for child in children(statement) if child.type == "variable_declarator"]
             for declarator in declarators:
-                for node, names in _bindings(declarator, source):
+                for node, names in _bindings(declarator, source, kept):
                     if all(counts[name] == own and used_before[name] > own for name, own in names):
                         alone = len(declarators) == 1 and node.id == declarator.id
                         span = statement if alone else node
@@ -86,27 +92,34 @@ def _unused(source: bytes, used_before: Counter[str], *, nested: bool) -> tuple[
     return statements, elements
 
 
-def _unused_functions(source: bytes, used_before: Counter[str]) -> set[Range]:
-    """The functions of the top level that nothing else in a file uses."""
+def _unused_functions(source: bytes, used_before: Counter[str], kept: Collection[str]) -> set[Range]:
+    """The functions of the top level that nothing else in a file uses, but for those ``kept``."""
     counts, found = _counts(source), set[Range]()
     for statement in children(parse_tree(source).root_node):
         named = statement.child_by_field_name("name") if statement.type in DECLARED else None
         name = text(named, source) if named is not None else ""
-        own = Counter(text(node, source) for node in descendants(statement) if node.type in _USES)
-        if name and counts[name] == own[name] and used_before[name] > own[name]:
+        own = _own_uses(statement, name, source)
+        if name and name not in kept and counts[name] == own and used_before[name] > own:
             found.add((statement.start_byte, statement.end_byte))
     return found
 
 
-def _bindings(declarator: Node, source: bytes) -> list[tuple[Node, list[tuple[str, int]]]]:
+def _own_uses(node: Node, name: str, source: bytes) -> int:
+    return sum(each.type in _USES and text(each, source) == name for each in descendants(node))
+
+
+def _bindings(declarator: Node, source: bytes, kept: Collection[str]) -> list[tuple[Node, list[tuple[str, int]]]]:
     """What of a declarator can go: a node, and the names that it binds with the number of their uses in it."""
     target, value = declarator.child_by_field_name("name"), declarator.child_by_field_name("value")
     if target is None or value is None:
         return []
     is_import = _is_required(value, source)
     if target.type == "identifier":
+        name = text(target, source)
+        if unwrapped(value).type in FUNCTIONS:
+            return [(declarator, [(name, _own_uses(declarator, name, source))])] if name not in kept else []
         is_plain = is_import or all(_is_plain(node, source) for node in descendants(value))
-        return [(declarator, [(text(target, source), 1)])] if is_plain else []
+        return [(declarator, [(name, 1)])] if is_plain or _is_computed(value, source) else []
     if target.type == "object_pattern" and is_import:
         found = []
         for element in children(target):
@@ -126,6 +139,46 @@ def _is_plain(node: Node, source: bytes) -> bool:
         made = node.child_by_field_name("constructor")
         return made is not None and text(made, source) in _COLLECTIONS
     return node.type in _PLAIN or node.type == "arguments"
+
+
+def _is_computed(value: Node, source: bytes) -> bool:
+    """Whether a value is made by a function that is called at once, and that changes only variables of its own."""
+    value = unwrapped(value)
+    function = value.child_by_field_name("function") if value.type == "call_expression" else None
+    if function is None or unwrapped(function).type not in FUNCTIONS:
+        return False
+    function = unwrapped(function)
+    inside = list(descendants(function))
+    declared = (node.child_by_field_name("name") for node in inside if node.type == "variable_declarator")
+    own = {text(name, source) for name in declared if name is not None and name.type == "identifier"}
+    arguments = value.child_by_field_name("arguments")
+    return (
+        arguments is not None and not arguments.named_children and all(_is_local(node, own, source) for node in inside)
+    )
+
+
+def _is_local(node: Node, own: Collection[str], source: bytes) -> bool:
+    """Whether a node in a function has no effect but on its ``own`` variables."""
+    if node.type in {"assignment_expression", "augmented_assignment_expression"}:
+        return _root(node.child_by_field_name("left"), source) in own
+    if node.type == "update_expression":
+        return _root(node.child_by_field_name("argument"), source) in own
+    if node.type == "call_expression":
+        called = node.child_by_field_name("function")
+        is_method = called is not None and called.type in {"member_expression", "subscript_expression"}
+        return is_method and _root(called, source) in {"", *own}
+    if node.type == "new_expression":
+        return _is_plain(node, source)
+    return node.type not in {"this", "await_expression", "yield_expression", "throw_statement"} and not (
+        node.type == "unary_expression" and text(node, source).startswith("delete")
+    )
+
+
+def _root(target: Node | None, source: bytes) -> str:
+    """The variable that the parts of an object are taken from; empty for a value that no variable holds."""
+    while target is not None and (target := unwrapped(target)).type in _PARTS:
+        target = target.child_by_field_name("function" if target.type == "call_expression" else "object")
+    return text(target, source) if target is not None and target.type not in _VALUES else ""
 
 
 def _is_required(value: Node, source: bytes) -> bool:

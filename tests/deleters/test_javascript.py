@@ -367,7 +367,7 @@ def test_loops_of_hidden_tests_and_their_tables_go() -> None:
     calls = [n for n in descendants(root) if n.type == "expression_statement" and n.text.startswith(b"it(")]
     spans = [(n.start_byte, n.end_byte) for n in calls if b"one(" in n.text]
     after = apply_edits(source, removals(source, with_emptied(source, spans), []))
-    left = without_unused(source, after, functions=True).decode()
+    left = without_unused(source, after, nested=True).decode()
     assert [line for line in left.splitlines() if line.strip()] == [
         "describe('all', () => {",
         "  if (n) {  } else { setup() }",
@@ -395,7 +395,7 @@ def test_nothing_else_goes_with_what_is_emptied(source: str) -> None:
     data = source.encode()
     calls = [n for n in descendants(parse_tree(data).root_node) if n.type == "call_expression"]
     spans = [(n.start_byte, n.end_byte) for n in calls if (n.text or b"").startswith(b"it(one")]
-    after = without_unused(data, apply_edits(data, removals(data, with_emptied(data, spans), [])), functions=True)
+    after = without_unused(data, apply_edits(data, removals(data, with_emptied(data, spans), [])), nested=True)
     assert b"keep()" in after
     assert not parse_tree(after).root_node.has_error
     assert (b"export const table" in after) is (b"export" in data)
@@ -454,3 +454,26 @@ def test_imports_on_one_line_that_are_gone_are_named(imported: str, said: str) -
     repo = replace(REPO, language="javascript")
     text = write_statement(codebase, deletion, repo, ("test/all.js::one",)).text
     assert f"imports that only this code used are gone as well {said}." in text
+
+
+COMPUTED = """var isOne = function isOne (v) { return v === 1 || isOne(v[0]) }
+var table = (function () {
+  var array = []
+  for (var i = 0; i < 9; ++i) { array[array.length] = ('%' + i.toString(16)).toUpperCase() }
+  return array
+}())
+function half (n) { return n / 2 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "is_kept"),
+    [(COMPUTED, False), ("var table = (function () { seen.push(1); return 1 }())\n", True),
+     ("var table = (function () { count += 1; return 1 }())\n", True)],
+)  # fmt: skip
+def test_functions_and_tables_that_only_a_stubbed_body_used_go(above: str, is_kept: bool) -> None:
+    source = f"{above}exports.two = () => 2\n\nexports.one = (a) => isOne(a) ? table[half(a)] : 0\n"
+    _, changed = delete("lib/util.js::one", "stub", "test/all.js::one", **{"lib/util.js": source})
+    left = changed["lib/util.js"]
+    assert left is not None
+    assert left.startswith(above if is_kept else "exports.two")
