@@ -151,7 +151,11 @@ def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[tupl
         if symbol.kind is not SymbolKind.MODULE or _whole_module(index, symbol):
             alone = frozenset({symbol.symbol_id})
             whole = with_dependents(index, alone)
-            yield tuple(alone), tuple(sorted(whole - alone))
+            family = _with_overloads(index, whole)
+            if family != whole:
+                whole = with_dependents(index, family)
+            else:
+                yield tuple(alone), tuple(sorted(whole - alone))
             if len(whole) > 1:
                 yield tuple(sorted(whole)), ()
     parts = [symbol for symbol in index.symbols.values() if _is_part(index, symbol)]
@@ -160,7 +164,7 @@ def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[tupl
         limits = ConceptLimits(max_symbols=MAX_SYMBOLS, max_loc=MAX_LOC, max_tests=index.max_tests)
         groups = chain(ConceptFinder(index.codebase, parts, index.tests, limits).concepts(), groups)
     for group in groups:
-        chosen = _without_copies(index, frozenset(group))
+        chosen = _without_copies(index, _with_overloads(index, frozenset(group)))
         if len(chosen) > 1:
             whole = with_dependents(index, chosen)
             for part in related_parts(index, whole):
@@ -256,6 +260,24 @@ def _groups_of(test: str) -> Iterator[str]:
     path, *classes = holders_of_test(test)
     yield path
     yield from classes[-1:]
+
+
+def _with_overloads(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
+    """The symbols with all overloads of the methods of which they have more than one, if tests execute them."""
+    chosen = Counter(filter(None, (_method(index.symbols[symbol]) for symbol in symbols)))
+    return symbols | {
+        each.symbol_id
+        for holder, name in (method for method, number in chosen.items() if number > 1)
+        if holder in index.symbols
+        for each in map(index.symbols.__getitem__, index.callables(holder))
+        if _method(each) == (holder, name) and _is_part(index, each)
+    }
+
+
+def _method(symbol: Symbol) -> tuple[str, str] | None:
+    """Id of the class of a method, and the name that its overloads share."""
+    is_method = symbol.is_callable and "." in symbol.qualname
+    return (symbol.holder_id, symbol.name.partition("#")[0]) if is_method else None
 
 
 def _without_copies(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:

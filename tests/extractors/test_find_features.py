@@ -49,7 +49,8 @@ def find(
         at_import=at_import,
     )
     trusted = frozenset(name for name in names if name.rpartition("_")[2] not in untrusted)
-    codebase = PythonCodebase.from_texts(texts)
+    languages: dict[str, Any] = {"py": PythonCodebase, "java": JavaCodebase}
+    codebase = languages[next(iter(texts), "m.py").rpartition(".")[2]].from_texts(texts)
     limits = FeatureLimits(max_f2p_share=share, min_loc=min_loc)
     return find_features(codebase, coverage, trusted, tree="tree", limits=limits, seed=seed, path=path)
 
@@ -178,6 +179,22 @@ def test_what_cannot_work_without_a_definition_goes_with_it() -> None:
     assert found["cross_file inner outer wrapper Box"].symbols == ("m.py::inner", *outside)
     assert found["cross_file inner outer wrapper Box"].needed_by == ()
     assert found["function outer"].needed_by == ()
+
+
+@pytest.mark.parametrize(("hits", "is_whole"), [("2", True), ("", False)], ids=["covered", "not covered"])
+def test_overloads_go_all_or_one_by_one(hits: str, is_whole: bool) -> None:
+    body = "    byte[] first = new byte[4];\n    first[0] = 1;\n    first[1] = 2;\n"
+    text = "public class C {\n" + "".join(
+        f"  public static byte[] cut({kind} data) {{\n{body}    return {value};\n  }}\n\n"
+        for kind, value in (("byte[]", "first"), ("String", "cut(data.getBytes())"), ("int", "first"))
+    )
+    codebase = JavaCodebase.from_texts({"C.java": text + "}\n"})
+    array, string, number = (each.symbol_id for each in codebase.symbols().values() if each.is_callable)
+    covered = {array: "0 1", string: "1", **({number: hits} if hits else {})}
+    found = find({"C.java": text + "}\n"}, covered)
+    contents = {frozenset({*each.symbols, *each.needed_by}) for each in found.features}
+    assert (frozenset({array, string}) in contents) is not is_whole
+    assert (frozenset({array, string, number}) in contents) is is_whole
 
 
 def test_reasons_for_passing_over() -> None:
