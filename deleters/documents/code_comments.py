@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from excise.deleters.documents.document_text import without_mentions
 from excise.deleters.documents.gone_names import GoneCode
-from excise.deleters.documents.running_text import shortened, with_shorter_lists
+from excise.deleters.documents.running_text import sentences_of, shortened, with_shorter_lists
 from excise.deleters.documents.sections import not_emptied, sections_of, words_of
 from excise.deleters.edits.byte_edits import Edit
 
@@ -30,6 +30,14 @@ _DIRECTIVE = re.compile(
 """Comments that tools read."""
 _REFERENCE = re.compile(r"\s*@(?:see|link)\b")
 """A line of documentation that is nothing but a reference."""
+
+_LIKE = re.compile(
+    r"\b(?:is|are|works?|behaves?|does|acts?) (?:\w+ ){0,3}?"
+    r"(?:like|same as|equivalent (?:to|of)|identical to|similar to|variant of|version of|shorthand for) (?=\S)"
+)
+"""What says that something is another thing with a difference, before the name of that."""
+MAX_NAME = 60
+"""Number of characters that are shown from such a name on."""
 
 
 class _Comment(NamedTuple):
@@ -78,6 +86,18 @@ def comment_edits(
         left = _documentation_left(comment.lines, code, pattern) if is_kept else shortened(comment.lines, pattern)
         if left != comment.lines and not (left and comment.is_box):
             yield _edit(source, comment, left)
+
+
+def defined_by_what_is_gone(source: bytes, documentation: Iterable[Node], code: GoneCode) -> Iterator[str]:
+    """The first sentences of documentation that say of code which stays that it is like what is gone."""
+    pattern = code.mentioned.pattern()
+    for nodes in _blocks(source, documentation):
+        text = source[nodes[0].start_byte : nodes[-1].end_byte].decode(errors="replace")
+        words = " ".join(filter(None, (line.strip().strip("/*!#").strip() for line in text.split("\n"))))
+        first = next(iter(sentences_of(words)), "")
+        for found in _LIKE.finditer(first):
+            if pattern.search(first[found.end() :].split(" ", 1)[0]):
+                yield first[: found.end() + MAX_NAME]
 
 
 def _blocks(source: bytes, comments: Iterable[Node]) -> Iterator[list[Node]]:

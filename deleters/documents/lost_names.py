@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Tree
 
 from excise.deleters.deletion_record import Changed
-from excise.deleters.documents.code_comments import comment_edits
+from excise.deleters.documents.code_comments import comment_edits, defined_by_what_is_gone
 from excise.deleters.documents.document_text import utf8_text
 from excise.deleters.documents.gone_names import GoneCode, GoneNames
 from excise.deleters.documents.loose_ends import loose_ends, mentions_left
@@ -111,7 +111,7 @@ def without_lost_names(
     if not code.mentioned:
         return WithoutNames(changed)
     found = dict(shortened_documents(documents, code))
-    loose = tuple(_loose(documents, found, code))
+    loose = list(_loose(documents, found, code))
     names = {
         *code.mentioned.names,
         *code.mentioned.bare,
@@ -123,9 +123,12 @@ def without_lost_names(
             after = apply_edits(source, edits)
             if after != source and (left.is_sound(after) or not left.is_sound(source)):
                 found[path] = (source, after)
+            documentation = filter(left.is_documentation, left.comments(source))
+            said = defined_by_what_is_gone(source, documentation, code)
+            loose += [(path, f"a comment would say: {text}") for text in said]
     originals = {path: before for path, (before, _) in changed.items()}
     without = {path: (originals.get(path, before), after) for path, (before, after) in found.items()}
-    return WithoutNames({**changed, **without}, loose)
+    return WithoutNames({**changed, **without}, tuple(loose))
 
 
 def _loose(documents: Mapping[str, bytes], changed: Changed, code: GoneCode) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 from itertools import accumulate, dropwhile
 
 _SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=\w[.!?]\*\*)|(?<=\w[.!?]__))\s+(?=[A-Z`:*\"'(])")
@@ -65,6 +66,20 @@ _PAIR = re.compile(
 """Two names in a sentence that is about one of them as well as about both."""
 _ABOUT_BOTH = (", ", "between ")
 """What stands before two names that are a part of a list, or of a sentence that is about both."""
+_WHOLE = re.compile(
+    r"\b(?:combination|combinations|sum|union|product|intersection|composition|sequence|mixture)\s+of\s+(?:the\s+)?$"
+    r"|\b(?:consists?|consisting|composed|made|made up|built|comprised)\s+(?:of|from)\s+(?:the\s+)?$"
+    r"|\b(?:combines|comprises|unites|merges)\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+"""What stands before names that something is made of: without one of them, the sentence would be wrong."""
+MAX_WHOLE = 40
+"""Number of characters of the longest of these."""
+MIN_WORDS = 3
+"""Number of words of a sentence that is left without parentheses."""
+_INSIDE = r"\((?:[^()]|\([^()]*\)){1,400}\)"
+_ASIDE = re.compile(rf"(?<![\w\])`\s]){_INSIDE}|\s+{_INSIDE}")
+"""What a sentence says in parentheses; no arguments of a call, and no address of a link."""
 MIN_ITEMS = 2
 """Number of names of a list that must stay, for the sentence to stay."""
 _REFERRING = re.compile(
@@ -326,6 +341,7 @@ def _is_structured(lines: Sequence[str]) -> bool:
 def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
     """A sentence without the names that are gone of a list or a pair, if others stay in that; else empty."""
     is_told_apart = "respectively" in sentence
+    sentence = _without_asides(sentence, pattern)
     if see := _SEE.match(sentence):
         return _without_seen(see, pattern)
 
@@ -364,10 +380,33 @@ def _without_items(sentence: str, pattern: re.Pattern[str]) -> str:
             return found[0]
         return f"({', '.join(first)}{' ' + found['word'] if found['word'] else ','} {last})"
 
-    sentence = _LED_LIST.sub(without_led, _IN_PARENTHESES.sub(shortened_parentheses, sentence))
-    listed = _OPEN_LIST.sub(shortened_open_list, _LIST.sub(shortened_list, sentence))
-    changed = _PAIR.sub(shortened_pair, listed)
+    changed = _IN_PARENTHESES.sub(shortened_parentheses, sentence)
+    for listed, without in (
+        (_LED_LIST, without_led),
+        (_LIST, shortened_list),
+        (_OPEN_LIST, shortened_open_list),
+        (_PAIR, shortened_pair),
+    ):
+        changed = listed.sub(partial(_unless_whole, without), changed)
     return "" if pattern.search(changed) else changed
+
+
+def _unless_whole(shortened_list: Callable[[re.Match[str]], str], found: re.Match[str]) -> str:
+    """A list of names without some; as it is if something is made of all of them."""
+    before = found.string[max(0, found.start() - MAX_WHOLE) : found.start()]
+    return found[0] if _WHOLE.search(before) else shortened_list(found)
+
+
+def _without_asides(sentence: str, pattern: re.Pattern[str]) -> str:
+    """A sentence without what it says in parentheses of names that are gone; as it is if that is not all it says of
+    them."""
+    asides = [each for each in _ASIDE.finditer(sentence) if pattern.search(each[0])]
+    asides = [each for each in asides if not _IN_PARENTHESES.fullmatch(each[0].strip())]
+    left = sentence
+    for each in reversed(asides):
+        left = left[: each.start()] + left[each.end() :]
+    left = left.strip()
+    return sentence if pattern.search(left) or len(re.findall(r"\w+", left)) < MIN_WORDS else left
 
 
 def _without_seen(see: re.Match[str], pattern: re.Pattern[str]) -> str:

@@ -432,3 +432,22 @@ def test_a_sentence_may_end_with_the_word_that_is_a_label_alone() -> None:
     text = "Keeps all. Look at this for an\nexample:\n\n"
     left = left_of("rust", {**files, "README.md": f"{head}{text}{example}Bye.\n"}, "src/lib.rs::dump_all")
     assert left["README.md"] == f"{head}Keeps all.\n\nBye.\n"
+
+
+@pytest.mark.parametrize(
+    ("comment", "is_left"),
+    [
+        ("is like [FirstPart] but\n// for strings", True),
+        ("does the same as\n// FirstPart", True),
+        ("is like nothing else. FirstPart calls it", False),
+        ("comes after FirstPart", False),
+    ],
+)
+def test_what_is_said_to_be_like_something_needs_it(comment: str, *, is_left: bool) -> None:
+    source = f"package p\n\n// FirstPart cuts.\nfunc FirstPart() {{}}\n\n// Cut {comment}.\nfunc Cut() {{}}\n"
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=("p.go::FirstPart",), symbols=("p.go::FirstPart",),
+        tests=(),
+    )  # fmt: skip
+    deletion = get("remove", "go").delete(CODEBASES["go"]({"p.go": source}), feature)
+    assert [path for path, _ in deletion.uses_left] == (["p.go"] if is_left else [])

@@ -199,3 +199,22 @@ def test_names_that_a_decorator_makes_are_gone_too() -> None:
     assert ">>> Rows().size()" in left
     kept = code.replace("return 2", "return self.outerHtml")
     assert "outerHtml()" in after({"m.py": kept}, delete({"m.py": kept}, "m.py::Rows.outer_html"))["m.py"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("You may break by clusters (using [gone] to get them).", "You may break by clusters."),
+        ("It calls `a` (like `gone`) and `b`.", "It calls `a` and `b`."),
+        ("It calls `a` (not `gone`) before `gone`.", ""),
+        ("It is `a` (or f(gone) here), too.", "It is `a`, too."),
+        ("It calls f(gone) first.", ""),
+        ("(See `gone`.)", ""),
+        ("This is therefore a combination of [a], [b], [gone], and [c].", ""),
+        ("It consists of `a` and `gone`.", ""),
+        ("One may call any of [a], [b], [gone], and [c].", "One may call any of [a], [b], and [c]."),
+    ],
+)
+def test_parentheses_go_alone_and_lists_of_parts_stay_whole(sentence: str, expected: str) -> None:
+    left = shortened([f"{sentence} All is so."], re.compile(r"\bgone\b"))
+    assert left == ([f"{expected} All is so."] if expected else ["All is so."])
