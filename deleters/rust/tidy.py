@@ -53,7 +53,7 @@ class Leaf(NamedTuple):
 
 def tidied(before: RustModule, after: bytes) -> bytes:
     """The edited file ``after`` without the imports that it no longer uses by name, but did use ``before``, and without
-    modules in which only imports are left.
+    modules and other imports where nothing but imports is left.
 
     What is exported stays, and so do traits whose methods may be used: that is done without their names.
     """
@@ -73,7 +73,12 @@ def tidied(before: RustModule, after: bytes) -> bytes:
             methods = methods | _METHODS.get(leaf.name, set())
         return bool(methods) and "io" not in leaf.path and methods.isdisjoint(used)
 
-    found = apply_edits(after, without_leaves(after, is_unused))
+    is_emptied = _holds_items(parse_tree(before.source).root_node) and not _holds_items(parse_tree(after).root_node)
+
+    def goes(leaf: Leaf) -> bool:
+        return is_unused(leaf) or (is_emptied and not leaf.is_public)
+
+    found = apply_edits(after, without_leaves(after, goes))
     had = {field_text(each, "name", before.source) for each in _modules(before.source, _has_items)}
     empty = [
         each for each in _modules(found, lambda node: not _has_items(node)) if field_text(each, "name", found) in had
@@ -90,7 +95,12 @@ def _modules(source: bytes, is_wanted: Callable[[Node], bool]) -> list[Node]:
 def _has_items(module: Node) -> bool:
     """Whether a module holds more than imports."""
     body = module.child_by_field_name("body")
-    inside = body.named_children if body is not None else []
+    return body is not None and _holds_items(body)
+
+
+def _holds_items(body: Node) -> bool:
+    """Whether a file, or the body of a module, holds more than imports."""
+    inside = body.named_children
     return any(each.type not in BEFORE_ITEMS | {"use_declaration", "inner_attribute_item"} for each in inside)
 
 

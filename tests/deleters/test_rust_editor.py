@@ -298,6 +298,19 @@ def test_what_calls_a_function_with_the_name_of_a_test_stays() -> None:
     assert set(after) == {"src/compare/tests.rs"}
 
 
+@pytest.mark.parametrize(
+    ("head", "left"),
+    [("use super::Kind;\n\n", b""), ("// Free.\npub use super::Kind;\n\n", b"// Free.\npub use super::Kind;\n")],
+)
+def test_a_file_of_tests_that_all_go_imports_nothing(head: str, left: bytes) -> None:
+    own = f'{head}#[test]\nfn one() {{\n    assert_eq!("a".kind(), 1);\n}}\n'
+    trait = "pub trait Kind {\n    fn kind(&self) -> u8;\n}\n\npub fn free() -> u8 {\n    1\n}\n"
+    files = {"src/lib.rs": f"#[cfg(test)]\nmod tests;\n\n{trait}", "src/tests.rs": own}
+    codebase = RustCodebase.from_texts(files, names=["kit"])
+    deletion = stubbed(codebase, "src/lib.rs::free", tests=("src/tests.rs::one",))
+    assert apply_patch({"src/tests.rs": own.encode()}, deletion.hide_patch) == {"src/tests.rs": left}
+
+
 def test_what_rust_cannot_do_is_refused(codebase: RustCodebase) -> None:
     with pytest.raises(ConfigError, match="no deleter of rust"):
         get("path", "rust")
