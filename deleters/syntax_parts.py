@@ -65,7 +65,9 @@ class PartGrammar(NamedTuple):
     any_value: bool = False
     """Whether operands of ``&&`` and ``||`` may be of any type, and nothing asks for a use of variables."""
     passes_on: Callable[[str], object] = lambda _: False
-    """Whether a condition only asks for an error that is handed on, which tests seldom cause."""
+    """Whether a condition only asks for an error; where that is handed on, tests seldom cause it."""
+    hands_on: Callable[[str], object] = lambda _: True
+    """Whether the last statement of the branch for an error hands it on."""
     keeps: Callable[[Node, bytes], bool] = lambda _node, _source: False
     """Whether a statement has to stay for the compiler."""
     binds: Callable[[Node], bool] = lambda _condition: False
@@ -201,13 +203,22 @@ def _branches(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part
     text = _text(condition, source)
     line = node.start_point[0] + 1
     then, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-    if then is None or (other is None and (grammar.passes_on(text) or _only_logs(then, source))):
+    if then is None or (other is None and _is_no_part(text, then, source, grammar)):
         return
     shown = " ".join(text.split())[:MAX_SHOWN]
     start, end = condition.start_byte, condition.end_byte
     yield _Part(f"line {line}: if {shown}", start, end, _joined(condition, source, b"&& false"))
     if other is not None:
         yield _Part(f"line {line}: else", start, end, _joined(condition, source, b"|| true"))
+
+
+def _is_no_part(condition: str, branch: Node, source: bytes, grammar: PartGrammar) -> bool:
+    """Whether a branch only hands on the error that a condition asks for, or only writes into a log."""
+    inner = _statements_of(branch)
+    last = _text(inner[-1], source) if inner else ""
+    if not grammar.passes_on(condition):
+        return _only_logs(branch, source)
+    return not inner or bool(grammar.hands_on(last)) or (_only_logs(branch, source) and not last.startswith("panic("))
 
 
 def _case(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
@@ -420,10 +431,14 @@ def _is_said(node: Node, source: bytes) -> bool:
 
 def _only_logs(block: Node, source: bytes) -> bool:
     """Whether there is nothing in a block but statements for a log."""
-    inner = [child for child in block.named_children if "comment" not in child.type]
-    if len(inner) == 1 and inner[0].type == "statement_list":
-        inner = inner[0].named_children
+    inner = _statements_of(block)
     return bool(inner) and all(child.type.endswith("statement") and _is_said(child, source) for child in inner)
+
+
+def _statements_of(block: Node) -> list[Node]:
+    """The statements of a block, without comments."""
+    inner = [child for child in block.named_children if "comment" not in child.type]
+    return inner[0].named_children if len(inner) == 1 and inner[0].type == "statement_list" else inner
 
 
 def _text(node: Node, source: bytes) -> str:

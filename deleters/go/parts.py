@@ -25,6 +25,7 @@ PARTS = PartGrammar(
     },
     parentheses=False,
     passes_on=re.compile(r"\w*err\w*\s*!=\s*nil", re.IGNORECASE).fullmatch,
+    hands_on=re.compile(r"return\b.*err", re.IGNORECASE | re.DOTALL).match,
     cases=frozenset({"expression_case", "type_case"}),
     values=frozenset({"expression_list"}),
 )

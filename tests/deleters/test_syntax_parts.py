@@ -213,6 +213,21 @@ def test_java_keeps_what_the_compiler_asks_for() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("branch", "is_part"),
+    [
+        ("panic(err)", True),
+        ("return 0", True),
+        ('return fmt.Errorf("so: %w", err)', False),
+        ("b.c(); return err", False),
+    ],
+)
+def test_an_error_that_is_not_handed_on_is_a_part(branch: str, *, is_part: bool) -> None:
+    code = f"package a\n\nfunc A(err error) any {{\n\tif err != nil {{\n\t\t{branch}\n\t}}\n\treturn 1\n}}\n"
+    found = all_parts(GoCodebase.from_texts({"m.go": code}), "m.go", GO)
+    assert ("line 4: if err != nil" in found) is is_part
+
+
 def test_rust_keeps_first_values() -> None:
     code = "pub fn a(b: bool) -> u8 {\n    let size;\n    size = 1;\n    let mut n = 2;\n    n = 3;\n    size + n\n}\n"
     assert all_parts(RustCodebase.from_texts({"m.rs": code}), "m.rs", RUST) == {"line 5"}
