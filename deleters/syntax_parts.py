@@ -44,6 +44,8 @@ _COMPARISONS = frozenset({"==", "!=", "===", "!==", "<", "<=", ">", ">=", "insta
 """Operators whose results are ``true`` or ``false``."""
 _ERROR = re.compile(r"\w+Error")
 """The name of an error that is of a kind."""
+_FAILS = re.compile(r"(?:\{\s*)?(?:(?:core|std)::)?(?:panic|unreachable|unimplemented|todo)!")
+"""The beginning of a value that is none."""
 _BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
 
 
@@ -76,6 +78,8 @@ class PartGrammar(NamedTuple):
     """Cases of a choice (``switch``, ``match``), but for those that say so by their type that they are for all else."""
     values: frozenset[str] = frozenset()
     """Nodes in cases with the values that they are for, if there are several."""
+    failing_arm: bytes = b""
+    """What stands in the place of the value ``%s`` of a case, where none of the cases may be missing."""
     returns: frozenset[str] = frozenset({"return_statement"})
     """What ends a function with a result."""
     has_tail: bool = False
@@ -109,11 +113,19 @@ def syntax_parts(
         parts = [*_parts_of(root, module.source, lines, grammar)]
         if num_functions > 1 and grammar.any_value and not is_compiled:
             parts += _arguments(root, module.source, lines, functions)
-        for what, start, end, text, is_operand in parts:
+        for what, start, end, text, is_operand, fails in parts:
             owner = _innermost(functions, start, end)
             if owner is not None:
                 part = LackingPart(
-                    owner.symbol_id, path, what, start, end, text, may_be_idle=True, is_compiled=is_compiled
+                    owner.symbol_id,
+                    path,
+                    what,
+                    start,
+                    end,
+                    text,
+                    may_be_idle=True,
+                    is_compiled=is_compiled,
+                    fails=fails,
                 )
                 found.append(((is_operand, content_id("part", owner.symbol_id, what)), part))
     for _, part in sorted(found, key=itemgetter(0))[:MAX_PARTS]:
@@ -148,6 +160,8 @@ class _Part(NamedTuple):
     """What stands in its place."""
     is_operand: bool = False
     """Whether it is an operand."""
+    fails: bool = False
+    """Whether an error stands in its place."""
 
 
 def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGrammar) -> Iterator[_Part]:
@@ -224,7 +238,10 @@ def _is_no_part(condition: str, branch: Node, source: bytes, grammar: PartGramma
 def _case(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
     """A case of a choice that has one for all else, and the first and the last one of its values."""
     others = [each for each in node.parent.named_children if each != node] if node.parent is not None else []
-    if _is_for_else(node, source) or not (grammar.any_value or any(_is_for_else(each, source) for each in others)):
+    if _is_for_else(node, source):
+        return
+    if not (grammar.any_value or any(_is_for_else(each, source) for each in others)):
+        yield from _arm(node, source, grammar)
         return
     line, head = node.start_point[0] + 1, node.named_children[0]
     shown = " ".join(_text(head, source).split()).removeprefix("case ")[:MAX_SHOWN]
@@ -237,6 +254,18 @@ def _case(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
             (values[-1], values[-2].end_byte, values[-1].end_byte),
         ):
             yield _Part(f"line {line}: {_text(value, source)[:MAX_SHOWN]}", start, end, b"", is_operand=True)
+
+
+def _arm(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
+    """A case of a choice that must have all of its cases: what it gives, but for an error that is handed on."""
+    pattern, value = node.child_by_field_name("pattern"), node.child_by_field_name("value")
+    text = _text(value, source) if value is not None else ""
+    shown = " ".join(_text(pattern, source).split()) if pattern is not None else ""
+    hands_on = shown.startswith("Err(") and "Err(" in text
+    if value is None or not grammar.failing_arm or hands_on or _FAILS.match(text):
+        return
+    what = f"line {node.start_point[0] + 1}: case {shown[:MAX_SHOWN]}"
+    yield _Part(what, value.start_byte, value.end_byte, grammar.failing_arm % text.encode(), fails=True)
 
 
 def _is_for_else(case: Node, source: bytes) -> bool:

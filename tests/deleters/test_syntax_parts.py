@@ -228,6 +228,18 @@ def test_an_error_that_is_not_handed_on_is_a_part(branch: str, *, is_part: bool)
     assert ("line 4: if err != nil" in found) is is_part
 
 
+def test_cases_that_must_all_be_there_fail_instead() -> None:
+    code = (
+        "pub fn a(b: Either<u8, u8>) -> Option<u8> {\n    match b {\n        Left(_) => None,\n"
+        "        Right(c) => { d(c) }\n    }\n}\n\npub fn e(f: G) -> G {\n    match f {\n        Ok(h) => h.i(),\n"
+        "        Err(j) => return Err(j.into()),\n        K => unreachable!(),\n    }\n}\n"
+    )
+    fails = "if true { unimplemented!() } else { %s }"
+    assert lesser("m.rs", code, ": case ") == {
+        code.replace(value, fails % value) for value in ("None", "{ d(c) }", "h.i()")
+    }
+
+
 def test_rust_keeps_first_values() -> None:
     code = "pub fn a(b: bool) -> u8 {\n    let size;\n    size = 1;\n    let mut n = 2;\n    n = 3;\n    size + n\n}\n"
     assert all_parts(RustCodebase.from_texts({"m.rs": code}), "m.rs", RUST) == {"line 5"}

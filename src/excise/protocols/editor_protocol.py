@@ -134,6 +134,8 @@ class LackingPart(NamedTuple):
     """Whether it is found by syntax alone, so that code often does the same without it: a shorter way, a reset."""
     is_compiled: bool = False
     """Whether a compiler reads it, which may refuse the file: then no test tells anything."""
+    fails: bool = False
+    """Whether it ends in an error where the part would be done, so that a test that needs the part must notice."""
 
 
 class CodeEditor(Protocol):
