@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,12 +13,13 @@ from excise.protocols import LackingPart
 from excise.types import Status, WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 
-MAX_PARTS, MIN_PARTS = 12, 2
+MAX_PARTS, MIN_PARTS = 12, 1
 """Number of parts that are tried; with fewer, nothing is said."""
 FEW_COMPILED, MAX_COMPILED = 6, 9
 """Number of parts that are tried where each needs a compiler: half of them, but so many at least and at most."""
 MOST_UNNOTICED, MOST_IDLE = 3, 2
-"""One of so many parts may go unnoticed; and where code often does the same without a part, or there are two parts."""
+"""One of so many parts may go unnoticed; and where code often does the same without a part, or there are two parts,
+unless an error stands in the place of one."""
 WHOLE = REMOVALS | {"stub"}
 """Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
 SUITE_SHARE, LEAST_S = 0.5, 2.0
@@ -70,19 +71,27 @@ def try_parts(candidate: Candidate) -> TriedParts:
     if len(chosen) < MIN_PARTS:
         return TriedParts(0, ())
     num_tried, num_lost, unnoticed = 0, 0, list[str]()
-    most = MOST_IDLE if chosen[0].may_be_idle or len(chosen) < MOST_UNNOTICED else MOST_UNNOTICED
+    most, tried = _most(chosen), list[LackingPart]()
     for part in chosen:
         is_noticed = _is_noticed(candidate, part, tests[part.symbol])
         if is_noticed is None:
             num_lost += 1
             continue
-        num_tried += 1
+        tried.append(part)
+        num_tried = len(tried)
         unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
         at_most = len(unnoticed) + len(chosen) - num_tried
         if most * len(unnoticed) > len(chosen) or most * at_most <= len(chosen):
             break  # more cannot change the answer
-    most = MOST_IDLE if num_tried < MOST_UNNOTICED else most  # some may be lost
+    most = _most(tried) if num_tried < MOST_UNNOTICED else most  # some may be lost
     return TriedParts(num_tried, tuple(unnoticed), most) if 2 * num_lost < len(chosen) else TriedParts(0, ())
+
+
+def _most(parts: Sequence[LackingPart]) -> int:
+    """One of how many parts may go unnoticed; of two, none that ends in an error."""
+    if len(parts) < MOST_UNNOTICED:
+        return MOST_UNNOTICED if any(part.fails for part in parts) else MOST_IDLE
+    return MOST_IDLE if parts[0].may_be_idle else MOST_UNNOTICED
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:

@@ -24,7 +24,9 @@ from excise.verifiers.unnoticed_parts import TriedParts, try_parts
         ([False, True], (2, False)),
         ([True, False], (1, False)),
         ([None, False], (0, False)),  # the machine failed for half of them
-        ([False], (0, False)),
+        ([False], (1, True)),
+        ([True], (1, False)),
+        ([None], (0, False)),
         ([None, False, True], (2, False)),  # as of two
         ([None] * 7 + [False] * 5, (0, False)),  # the machine failed for most of them
         ([None] * 2 + [False] * 5, (3, True)),
@@ -34,6 +36,26 @@ def test_the_answer_is_given_when_it_is_clear(
     monkeypatch: pytest.MonkeyPatch, noticed: list[bool | None], expected: tuple[int, bool]
 ) -> None:
     parts = [LackingPart("m.py::f", "m.py", str(number), 0, 0, b"") for number in range(len(noticed))]
+    tried = _tried(monkeypatch, parts, noticed)
+    assert (tried.num_tried, tried.is_thin) == expected
+
+
+@pytest.mark.parametrize(
+    ("noticed", "expected"),
+    [
+        ([True, False], (2, True)),
+        ([False, True], (1, True)),
+        ([True, True], (2, False)),
+        ([True, False, True, True], (3, False)),
+    ],
+)
+def test_of_two_parts_none_that_fails_may_go_unnoticed(
+    monkeypatch: pytest.MonkeyPatch, noticed: list[bool], expected: tuple[int, bool]
+) -> None:
+    parts = [
+        LackingPart("m.rs::f", "m.rs", str(number), 0, 0, b"", may_be_idle=True, is_compiled=True, fails=True)
+        for number in range(len(noticed))
+    ]
     tried = _tried(monkeypatch, parts, noticed)
     assert (tried.num_tried, tried.is_thin) == expected
 
