@@ -5,7 +5,7 @@ A part is a branch of a condition, a case of a choice among several or one of it
 a function returns ``true`` or ``false``. In JavaScript, it is also the kind of an error, and, where there are several
 functions without types, all that one does with its first argument. What stands in its place
 keeps what a compiler asks for: ``if (x)`` becomes ``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x); }``,
-so that no variable is unused.
+so that no variable is unused. Where there is none of these, it is what is done to an argument of a call.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ _ERROR = re.compile(r"\w+Error")
 """The name of an error that is of a kind."""
 _FAILS = re.compile(r"(?:\{\s*)?(?:(?:core|std)::)?(?:panic|unreachable|unimplemented|todo)!")
 """The beginning of a value that is none."""
+_CALLS = frozenset({"call_expression", "method_invocation"})
+_ARGUMENTS = frozenset({"arguments", "argument_list"})
 _BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
 
 
@@ -95,7 +97,17 @@ def syntax_parts(
 
     Operands come last: they are many, and say less of what tests check than the branches that they choose.
     """
-    found: list[tuple[tuple[bool, str], LackingPart]] = []
+    found = [*_found(codebase, removed, grammar)] or [*_found(codebase, removed, grammar, of_arguments=True)]
+    for _, part in sorted(found, key=itemgetter(0))[:MAX_PARTS]:
+        source = codebase.modules[part.path].source
+        if not grammar.parse_tree(source[: part.start] + part.replacement + source[part.end :]).root_node.has_error:
+            yield part
+
+
+def _found(
+    codebase: Codebase, removed: Mapping[str, frozenset[int]], grammar: PartGrammar, *, of_arguments: bool = False
+) -> Iterator[tuple[tuple[bool, str], LackingPart]]:
+    """The parts with what orders them; with ``of_arguments``, only what is done to arguments of calls."""
     num_functions = sum(
         symbol.is_callable and removed[path].issuperset(range(symbol.start_line, symbol.end_line + 1))
         for path in removed if path in codebase.modules
@@ -110,28 +122,18 @@ def syntax_parts(
         is_compiled = not grammar.any_value or path.endswith(grammar.typed)
         if root.has_error:
             continue
-        parts = [*_parts_of(root, module.source, lines, grammar)]
-        if num_functions > 1 and grammar.any_value and not is_compiled:
+        own = (
+            _conversions(root, module.source, lines) if of_arguments else _parts_of(root, module.source, lines, grammar)
+        )
+        parts = [*own]
+        if num_functions > 1 and grammar.any_value and not is_compiled and not of_arguments:
             parts += _arguments(root, module.source, lines, functions)
-        for what, start, end, text, is_operand, fails in parts:
-            owner = _innermost(functions, start, end)
-            if owner is not None:
+        for each in parts:
+            if (owner := _innermost(functions, each.start, each.end)) is not None:
                 part = LackingPart(
-                    owner.symbol_id,
-                    path,
-                    what,
-                    start,
-                    end,
-                    text,
-                    may_be_idle=True,
-                    is_compiled=is_compiled,
-                    fails=fails,
+                    owner.symbol_id, path, *each[:4], may_be_idle=True, is_compiled=is_compiled, fails=each.fails
                 )
-                found.append(((is_operand, content_id("part", owner.symbol_id, what)), part))
-    for _, part in sorted(found, key=itemgetter(0))[:MAX_PARTS]:
-        source = codebase.modules[part.path].source
-        if not grammar.parse_tree(source[: part.start] + part.replacement + source[part.end :]).root_node.has_error:
-            yield part
+                yield (each.is_operand, content_id("part", owner.symbol_id, each.what)), part
 
 
 def declared_before(node: Node, declarations: frozenset[str]) -> Iterator[Node]:
@@ -395,6 +397,25 @@ def _arguments(root: Node, source: bytes, lines: frozenset[int], functions: list
             place = body.start_byte + 1
             what = f"line {found.start_point[0] + 1}: all but {name}"
             yield _Part(what, place, place, f" return {name};".encode())
+
+
+def _conversions(root: Node, source: bytes, lines: frozenset[int]) -> Iterator[_Part]:
+    """Calls that are arguments of others, in whose place what they are given may stand."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        pending += reversed(node.named_children)
+        is_argument = node.type in _CALLS and node.parent is not None and node.parent.type in _ARGUMENTS
+        arguments, function = node.child_by_field_name("arguments"), node.child_by_field_name("function") or node
+        own = range(node.start_point[0] + 1, node.end_point[0] + 2)
+        if not is_argument or arguments is None or not lines.issuperset(own):
+            continue
+        fields = [function.child_by_field_name(name) for name in ("object", "operand", "value")]
+        values = arguments.named_children or [each for each in fields if each is not None]
+        if len(values) == 1 and "spread" not in values[0].type:
+            shown = " ".join(_text(node, source).split())[:MAX_SHOWN]
+            what = f"line {node.start_point[0] + 1}: {shown}"
+            yield _Part(what, node.start_byte, node.end_byte, _text(values[0], source).encode())
 
 
 def _is_function(node: Node) -> bool:

@@ -240,6 +240,21 @@ def test_cases_that_must_all_be_there_fail_instead() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("path", "code", "call", "value"),
+    [
+        ("m.java", "class A {\n    byte[] a(String b) {\n        return c(%s);\n    }\n}\n", "D.bytes(b)", "b"),
+        ("m.go", "package a\n\nfunc A(b string) int {\n\treturn c(%s, 1)\n}\n", "d.Lower(b)", "b"),
+        ("m.rs", "pub fn a(b: &str) -> u8 {\n    c(%s)\n}\n", "b.trim()", "b"),
+        ("m.js", "const a = (b) => c(1, %s)\n", "String(b)", "b"),
+        ("m.js", "const a = (b) => c(%s)\n", "d(b, 1)", ""),
+        ("m.js", "const a = (b) => c(%s) && b\n", "d(b)", ""),
+    ],
+)
+def test_where_there_is_nothing_else_arguments_are_parts(path: str, code: str, call: str, value: str) -> None:
+    assert lesser(path, code % call, f": {call}") == ({code % value} if value else set())
+
+
 def test_rust_keeps_first_values() -> None:
     code = "pub fn a(b: bool) -> u8 {\n    let size;\n    size = 1;\n    let mut n = 2;\n    n = 3;\n    size + n\n}\n"
     assert all_parts(RustCodebase.from_texts({"m.rs": code}), "m.rs", RUST) == {"line 5"}
