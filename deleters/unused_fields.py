@@ -77,10 +77,14 @@ def fields_left(
     lost: dict[str, list[tuple[GonePart, FieldUse]]] = defaultdict(list)
     for part, use in _uses_in(grammar, sources, gone):
         lost[use.name].append((part, use))
-    names = lost.keys() - {use.name for _, use in _uses_in(grammar, sources, stubs)} - {""}
+    of_stubs = [use for _, use in _uses_in(grammar, sources, stubs)]
+    names = lost.keys() - {use.name for use in of_stubs if not use.holder} - {""}
+    used = {(use.holder, use.name) for use in of_stubs}
     found, spans = FieldsLeft(), defaultdict[str, list[tuple[int, int]]](list)
     by_type: dict[tuple[str, str], list[_LostField]] = defaultdict(list)
     for each in _lost_fields(grammar, sources, names, lost):
+        if (each.field.holder, each.field.name) in used:
+            continue
         by_type[each.path, each.field.holder].append(each)
     for (path, holder), fields in by_type.items():
         source = sources.after[path]
