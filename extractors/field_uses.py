@@ -14,6 +14,8 @@ from tree_sitter import Node
 
 T = TypeVar("T")
 _WORD = re.compile(r"[^\W\d]\w*")
+_NAME = re.compile(r"(?<=\.)[^\W\d]\w*|(?<![\w\s])[^\W\d]\w*(?![\w\s])")
+"""A word behind a dot, or between two characters that are no blanks."""
 NodeText = Callable[[Node], str]
 """The source text of a node."""
 
@@ -155,10 +157,12 @@ def _leaves(node: Node) -> Iterator[Node]:
     return (each for each in _nodes(node) if not each.named_children)
 
 
-def names_in_text(node: Node, source: bytes) -> Iterator[FieldUse]:
-    """The words of a text, each of which may be the name of a field that something looks up."""
+def names_in_text(node: Node, source: bytes, *, with_prose: bool = True) -> Iterator[FieldUse]:
+    """The words of a text, each of which may be the name of a field that something looks up; ``with_prose``, those
+    beside blanks as well."""
     content = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-    return (FieldUse(word[0], "", node.start_byte, UseKind.READ) for word in _WORD.finditer(content))
+    words = (_WORD if with_prose else _NAME).finditer(content)
+    return (FieldUse(word[0], "", node.start_byte, UseKind.READ) for word in words)
 
 
 def whole_lines(node: Node, source: bytes) -> tuple[int, int]:

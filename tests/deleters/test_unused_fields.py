@@ -158,6 +158,16 @@ def test_what_else_may_need_a_field_keeps_it(more: str) -> None:
     assert more.strip() in after
 
 
+@pytest.mark.parametrize(
+    ("words", "is_name"),
+    [("it is strict %q", False), ("strict one", False), ("strict", True), ("{{ .strict }}", True), ("[strict]", True)],
+)
+def test_words_of_prose_are_no_fields(words: str, *, is_name: bool) -> None:
+    more = STRICT + "\n// Limit is its limit.\nfunc (b *Box) Limit() int { return b.limit }\n"
+    after = without("Box.SetStrict", "Box.Has", more=f'{more}\nconst how = "{words}"\n')
+    assert ("strict bool" in after) is is_name
+
+
 def test_two_fields_that_share_a_variable_stay() -> None:
     more = (
         "\n// Sides is both.\nfunc (s *Side) Sides() int { return s.left + s.right }\n\n"

@@ -61,7 +61,7 @@ def uses(source: bytes) -> Iterator[FieldUse]:
     """The uses of fields in a file, and of types by values in the order of their fields: uses without a name.
 
     A type that is the key of a map, or is compared or given away as a whole by reflection, has such a use, too; and so
-    has every name that a text has, of any type.
+    has every name that a text has, of any type; words of prose are none, since no private field is looked up by them.
     """
     names = LocalNames(FUNCTION_NODES, _is_variable, partial(text, source=source))
     types = VariableTypes(source)
@@ -76,7 +76,7 @@ def uses(source: bytes) -> Iterator[FieldUse]:
             if key is not None and key.type == "type_identifier":
                 yield FieldUse("", text(key, source), key.start_byte, UseKind.READ)
         elif node.type in _TEXTS:
-            yield from names_in_text(node, source)
+            yield from names_in_text(node, source, with_prose=False)
         elif node.type == "literal_value":
             holder = _type_of(node, source)
             for child in node.named_children:
