@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from excise.deleters.deletion_record import PARTLY_KEPT, PARTS_ALONE
-from excise.deleters.edits.removed_parts import lines_of_parts, places_of_parts
+from excise.deleters.edits.removed_parts import lines_of_parts, places_of_parts, returns_among
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.deleters.statement.spelling import unnumbered
@@ -222,7 +222,8 @@ def _described(
             raised.setdefault(name, set()).update(map(name_in_file, (need.owner, *need.others)))
     parts = places_of_parts(split.deletion.text, bench.codebase)
     by_name = {name_in_file(symbol): lines for symbol, lines in parts.items()}
-    examples = examples_of(behaviour, bench.language.grading, raised, by_name)
+    returns = returns_among((line for lines in parts.values() for line in lines), bench.codebase)
+    examples = examples_of(behaviour, bench.language.grading, raised, by_name, returns)
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
     coverage, in_sight = bench.prepared.coverage, set[str]()
     if coverage is not None and bench.settings.visibility is Visibility.SAMPLE_TESTS:

@@ -16,6 +16,9 @@ _IN_COMMENT = re.compile(r"\s*#(?!\[)")
 _CONDITION = re.compile(r"\s*(?:if|elif|case)\b")
 """How the condition of a path begins, which is asked where the path is not taken, too."""
 
+_RETURN = re.compile(rb"\s*return\s+[^\s;]")
+"""How a line begins that returns a value."""
+
 
 def removed_parts(before: str, after: str) -> list[str]:
     """The runs of lines of ``before`` that ``after`` lacks, exactly as they stand there; without blank ones."""
@@ -66,6 +69,16 @@ def places_of_parts(texts: Iterable[tuple[str, str]], codebase: Codebase) -> dic
         }
         found[symbol.symbol_id] = found.get(symbol.symbol_id, frozenset()) | places
     return found
+
+
+def returns_among(places: Iterable[str], codebase: Codebase) -> frozenset[str]:
+    """Those of some ``path:line`` that return a value."""
+    found = set()
+    for place in places:
+        path, _, number = place.rpartition(":")
+        if _RETURN.match(codebase.modules[path].source.splitlines()[int(number) - 1]):
+            found.add(place)
+    return frozenset(found)
 
 
 def _length_of_condition(lines: Sequence[str]) -> int:

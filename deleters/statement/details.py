@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
-from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.statement.base_classes import base_classes, class_of, defines
+from excise.deleters.statement.related_code import known_from_rest, lost_branches, related_code
 from excise.protocols import Codebase
 from excise.types import (
     FILLED_IN,
@@ -19,7 +20,6 @@ from excise.types import (
     NeedKind,
     Symbol,
     SymbolKind,
-    is_whole_file,
     joined,
     name_in_file,
     path_of,
@@ -31,6 +31,7 @@ MAX_CALLS_BETWEEN = 4
 """Number of calls from a shown function to one that is not shown, up to which details of the latter stand below it."""
 _IDENTIFIERS = frozenset({NeedKind.USED, NeedKind.NAME, NeedKind.ATTRIBUTE, NeedKind.KEYWORD, NeedKind.EXCEPTION})
 _TEXTS = frozenset({NeedKind.MESSAGE, NeedKind.KEY, NeedKind.TEXT})
+_OF_BRANCHES = frozenset({NeedKind.TEXT, NeedKind.NUMBER})
 _ITEM_ERRORS = frozenset({"KeyError", "IndexError"})
 _CONVENTIONS: Mapping[str, frozenset[str]] = {
     "__getattr__": frozenset({"AttributeError"}),
@@ -48,8 +49,6 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
     "__hash__": frozenset({"TypeError"}),
 }
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
-_JOINED = re.compile(r"""(["'])[ \t]*\\?\r?\n\s*[rbfuRBFU]{0,2}\1""")
-"""What is between two texts of which one stands below the other: they are one."""
 _DOCSTRING = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}""")
 """A docstring among code, or another text in triple quotes."""
 PLACEHOLDERS = {
@@ -96,17 +95,25 @@ _TITLES = {
 
 
 # ------------------------------------------------------------------------------------ where they are
-def locate(needs: Sequence[Need], statement: str, related: str, codebase: Codebase) -> list[Need]:
+def locate(
+    needs: Sequence[Need],
+    statement: str,
+    related: str,
+    codebase: Codebase,
+    branches: Mapping[str, str] = MappingProxyType({}),
+) -> list[Need]:
     """The needs with the place where a solver finds each; those found nowhere are to become details or are answers.
 
-    ``statement`` is the text without details, ``related`` the shipped code that belongs to the removed code. Details of
-    other code stay as they are.
+    ``statement`` is the text without details, ``related`` the shipped code that belongs to the removed code;
+    ``branches`` maps functions that lost a branch to its text: another branch does not tell what that one writes or
+    counts. Details of other code stay as they are.
     """
     counts: dict[tuple[str, NeedKind], int] = defaultdict(int)
     found = []
     ordered = sorted(needs, key=lambda need: (-len(need.tests), need.label))
     for need in (_with_untold_owners(need, statement, codebase) for need in ordered):
-        given = need.given or _found_in(need, statement, related, codebase)
+        is_of_branch = need.kind in _OF_BRANCHES and is_named(need, branches.get(need.owner, ""), is_code=True)
+        given = need.given or _found_in(need, statement, "" if is_of_branch else related, codebase)
         if given is None:
             counts[need.owner, need.kind] += 1
             too_many = counts[need.owner, need.kind] > MAX_DETAILS
@@ -119,21 +126,8 @@ def locate_all(needs: Sequence[Need], deletion: Deletion, statement: str, codeba
     """The needs of a deletion's tests with the places where a statement, or the shipped tree, gives them."""
     if not needs:
         return []
-    return locate(known_from_rest(needs, deletion), statement, related_code(codebase, deletion), codebase)
-
-
-def known_from_rest(needs: Iterable[Need], deletion: Deletion) -> list[Need]:
-    """The needs, with exceptions and messages in what stays of functions that lose parts as given by the tree."""
-    is_small = deletion.deleter in {"line", "expression"}
-    partly = {*lines_of_parts(deletion.text), *(deletion.removed if is_small else ())}
-    written = "\n".join(text for _, text in deletion.text)
-    lost = f"{written}\n{_JOINED.sub('', written)}"
-
-    def is_left(need: Need) -> bool:
-        word = need.word.partition(" ")[0] if need.kind is NeedKind.EXCEPTION else need.word
-        return need.kind in {NeedKind.EXCEPTION, NeedKind.MESSAGE} and need.owner in partly and word not in lost
-
-    return [need.given_by(GivenBy.TREE) if need.given is None and is_left(need) else need for need in needs]
+    related, branches = related_code(codebase, deletion), lost_branches(deletion)
+    return locate(known_from_rest(needs, deletion), statement, related, codebase, branches)
 
 
 def _position(need: Need, codebase: Codebase) -> int:
@@ -364,40 +358,6 @@ def _is_convention(need: Need, codebase: Codebase) -> bool:
         code = codebase.modules[owner.path].source[owner.start : owner.end] if owner is not None else b""
         return re.search(rb"\bopen\([^\n]*['\"]%s['\"]" % re.escape(need.word.encode()), code) is not None
     return False
-
-
-def related_code(codebase: Codebase, deletion: Deletion) -> str:
-    """The shipped code that belongs to the removed code: the rest of its function or class, base classes, callers."""
-    symbols = codebase.symbols()
-    removed = [symbols[s] for s in deletion.removed if s in symbols]
-    gone = {text for _, text in deletion.text}
-    partly = lines_of_parts(deletion.text)
-    around: dict[str, Symbol] = {}
-    for symbol in removed:
-        if deletion.deleter in {"line", "expression"} or symbol.symbol_id in partly:
-            around[symbol.symbol_id] = symbol
-        owner = class_of(codebase, symbol)
-        if owner is not None:
-            around[owner.symbol_id] = owner
-        bases = (base for base in base_classes(codebase, symbol) if isinstance(base, Symbol))
-        around.update({base.symbol_id: base for base in bases})
-    callers = {c for s in removed for c in codebase.callers(s.symbol_id) if not is_whole_file(c)}
-    around.update({c: symbols[c] for c in sorted(callers) if not codebase.is_test(symbols[c].path)})
-    return "\n".join(_without(codebase, symbol, gone) for symbol in around.values() if not _is_inside(symbol, removed))
-
-
-def _is_inside(symbol: Symbol, removed: Iterable[Symbol]) -> bool:
-    return any(
-        outer.path == symbol.path and outer.start <= symbol.start and symbol.end <= outer.end and outer is not symbol
-        for outer in removed
-    )
-
-
-def _without(codebase: Codebase, symbol: Symbol, gone: Collection[str]) -> str:
-    text = codebase.modules[symbol.path].source[symbol.start : symbol.end].decode(errors="replace")
-    for part in sorted(gone, key=len, reverse=True):
-        text = text.replace(part, "")
-    return text
 
 
 # ---------------------------------------------------------------------------------------- the lines

@@ -10,11 +10,12 @@ from excise.deleters.statement.details import (
     PLACEHOLDERS,
     TIME_FORMAT,
     is_named,
-    known_from_rest,
     lines_by_symbol,
     locate,
+    locate_all,
 )
 from excise.deleters.statement.problem_statement import write_statement
+from excise.deleters.statement.related_code import known_from_rest
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
 from excise.types import Deletion, Feature, FeatureKind, GivenBy, Need, NeedKind
@@ -125,10 +126,9 @@ def test_the_function_that_a_function_returns_is_shown() -> None:
     assert "```python\ndef wrapped(f)\n```" in text
 
 
-def test_messages_in_two_texts_that_are_gone_are_not_known_from_the_rest() -> None:
-    symbol = "m.py::f"
-    gone = 'if x > 1:\n    raise ValueError(\n        f"it is too"\n        f" large: {x}"\n    )\n'
-    deletion = Deletion(
+def without_branch(symbol: str, gone: str) -> Deletion:
+    """The deletion of a path through a function."""
+    return Deletion(
         feature=Feature(
             feature_id="f", kind=FeatureKind.FUNCTION, tier=0, entry=(symbol,), symbols=(symbol,), tests=()
         ),
@@ -141,11 +141,25 @@ def test_messages_in_two_texts_that_are_gone_are_not_known_from_the_rest() -> No
         hidden=(),
         text=((f"{symbol}#part1", gone),),
     )
+
+
+def test_messages_in_two_texts_that_are_gone_are_not_known_from_the_rest() -> None:
+    gone = 'if x > 1:\n    raise ValueError(\n        f"it is too"\n        f" large: {x}"\n    )\n'
     needs = [
-        Need(kind=NeedKind.MESSAGE, word=word, owner=symbol, tests=("t",))
+        Need(kind=NeedKind.MESSAGE, word=word, owner="m.py::f", tests=("t",))
         for word in ("it is too large: ", "it is too small")
     ]
-    assert [need.given for need in known_from_rest(needs, deletion)] == [None, GivenBy.TREE]
+    known = known_from_rest(needs, without_branch("m.py::f", gone))
+    assert [need.given for need in known] == [None, GivenBy.TREE]
+
+
+def test_a_branch_that_stays_does_not_tell_texts_of_the_one_that_is_gone() -> None:
+    gone = "    if unit == 'second':\n        return say('now')\n"
+    rest = "    if unit == 'auto':\n        return say('now')\n    return say('later')\n"
+    codebase = PythonCodebase.from_texts({"m.py": f"def f(unit):\n{gone}{rest}"})
+    needs = [Need(kind=NeedKind.TEXT, word=word, owner="m.py::f", tests=("t",)) for word in ("now", "later")]
+    found = locate_all(needs, without_branch("m.py::f", gone), "", codebase)
+    assert {each.word: each.given for each in found} == {"now": GivenBy.DETAILS, "later": GivenBy.TREE}
 
 
 @pytest.mark.parametrize(("word", "given"), [("rb", GivenBy.CONVENTION), ("w", GivenBy.DETAILS)])

@@ -6,7 +6,8 @@ one of two.
 Calls made of words that the tests use are preferred: values are varied at random, and a reader wonders about ``'ction
 web service'``. An exception that neither the statement names nor a call of the tests raises comes of such values, and
 is no example.
-Of a function that lost a part, calls that execute the part come first: what it does else, its other code shows.
+Of a function that lost a part, calls that execute the part come first: what it does else, its other code shows. Each
+``return`` of the part is executed by one of them, if there is one that is not the only such call of the tests.
 """
 
 from __future__ import annotations
@@ -98,11 +99,13 @@ def examples_of(
     grading: Grading,
     exceptions: Mapping[str, Collection[str]] = MappingProxyType({}),
     parts: Mapping[str, Collection[str]] = MappingProxyType({}),
+    returns: Collection[str] = (),
 ) -> dict[str, Examples]:
     """Qualified name of a function to its examples.
 
     ``exceptions`` maps the names of those that are shown to the qualified names of the functions that raise them.
-    ``parts`` maps the qualified names of functions that lost a part to the lines of the part, as ``path:line``.
+    ``parts`` maps the qualified names of functions that lost a part to the lines of the part, as ``path:line``;
+    ``returns`` are those of these lines that return something.
     """
     replayed = behaviour.replayed
     if replayed is None:
@@ -142,7 +145,7 @@ def examples_of(
         if first and grading.same_outcome(first, second):
             add(tested, call, first)
     return {
-        name: _of_part(made[name], tested[name], _raised_by(name, exceptions), parts.get(name, ()))
+        name: _of_part(made[name], tested[name], _raised_by(name, exceptions), parts.get(name, ()), returns)
         for name in sorted(made.keys() | tested.keys())
     }
 
@@ -163,7 +166,11 @@ def _raised_by(function: str, exceptions: Mapping[str, Collection[str]]) -> froz
 
 
 def _of_part(
-    made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str], lines: Collection[str]
+    made: Sequence[Example],
+    tested: Sequence[Example],
+    exceptions: frozenset[str],
+    lines: Collection[str],
+    returns: Collection[str],
 ) -> Examples:
     """The examples of a function that lost these lines: of the calls that execute one of them, and as many others as
     make :data:`MIN_EXAMPLES`; of all calls where there are none."""
@@ -173,6 +180,9 @@ def _of_part(
     executed = {f"{REPO}/{line}" for line in lines}
     inside = [[each for each in some if not executed.isdisjoint(each.reached)] for some in (made, tested)]
     own = _chosen(inside[0], inside[1], exceptions)
+    own = own._replace(
+        shown=[*_of_returns(own.shown, inside[0], inside[1], executed.intersection(f"{REPO}/{r}" for r in returns))]
+    )
     if not own.shown:
         return whole
     others = [line for line in whole.shown if line not in own.shown]
@@ -182,6 +192,19 @@ def _of_part(
     known = {line.rpartition("  # ")[2] for line in (*own.raising, *shown)}
     raising = [*own.raising, *(line for line in whole.raising if line.rpartition("  # ")[2] not in known)]
     return whole._replace(shown=shown, raising=raising, num_paths=own.num_paths)
+
+
+def _of_returns(
+    shown: Sequence[str], made: Sequence[Example], tested: Sequence[Example], returns: Collection[str]
+) -> list[str]:
+    """Lines of examples, with one for each place of ``returns`` that none of them executes."""
+    found = list(shown)
+    every = {each.line: each for each in (*tested, *made)}
+    for place in sorted(returns):
+        if not any(place in every[line].reached for line in found):
+            new, known = ([each.line for each in some if place in each.reached] for some in (made, tested))
+            found += new[:1] or known[: len(known) > 1]
+    return found[:MAX_EXAMPLES]
 
 
 def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str]) -> Examples:

@@ -187,6 +187,18 @@ def test_a_call_of_a_test_alone_in_the_part_that_is_gone_is_not_shown() -> None:
     assert len(whole["f"].shown) == 1
 
 
+@pytest.mark.parametrize(("returns", "num_shown"), [(set(), 1), ({"m.py:1", "m.py:2", "m.py:3"}, 2)])
+def test_each_return_of_the_part_that_is_gone_has_an_example(returns: set[str], num_shown: int) -> None:
+    """Where several calls of tests execute it: one alone, here in line 3, would be all that the part does."""
+    tested = [asked("f", text, True) for text in "abcde"]
+    reached = {call.call: frozenset({f"/testbed/m.py:{1 + n // 2}"}) for n, call in enumerate(tested)}
+    replayed = Replayed([(call.call, call.outcome, call.outcome) for call in tested], (), (), reached)
+    behaviour, lines = behaviour_of([])._replace(replayed=replayed), {"m.py:1", "m.py:2", "m.py:3"}
+    shown = examples_of(behaviour, PythonGrading(), parts={"f": lines}, returns=returns)["f"].shown
+    assert len(shown) == num_shown
+    assert "f('e')" not in "".join(shown)
+
+
 def test_the_first_replay_tells_which_lines_a_call_executes(bench: Workbench) -> None:
     symbol = bench.codebase.symbols()["src/shapes/text.py::parse"]
     tests = sorted(test for test in bench.trusted if test.startswith("tests/test_text.py::"))

@@ -1,0 +1,71 @@
+"""The shipped code around removed code, and what it tells of details that a statement need not name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
+from excise.deleters.statement.base_classes import base_classes, class_of
+from excise.protocols import Codebase
+from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol, is_whole_file
+
+_JOINED = re.compile(r"""(["'])[ \t]*\\?\r?\n\s*[rbfuRBFU]{0,2}\1""")
+"""What is between two texts of which one stands below the other: they are one."""
+
+
+def known_from_rest(needs: Iterable[Need], deletion: Deletion) -> list[Need]:
+    """The needs, with exceptions and messages in what stays of functions that lose parts as given by the tree."""
+    is_small = deletion.deleter in {"line", "expression"}
+    partly = {*lines_of_parts(deletion.text), *(deletion.removed if is_small else ())}
+    written = "\n".join(text for _, text in deletion.text)
+    lost = f"{written}\n{_JOINED.sub('', written)}"
+
+    def is_left(need: Need) -> bool:
+        word = need.word.partition(" ")[0] if need.kind is NeedKind.EXCEPTION else need.word
+        return need.kind in {NeedKind.EXCEPTION, NeedKind.MESSAGE} and need.owner in partly and word not in lost
+
+    return [need.given_by(GivenBy.TREE) if need.given is None and is_left(need) else need for need in needs]
+
+
+def lost_branches(deletion: Deletion) -> dict[str, str]:
+    """Ids of the functions of which a path was deleted, to the text of it."""
+    found: dict[str, str] = {}
+    for text_id, text in deletion.text if deletion.deleter == "path" else ():
+        if (symbol := symbol_of_part(text_id)) != text_id:
+            found[symbol] = found.get(symbol, "") + text
+    return found
+
+
+def related_code(codebase: Codebase, deletion: Deletion) -> str:
+    """The shipped code that belongs to the removed code: the rest of its function or class, base classes, callers."""
+    symbols = codebase.symbols()
+    removed = [symbols[s] for s in deletion.removed if s in symbols]
+    gone = {text for _, text in deletion.text}
+    partly = lines_of_parts(deletion.text)
+    around: dict[str, Symbol] = {}
+    for symbol in removed:
+        if deletion.deleter in {"line", "expression"} or symbol.symbol_id in partly:
+            around[symbol.symbol_id] = symbol
+        owner = class_of(codebase, symbol)
+        if owner is not None:
+            around[owner.symbol_id] = owner
+        bases = (base for base in base_classes(codebase, symbol) if isinstance(base, Symbol))
+        around.update({base.symbol_id: base for base in bases})
+    callers = {c for s in removed for c in codebase.callers(s.symbol_id) if not is_whole_file(c)}
+    around.update({c: symbols[c] for c in sorted(callers) if not codebase.is_test(symbols[c].path)})
+    return "\n".join(_without(codebase, symbol, gone) for symbol in around.values() if not _is_inside(symbol, removed))
+
+
+def _is_inside(symbol: Symbol, removed: Iterable[Symbol]) -> bool:
+    return any(
+        outer.path == symbol.path and outer.start <= symbol.start and symbol.end <= outer.end and outer is not symbol
+        for outer in removed
+    )
+
+
+def _without(codebase: Codebase, symbol: Symbol, gone: Collection[str]) -> str:
+    text = codebase.modules[symbol.path].source[symbol.start : symbol.end].decode(errors="replace")
+    for part in sorted(gone, key=len, reverse=True):
+        text = text.replace(part, "")
+    return text
