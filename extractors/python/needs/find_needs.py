@@ -13,6 +13,7 @@ from typing import NamedTuple
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.common_texts import MIN_PART, bounded, common_words
 from excise.extractors.python.needs.removed_words import words_of
+from excise.extractors.python.needs.seeded_tests import compares_drawn, draws
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
 from excise.extractors.python.needs.watching import watched_uses
@@ -89,6 +90,9 @@ def find_needs(
                     detail = _Detail(words.symbol.symbol_id, piece, is_answer, is_watched=True)
                     found.add((kind, word), detail, cases)
         found.shapes |= seen.shapes if seen is not None else set()
+        drawing = next((words.symbol for words in supplied if draws(codebase, words.symbol)), None)
+        if drawing is not None and compares_drawn(codebase, function):
+            found.add((NeedKind.DRAWN, drawing.name), _Detail(drawing.symbol_id, is_answer=True), cases)
     for words in supplied:
         for word in _used_alone(codebase, words, removed):
             found.add((NeedKind.USED, word), _Detail(words.symbol.symbol_id), tests)
@@ -208,7 +212,7 @@ class _Found:
                 template=self._shaped(word) if kind is NeedKind.ATTRIBUTE else detail.piece.template,
                 is_answer=detail.is_answer,
                 is_watched=detail.is_watched,
-                given=GivenBy.OTHER if detail.is_other else None,
+                given=GivenBy.OTHER if detail.is_other else GivenBy.ANSWER if kind is NeedKind.DRAWN else None,
             )
             for (kind, word), detail in sorted(found.items(), key=_place)
         )

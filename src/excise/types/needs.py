@@ -41,6 +41,8 @@ class NeedKind(StrEnum):
     """A call of a function that tests pass, with what it is given."""
     USED = "used"
     """A name in the same file that only the removed code used, such as a table."""
+    DRAWN = "drawn"
+    """The order in which removed code draws the random numbers that a test seeds; the word is a name of the code."""
     REPLACED = "replaced"
     """A name that a test replaces (``mock.patch``), so that removed code must use it."""
 
