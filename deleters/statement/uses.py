@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import io
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,6 +20,19 @@ MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
 MAX_CALL_SITE = 160
 """Maximum length of a line of code that is shown as one."""
+
+_MAKERS = frozenset(
+    {"open", "io.open", "sorted", "input", "repr"}
+    | {name for name, made in vars(builtins).items() if isinstance(made, type)} - {"object", "super", "type"}
+)
+"""Functions of Python that return values of its own types, and files."""
+_METHODS = frozenset(
+    name
+    for made in (bytearray, bytes, dict, frozenset, list, set, str, tuple, io.TextIOWrapper, io.BufferedReader)
+    for name in dir(made)
+    if not name.startswith("_")
+)
+"""Names of methods of Python's own types, and of files."""
 
 
 def with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
@@ -53,6 +68,34 @@ def _is_another(symbol: Symbol, caller: str, line: str, coverage: CoverageMap | 
         return False
     tests = [coverage.executing([each]) for each in (symbol.symbol_id, caller)]
     return all(tests) and tests[0].isdisjoint(tests[1])
+
+
+def _is_of_builtin(codebase: Codebase, symbol: Symbol, caller: str, line: str) -> bool:
+    """Whether the method that a line of Python calls has only the name: it is one of a built-in type or a file, as a
+    variable of the caller holds it, or as the caller's file names neither the class nor its module."""
+    if symbol.kind is not SymbolKind.METHOD or not path_of(caller).endswith(".py"):
+        return False
+    name = symbol.name.partition("#")[0]
+    receivers = set(re.findall(rf"([\w.\])]+)\.{re.escape(name)}\b", line))
+    if not receivers or not receivers.isdisjoint({"self", "cls"}):
+        return False
+    where = codebase.symbols()[caller]
+    source = codebase.modules[where.path].source
+    text = source[where.start : where.end].decode(errors="replace")
+    if all(map(str.isidentifier, receivers)) and all(_holds_builtin(receiver, text) for receiver in receivers):
+        return True
+    own = _places_of_name(codebase, symbol)[0] | {PurePosixPath(symbol.path.removesuffix("/__init__.py")).stem}
+    named = re.compile(rf"\b(?:{'|'.join(map(re.escape, own))})\b".encode())
+    return where.path != symbol.path and name in _METHODS and named.search(source) is None
+
+
+def _holds_builtin(variable: str, code: str) -> bool:
+    """Whether code binds a variable, and to nothing but what :data:`_MAKERS` return."""
+    name = re.escape(variable)
+    bound = re.findall(rf"(?<![\w.]){name}\s*(?::[^=\n]*)?=(?!=)\s*([\w.]*\(?)", code)
+    bound += re.findall(rf"\bwith\b[^\n]*?([\w.]+\()[^\n]*\bas\s+{name}\b", code)
+    others = re.search(rf"\b(?:for\s[^\n:]*\b{name}\b[^\n:]*\bin\b|def\s[^:]*[(,]\s*\**{name}\b)", code)
+    return bool(bound) and others is None and all(call[:-1] in _MAKERS for call in bound)
 
 
 def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:
@@ -150,7 +193,7 @@ def where_used(
         for caller, line in named.items():
             if any(line == other and inner != caller and is_inside(inner, caller) for inner, other in named.items()):
                 continue  # what is in it says where
-            if _is_another(symbol, caller, line, coverage):
+            if _is_another(symbol, caller, line, coverage) or _is_of_builtin(codebase, symbol, caller, line):
                 continue
             shown = f"- `{unnumbered(caller)}`: `{line}`"
             if line and shown not in lines and len(lines) < MAX_CALL_SITES:
