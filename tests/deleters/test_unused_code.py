@@ -169,10 +169,13 @@ def test_attempts_to_import_go_as_a_whole() -> None:
     assert after(files, delete(files, "m.py::f"))["m.py"].startswith(attempt)
 
 
-def test_examples_use_what_they_do_not_import() -> None:
-    text = 'import a\nimport b\n\n\ndef g():\n    """G.\n\n    >>> import a\n    >>> a.x, b.y\n    """\n'
+@pytest.mark.parametrize(
+    ("line", "left"), [("import a", "b"), ("c = ['a', \"my a\"]", "b"), ("f'{b}' + a + 'a'", "a, b"), ("a.y", "a, b")]
+)
+def test_examples_use_what_they_neither_import_nor_quote(line: str, left: str) -> None:
+    text = f'from x import a, b\n\n\ndef g():\n    """G.\n\n    >>> {line}\n    >>> c, b.y\n    """\n'
     files = {"m.py": f"{text}\n\ndef f():\n    return a, b\n"}
-    assert after(files, delete(files, "m.py::f"))["m.py"] == text.replace("import a\n", "", 1)
+    assert after(files, delete(files, "m.py::f"))["m.py"] == text.replace("a, b", left, 1)
 
 
 def test_an_import_that_tests_replace_in_another_module_goes() -> None:

@@ -21,6 +21,8 @@ from excise.extractors.python.analysis.parsed_file import Import, Phase, PythonM
 from excise.extractors.python.analysis.parser import parse_text
 
 _EXAMPLE = re.compile(rb"\s*(>>>|\.\.\.)")
+_LITERAL = re.compile(rb"""(?<![\w'"])([a-zA-Z]{0,2})(?:'(?:[^'\\\n]|\\.)*'(?!')|"(?:[^"\\\n]|\\.)*"(?!"))""")
+"""A text on one line of an example, and what stands before it: one that is filled in (``f"{x}"``) uses names."""
 _EXAMPLE_IMPORT = re.compile(rb"\s*(>>>|\.\.\.)\s*(from|import)\s")
 _TYPING_CALLS = frozenset({b"cast", b"TypeVar", b"ForwardRef", b"NewType", b"NamedTuple", b"TypedDict"})
 
@@ -239,7 +241,8 @@ def used_names(source: bytes) -> frozenset[str]:
         text = source[node.start_byte : node.end_byte]
         lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
         own = {word for line in lines if _EXAMPLE_IMPORT.match(line) for word in words_in(line)}
-        used.update(words_in(text) if _is_annotation(node, source) else set(words_in(b"\n".join(lines))) - own)
+        example = _LITERAL.sub(lambda text: text[0] if b"f" in text[1].lower() else b"''", b"\n".join(lines))
+        used.update(words_in(text) if _is_annotation(node, source) else set(words_in(example)) - own)
     return frozenset(used)
 
 
