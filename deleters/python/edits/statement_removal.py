@@ -23,6 +23,8 @@ Span = tuple[int, int]
 
 _RULER = re.compile(rb"^#+\s*[-=#*~_]{3,}|^#{3,}|^#\s*(region|endregion|%%)")
 _DIRECTIVE = re.compile(rb"^#\s*(fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|!|-\*-)\b|^#!")
+_PLURAL = re.compile(rb"#+[ \t]*((?:[A-Z][\w-]*[^\Ws][ \t])?[A-Z]?[\w-]*[a-z]s)")
+"""A comment of one or two words that say what several definitions are; ``# Handles errors`` says what one does."""
 _REMOVED_WHEN_EMPTY = frozenset({"if_statement", "try_statement"})
 
 
@@ -141,7 +143,7 @@ class StatementRemover:
         column = start - self.line_starts[first]
         last = self._row(end_of_comments_in(self.source, end, column) - 1)
         last = self._last_comment_below(statement, last)
-        at_head = index == 0 and block.type != "module"
+        at_head = (index == 0 and block.type != "module") or self._heads_others(statement, body)
         at_tail = index == len(body) - 1 and block.type != "module"
         self.gaps.append((lead_row, last + 1, at_head, at_tail))
 
@@ -179,7 +181,7 @@ class StatementRemover:
         first = row
         while first > 0 and self._is_attached(first - 1, column):
             first -= 1
-        if first == row or self._is_heading(first, row):
+        if first == row or self._is_heading(first, row) or self._heads_others(statement, body):
             return statement.start_byte
         is_block = _is_definition(statement) or statement.type in COMPOUND
         if not is_block and not self._stands_alone(statement, body):
@@ -196,6 +198,32 @@ class StatementRemover:
         """Whether a comment is a heading of a section or of the file, not about one definition."""
         tops_the_file = all(r in self.comments for r in range(first))
         return tops_the_file or any(_RULER.match(self._line(r).strip()) for r in range(first, row))
+
+    def _heads_others(self, statement: Node, body: list[Node]) -> bool:
+        """Whether the comment above a statement names what is below it, and does not go with what is removed of that:
+        something of the same sort stays before the next heading."""
+        heading = self._short_heading(statement)
+        if heading is None:
+            return False
+        word = heading.split()[-1].lower().removesuffix(b"s")
+        going: list[Node] = []
+        for each in body[body.index(statement) :]:
+            if going and (self._short_heading(each) is not None or self._heading_above(each) is not None):
+                return False
+            if not self._is_removed(each):
+                return any(_is_definition(each) == _is_definition(other) for other in going)
+            if word in self.source[inner_definition(each).start_byte : each.end_byte].partition(b"\n")[0].lower():
+                return False
+            going.append(each)
+        return False
+
+    def _short_heading(self, statement: Node) -> bytes | None:
+        """The words of a comment on one line above a statement, below a blank one, that say what several ones are."""
+        row, column = statement.start_point[0] - 1, statement.start_point[1]
+        if row < 1 or not self._is_attached(row, column) or not self._is_blank(row - 1):
+            return None
+        found = _PLURAL.fullmatch(self._line(row).strip())
+        return found[1] if found is not None else None
 
     def _heading_above(self, statement: Node) -> int | None:
         """First row of the heading of a section directly above a statement, or above the blank lines there."""
