@@ -23,6 +23,8 @@ _CALL = re.compile(r"\w\(")
 _REFERENCE = re.compile(r"(?m)^[ \t]*(?:\.\.[ \t]+auto\w+::|:::)[^\n]*(?:\n[ \t]+:[^\n]*)*\n?")
 _CLOSING = re.compile(r"\s*(?:`{3,}|~{3,})?\s*$")
 """A blank line, or a fence that closes a block."""
+_LINK = re.compile(r"`[^`<]*<[^`<>]*>`__?|\[[^][]*\](?:\([^()]*\)|\[[^][]*\])")
+"""A link of reStructuredText or Markdown."""
 _RULE = re.compile(r"([=~^\"'`#*+-])\1{2,}\s*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _PART = re.compile(r"\s*(?:(?:(?:pub )?use|import|from)\b[^()]*|[\w:,*$ \t]*[])};,]+[;,]?)\s*$")
@@ -51,9 +53,17 @@ def removed_text(
             continue
         texts = dict.fromkeys(filter(None, map(_lost_text, changes)))  # one may stand below each of several functions
         text = _REFERENCE.sub("", "\n\n".join(texts)).strip("\n")
+        text = "\n".join(line for line in text.split("\n") if not _is_row_of_links(line))
         if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):
             found[part.path] = re.sub(r"\n{3,}", "\n\n", text)
     return found
+
+
+def _is_row_of_links(line: str) -> bool:
+    """Whether a line is a row of a table that says nothing beside the links in it."""
+    cells = line.strip()
+    rest = _LINK.sub("", cells)
+    return cells.startswith("|") and cells.endswith("|") and rest != cells and not re.search(r"[^\W\d_]{2}", rest)
 
 
 def _fenced(changes: Iterable[Change], lines: Sequence[str | None]) -> Iterator[Change]:

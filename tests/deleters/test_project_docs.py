@@ -187,6 +187,21 @@ def test_examples_among_what_a_document_lost_keep_their_lines() -> None:
     assert lost == "Four are there::\n\n    >>> from m import a\n    >>> a()"
 
 
+@pytest.mark.parametrize(
+    ("row", "is_told"),
+    [
+        ("|      | `a <https://m.io/api.html#a>`_,  |", False),
+        ("| [a](https://m.io), [b][c] |", False),
+        ("| Windows | [a](https://m.io) of all kinds |", True),
+        ("[a](https://m.io) of all kinds", True),
+    ],
+)
+def test_rows_of_links_that_a_document_lost_say_nothing(row: str, *, is_told: bool) -> None:
+    before = f"All:\n\n{row}\n"
+    patch = unified({"README": before.encode()}, {"README": b"All:\n\n"})
+    assert bool(removed_text({"README": before}, CODEBASE, (), patch)) is is_told
+
+
 def test_each_of_many_symbols_has_its_paragraph() -> None:
     codebase = PythonCodebase.from_texts({"a.py": "".join(f"def turn_{n}():\n    pass\n" for n in range(15))})
     text = "\n\n".join(f"There is nothing that `turn_{n}` does not turn around." for n in range(15))
