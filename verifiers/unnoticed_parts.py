@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -35,11 +36,13 @@ class TriedParts(NamedTuple):
     """Those without which every test passes."""
     most: int = MOST_UNNOTICED
     """One of so many parts may go unnoticed."""
+    lacks_essential: bool = False
+    """Whether one of them is what no test may leave unnoticed."""
 
     @property
     def is_thin(self) -> bool:
-        """Whether too many parts were not noticed."""
-        return self.most * len(self.unnoticed) > self.num_tried
+        """Whether too many parts were not noticed, or one that has to be."""
+        return self.lacks_essential or self.most * len(self.unnoticed) > self.num_tried
 
 
 def try_parts(candidate: Candidate) -> TriedParts:
@@ -70,7 +73,8 @@ def try_parts(candidate: Candidate) -> TriedParts:
         chosen = chosen[: min(MAX_COMPILED, max(FEW_COMPILED, half))]
     if len(chosen) < MIN_PARTS:
         return TriedParts(0, ())
-    num_tried, num_lost, unnoticed = 0, 0, list[str]()
+    num_tried, num_lost, unnoticed, lacks_essential = 0, 0, list[str](), False
+    essential = {part for part in chosen if _is_essential(candidate, part)}
     most, tried = _most(chosen), list[LackingPart]()
     for part in chosen:
         is_noticed = _is_noticed(candidate, part, tests[part.symbol])
@@ -80,11 +84,24 @@ def try_parts(candidate: Candidate) -> TriedParts:
         tried.append(part)
         num_tried = len(tried)
         unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
+        lacks_essential = part in essential and not is_noticed
+        essential.discard(part)
         at_most = len(unnoticed) + len(chosen) - num_tried
-        if most * len(unnoticed) > len(chosen) or most * at_most <= len(chosen):
+        is_few = most * at_most <= len(chosen) and not essential
+        if lacks_essential or most * len(unnoticed) > len(chosen) or is_few:
             break  # more cannot change the answer
     most = _most(tried) if num_tried < MOST_UNNOTICED else most  # some may be lost
-    return TriedParts(num_tried, tuple(unnoticed), most) if 2 * num_lost < len(chosen) else TriedParts(0, ())
+    shown = unnoticed[::-1] if lacks_essential else unnoticed  # the last one tells why
+    found = TriedParts(num_tried, tuple(shown), most, lacks_essential)
+    return found if 2 * num_lost < len(chosen) else TriedParts(0, ())
+
+
+def _is_essential(candidate: Candidate, part: LackingPart) -> bool:
+    """Whether tests have to notice a part: it says so, or the statement shows a call that gives the parameter."""
+    if part.is_essential or not part.parameter:
+        return part.is_essential
+    shown = re.compile(rf"(?m)^- `[^`\n]*::[^`\n]*`: `[^`\n]*\b{re.escape(part.parameter)}=")
+    return shown.search(candidate.task.problem_statement) is not None
 
 
 def _most(parts: Sequence[LackingPart]) -> int:

@@ -1,10 +1,10 @@
 """Parts of removed code, without one of which tests show whether they check it.
 
-A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, the last side of
-``a < x < b``, one of the two values of a conditional expression, an argument that a call gets by name, a parameter,
-which has its default then, or one of a few elements of a table. It may also be all that tells two results apart, where
-a function returns whether something is so; what a function does when it calls itself, at all or more than once; and,
-where there are several functions, all that one does with its first argument.
+A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, the last side of ``a < x <
+b``, one of the two values of a conditional expression, an argument that a call gets by name, ``*args`` or ``**kwargs``
+that a function hands on, a parameter, which has its default then, or one of a few elements of a table. It may also be
+all that tells two results apart, where a function returns whether something is so; what a function does when it calls
+itself, at all or more than once; and, where there are several functions, all that one does with its first argument.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import suppress
 from itertools import accumulate, islice
 from typing import NamedTuple
 
+from excise.deleters.python.log_statements import is_log, only_logs
 from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.test_uses import Function
@@ -51,12 +52,11 @@ _SELF = frozenset({"self", "cls"})
 """Names of the object that a method is called on."""
 _ONCE = b"(%b if __import__('sys')._getframe(1).f_code is __import__('sys')._getframe().f_code else %b)"
 """A value, where a function was called by itself, and the call that stands there otherwise."""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WHOLE = (ast.While, ast.Assert, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 """Statements whose conditions and defaults stay: a loop might not end, and annotations do nothing."""
 MAX_SHOWN = 60
 """Number of characters of an operand that are shown."""
-_LOGS = frozenset({"log", "logger", "logging", "warnings", "warn"})
-"""Names of what people read who read a log."""
 _OTHER_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=](?![ \t]*utf-?8)", re.IGNORECASE)
 """What says that a file is in another encoding than UTF-8, in which places of nodes are no places of bytes."""
 
@@ -110,7 +110,9 @@ def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]
             found += [(each, part) for part in parts]
     for function, part in islice(_spread(found), MAX_PARTS):
         if function.can_lack(part.start, part.end, part.text):
-            yield LackingPart(function.symbol_id, function.path, part.what, part.start, part.end, part.text)
+            lacking = LackingPart(function.symbol_id, function.path, part.what, part.start, part.end, part.text)
+            name = part.what if part.kind == "parameter" else ""
+            yield lacking._replace(parameter=name, is_essential=part.is_essential)
 
 
 def _spread(parts: list[tuple[_Function, _Part]]) -> Iterator[tuple[_Function, _Part]]:
@@ -193,17 +195,20 @@ class _Part(NamedTuple):
     """What stands in its place."""
     rank: int = 0
     """How late it comes among those of its kind in a function."""
+    is_essential: bool = False
+    """Whether tests have to notice it."""
 
 
 def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, is_alone: bool) -> Iterator[_Part]:
     """The parts of a function of which all lines are removed; of one that ``is_alone``, stand-ins are tried before."""
     statements = [each for each in _statements(function.body) if removed.issuperset(_lines_of(each))]
+    is_only = sum(isinstance(node, _LOOPS) for node in walk(function)) == 1
     for each in statements:
-        if not _is_idle(each) and not getattr(each, "decorator_list", []) and not _is_said(each):
+        if not _is_idle(each) and not getattr(each, "decorator_list", []) and not only_logs(each):
             kind = "step" if _is_step(each) else "statement"
             yield _Part(kind, f"line {each.lineno}", places.start(each), places.end(each), b"pass")
-        yield from _rounds(each, places)
-        if not isinstance(each, _WHOLE) and not _is_said(each):
+        yield from _rounds(each, places, is_only=is_only)
+        if not isinstance(each, _WHOLE) and not only_logs(each):
             yield from _operands(each, places)
             yield from _elements(each, places)
     described = ast.get_docstring(function, clean=False) or ""
@@ -212,15 +217,7 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, i
     yield from _recursion(function, statements, places)
     rank = {name: 0 if re.search(rf"\b{re.escape(name)}\b", described) else 1 for name in _parameters(function)}
     for call in (call for each in statements for call in _calls(each)):
-        given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=places.start)
-        for number, keyword in enumerate(given):
-            if isinstance(keyword, ast.keyword) and keyword.arg is not None:
-                before, after = given[number - 1] if number else None, given[number + 1 :]
-                start = places.end(before) if before is not None and not after else places.start(keyword)
-                end = places.start(after[0]) if after else places.end(keyword)
-                passed = rank.get(keyword.value.id, 2) if isinstance(keyword.value, ast.Name) else 2
-                kind = "statement" if isinstance(keyword.value, ast.Constant) else "argument"  # it may be the default
-                yield _Part(kind, f"line {keyword.lineno}: {keyword.arg}", start, end, b"", passed)
+        yield from _arguments(function, call, places, rank)
     first = statements[0] if statements else None
     if first is None or first not in function.body or getattr(first, "decorator_list", []):
         return
@@ -232,10 +229,29 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, i
     for name, default in _defaults(function.args):
         if name in names and isinstance(default, ast.Constant):
             line = f"{name} = {ast.unparse(default)}\n".encode() + indent
-            yield _Part("parameter", name, start, start, line, rank[name])
+            yield _Part("parameter", name, start, start, line, rank[name], not rank[name])
     argument = _returned_argument(function)
     if argument and not is_alone:
         yield _Part("function", f"all but {argument}", start, start, f"return {argument}\n".encode() + indent)
+
+
+def _arguments(function: Function, call: ast.Call, places: _Places, rank: Mapping[str, int]) -> Iterator[_Part]:
+    """The arguments that a call gets by name, and those of ``*args`` and ``**kwargs`` that a function hands on."""
+    handed = {each.arg for each in (function.args.vararg, function.args.kwarg) if each is not None}
+    given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=places.start)
+    for number, each in enumerate(given):
+        value = each.value if isinstance(each, ast.keyword | ast.Starred) else each
+        name = each.arg if isinstance(each, ast.keyword) else None
+        is_handed = name is None and each is not value and isinstance(value, ast.Name) and value.id in handed
+        if name is None and not is_handed:
+            continue
+        before, after = given[number - 1] if number else None, given[number + 1 :]
+        start = places.end(before) if before is not None and not after else places.start(each)
+        end = places.start(after[0]) if after else places.end(each)
+        passed = 0 if is_handed else rank.get(value.id, 2) if isinstance(value, ast.Name) else 2
+        kind = "statement" if isinstance(value, ast.Constant) else "argument"  # it may be the default
+        shown = name or places.source[places.start(each) : places.end(each)].decode(errors="replace")
+        yield _Part(kind, f"line {each.lineno}: {shown}", start, end, b"", passed)
 
 
 def _parameters(function: Function) -> list[str]:
@@ -269,7 +285,7 @@ def _returned_argument(function: Function) -> str:
         return ""
     types, name = [each for each in (given[0].annotation, function.returns) if each is not None], given[0].arg
     is_other = len(types) > 1 and ast.dump(types[0]) != ast.dump(types[1])
-    done = [each for each in _statements(function.body) if not _is_idle(each) and not _is_said(each)]
+    done = [each for each in _statements(function.body) if not _is_idle(each) and not only_logs(each)]
     is_all = all(isinstance(e, ast.Return) and isinstance(e.value, ast.Name) and e.value.id == name for e in done)
     return "" if is_other or is_all else name
 
@@ -363,15 +379,17 @@ def _is_step(statement: ast.stmt) -> bool:
     return False
 
 
-def _rounds(loop: ast.stmt, places: _Places) -> Iterator[_Part]:
-    """The rounds of a loop but for its first one, if they may do something."""
-    if not isinstance(loop, ast.For | ast.AsyncFor | ast.While) or loop.orelse or _is_end(loop.body):
+def _rounds(loop: ast.stmt, places: _Places, *, is_only: bool) -> Iterator[_Part]:
+    """The rounds of a loop but for its first one, if they may do something; of the only one in a function, tests have
+    to notice them."""
+    if not isinstance(loop, _LOOPS) or loop.orelse or _is_end(loop.body):
         return
     first, last = loop.body[0], loop.body[-1]
     indent = places.source[places.line(first.lineno) : places.start(first)]
     end = places.source.find(b"\n", places.end(last))
     if end >= 0 and not indent.strip():
-        yield _Part("rounds", f"line {loop.lineno}: all rounds but one", end, end, b"\n" + indent + b"break")
+        what, text = f"line {loop.lineno}: all rounds but one", b"\n" + indent + b"break"
+        yield _Part("rounds", what, end, end, text, is_essential=is_only)
 
 
 def _is_end(body: Sequence[ast.stmt]) -> bool:
@@ -459,31 +477,10 @@ def _is_idle(statement: ast.stmt) -> bool:
     return isinstance(statement, _SILENT) or (isinstance(statement, ast.AnnAssign) and statement.value is None)
 
 
-def _is_said(statement: ast.stmt) -> bool:
-    """Whether a statement only writes into a log, or warns: ``log.debug(x)``, ``debug and log.debug(x)``, ``if`` with
-    nothing else in it."""
-    if isinstance(statement, ast.If):
-        is_silent = not any(isinstance(node, ast.Call | ast.NamedExpr) for node in walk(statement.test))
-        return is_silent and not statement.orelse and all(map(_is_said, statement.body))
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    while isinstance(value, ast.BoolOp):
-        value = value.values[-1]
-    return isinstance(value, ast.Call) and _is_log(value.func)
-
-
-def _is_log(function: ast.expr) -> bool:
-    """Whether a function is one of a log."""
-    while isinstance(function, ast.Attribute):
-        if function.attr.strip("_").lower() in _LOGS:
-            return True
-        function = function.value
-    return isinstance(function, ast.Name) and function.id.strip("_").lower() in _LOGS
-
-
 def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
     """The calls in a statement, but for those in statements inside it, in texts, in other calls, and of logs."""
     for node in _own_nodes(statement, within=lambda node: not isinstance(node, ast.Call)):
-        if isinstance(node, ast.Call) and not _is_log(node.func):
+        if isinstance(node, ast.Call) and not is_log(node.func):
             yield node
 
 

@@ -203,6 +203,28 @@ def test_a_result_tells_two_cases_apart(code: str, expected: list[str]) -> None:
     assert sorted(found) == sorted(expected)
 
 
+def test_arguments_that_a_function_hands_on_are_parts() -> None:
+    found = parts("def f(a, *args, **kwargs):\n    return g(a, *args, **kwargs) or h(*a, **a)\n")
+    assert {name: "".join(found["m.py::f", f"line 2: {name}"].split()) for name in ("*args", "**kwargs")} == {
+        "*args": "deff(a,*args,**kwargs):returng(a,**kwargs)orh(*a,**a)",
+        "**kwargs": "deff(a,*args,**kwargs):returng(a,*args)orh(*a,**a)",
+    }
+    assert not any(what.endswith("*a") for _, what in found)
+
+
+def test_a_described_parameter_and_the_rounds_of_the_only_loop_are_essential() -> None:
+    head = "def f(a, size=1, kind=2):\n    'At most ``size``.'\n    for x in a:\n        g(x, size, kind)\n"
+
+    def essential(more: str) -> set[tuple[str, str]]:
+        codebase = PythonCodebase.from_texts({"m.py": f"{head}{more}    return 1\n"})
+        found = lacking_parts(codebase, {"m.py": frozenset(range(1, 9))})
+        return {(each.what, each.parameter) for each in found if each.is_essential}
+
+    assert essential("") == {("size", "size"), ("line 3: all rounds but one", "")}
+    assert essential("    while a:\n        a()\n") == {("size", "size")}
+    assert essential("    def h():\n        for y in a:\n            g(y)\n") == {("size", "size")}
+
+
 def test_the_last_side_of_a_range_is_a_part() -> None:
     code = "def f(a):\n    if 0 <= a.b <= 9: return a\n"
     assert lesser(code, " side") == ["if 0 <= a.b: return a"]

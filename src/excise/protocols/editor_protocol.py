@@ -136,6 +136,10 @@ class LackingPart(NamedTuple):
     """Whether a compiler reads it, which may refuse the file: then no test tells anything."""
     fails: bool = False
     """Whether it ends in an error where the part would be done, so that a test that needs the part must notice."""
+    parameter: str = ""
+    """The parameter that has its default instead of what it is given; empty if another part is gone."""
+    is_essential: bool = False
+    """Whether tests that do not notice it check too little, whatever else they notice."""
 
 
 class CodeEditor(Protocol):

@@ -61,6 +61,25 @@ def test_of_two_parts_none_that_fails_may_go_unnoticed(
 
 
 @pytest.mark.parametrize(
+    ("noticed", "statement", "expected"),
+    [
+        ([True, True, True, True, False, True], "", True),
+        ([True, True, True, True, True, False], "", False),
+        ([True, True, True, True, True, False], "- `m.py::g`: `f(size=3)`", True),
+        ([True, True, True, True, True, False], "f(size=3)", False),
+        ([False, True, True, True, True, True], "- `m.py::g`: `f(size=3)`", False),
+    ],
+)
+def test_a_parameter_that_a_call_shows_and_an_essential_part_have_to_be_noticed(
+    monkeypatch: pytest.MonkeyPatch, noticed: list[bool], statement: str, *, expected: bool
+) -> None:
+    parts = [LackingPart("m.py::f", "m.py", str(number), 0, 0, b"") for number in range(6)]
+    parts[4] = parts[4]._replace(is_essential=True)
+    parts[5] = parts[5]._replace(parameter="size")
+    assert _tried(monkeypatch, parts, noticed, statement).is_thin is expected
+
+
+@pytest.mark.parametrize(
     ("num_parts", "num_tried"),
     [(4, 2), (6, 3), (13, 3), (16, 4), (17, 4), (18, 5), (60, 5)],  # half of 4, 6, 6, 8, 8, 9 and 9
 )
@@ -74,7 +93,9 @@ def test_more_is_tried_of_more_parts_that_need_a_compiler(
     assert _tried(monkeypatch, parts, [True] * num_parts).num_tried == num_tried
 
 
-def _tried(monkeypatch: pytest.MonkeyPatch, parts: list[LackingPart], noticed: Sequence[bool | None]) -> TriedParts:
+def _tried(
+    monkeypatch: pytest.MonkeyPatch, parts: list[LackingPart], noticed: Sequence[bool | None], statement: str = ""
+) -> TriedParts:
     """What is found of parts that tests notice, or not."""
     coverage = SimpleNamespace(executing=lambda symbols: {"t"})
     bench = SimpleNamespace(
@@ -82,7 +103,9 @@ def _tried(monkeypatch: pytest.MonkeyPatch, parts: list[LackingPart], noticed: S
         baseline=SimpleNamespace(durations={"t": 0.0}),
         expected_s=lambda ids: 0.0,
     )
-    candidate: Any = SimpleNamespace(bench=bench, fail_to_pass=("t",))
+    candidate: Any = SimpleNamespace(
+        bench=bench, fail_to_pass=("t",), task=SimpleNamespace(problem_statement=statement)
+    )
     monkeypatch.setattr(unnoticed_parts, "_parts_of", lambda candidate: iter(parts))
     monkeypatch.setattr(unnoticed_parts, "_is_noticed", lambda candidate, part, ids: noticed[int(part.what)])
     return try_parts(candidate)
