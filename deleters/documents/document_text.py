@@ -159,7 +159,7 @@ def _loses_half(lines: Sequence[str], language: str, lost: LostInExamples) -> bo
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
-    if not (gone.mentioned or gone.dotted or gone.local or gone.members or gone.commands):
+    if not (gone.mentioned or gone.dotted or gone.local or gone.members or gone.commands or gone.calls):
         return list(lines)
     chunks, lost = list(chunks_of(lines)), LostInExamples(gone)
     lost.last_lines = {word: at for at, line in enumerate(lines) for word in _WORD.findall(line)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from excise.deleters.documents.gone_commands import NO_COMMANDS, GoneCommands
+from excise.deleters.documents.lost_calls import LostCall
 
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
@@ -93,6 +94,8 @@ class GoneCode:
     """Names of members that are gone from the class whose docstrings have the examples."""
     commands: GoneCommands = NO_COMMANDS
     """Commands of a shell."""
+    calls: tuple[LostCall, ...] = ()
+    """Calls of what stays that have no answer any more."""
 
 
 def _behind_owner(dotted: Iterable[str]) -> str:

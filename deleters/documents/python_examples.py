@@ -194,6 +194,7 @@ class LostInExamples:
     def __init__(self, gone: GoneCode) -> None:
         self.dotted = gone.dotted
         self.commands = gone.commands
+        self.calls = gone.calls
         self.names = {*gone.mentioned.names, *gone.local}
         self.members = gone.mentioned.methods | gone.members
         self.functions = frozenset(gone.mentioned.names) - gone.mentioned.methods
@@ -360,6 +361,8 @@ class LostInExamples:
             return isinstance(node.ctx, ast.Load) and node.id in (self.names - self.own) | self.bound
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             return node.target.id in self.bound
+        if isinstance(node, ast.Call):
+            return any(each.is_made_by(node) for each in self.calls)
         if not isinstance(node, ast.Attribute):
             return False
         chain = _chain(node)

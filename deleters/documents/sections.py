@@ -94,6 +94,7 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
         *names.mentioned.keys,
         *(each.rpartition(".")[2] for each in (*names.dotted, *names.mentioned.qualified)),
         *names.commands.words(),
+        *(each.function for each in names.calls),
     }
     about = [f"(?i:{_ABOUT_COMMANDS.pattern})"] if names.commands.is_last else []
     return re.compile("|".join([*map(re.escape, sorted(last)), *about]).encode() or b"(?!)")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from excise.deleters.deletion_record import Changed, EditedFiles
+from excise.deleters.documents.lost_calls import LostCall, lost_call
 from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.edits.removed_parts import removed_parts, texts_of_parts
 from excise.deleters.python.deletion_builder import (
     build_python_deletion,
     changed_files,
@@ -151,7 +153,7 @@ class Removal:
         commands = gone_commands(self.remover, gone, shortened, lost)
         names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases], commands)
         remove_mentions(self.remover, names)
-        documents = documents_without(self.remover, gone, names)
+        documents = documents_without(self.remover, gone, replace(names, calls=tuple(self._lost_calls())))
         stub_files, needing = stub_files_without(self.remover)
         empty = {p for p, (_, after) in shortened.items() if is_generated_manifest(p) and not after.strip()}
         manifests_left = {p: (before, None if p in empty else after) for p, (before, after) in shortened.items()}
@@ -224,6 +226,22 @@ class Removal:
                 if self.codebase.is_test(path):
                     found[path].append(ref)
         return found
+
+    def _lost_calls(self) -> Iterator[LostCall]:
+        """The calls that nothing answers any more of functions that lost a path, if nothing else goes."""
+        symbols = self.codebase.symbols()
+        for symbol_id, after in self.parts.items() if not self.wanted else ():
+            symbol = symbols[symbol_id]
+            source = self.codebase.modules[symbol.path].source
+            indent = source[source.rfind(b"\n", 0, symbol.start) + 1 : symbol.start].decode(errors="replace")
+            before, left = (f"{indent}{text}" for text in (source_text(self.codebase, symbol), after))
+            owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2]
+            place = (owner if symbol.name == "__init__" else symbol.name, symbol.kind is SymbolKind.METHOD)
+            gone = removed_parts(before, left)
+            found = lost_call(before, left, gone[0], place) if gone else None
+            alike = [each for each in symbols.values() if each.name == symbol.name and each is not symbol]
+            if found is not None and not any(found.parameter in each.signature for each in alike):
+                yield found
 
     def _files(self) -> Iterator[tuple[str, str]]:
         """(path, text) of the files of the sources, no Python, that are gone."""
