@@ -22,6 +22,7 @@ from excise.types import (
     Status,
     SymbolKind,
     Task,
+    TestId,
     has_parameter,
     joined,
     name_in_file,
@@ -90,7 +91,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
         for name in found.functions:
             for test in others.get(name, ()):
                 done.append(test)
-                inheriting[path_of(test)][name_in_file(test).partition("::")[0]].update(_names_in(found.observing))
+                inheriting[path_of(test)][TestId.parse(test).names[0]].update(_names_in(found.observing))
         if done or inheriting[path]:
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
             if found.whole:
@@ -114,7 +115,8 @@ def _by_definition(
         if defined is None or defined.path == path_of(test) or not bench.codebase.is_test(defined.path):
             own[path_of(test)].add(name_in_file(test))
         else:
-            inherited[defined.path][defined.qualname.replace(".", "::")].add(test)
+            definition = name_in_file(joined(defined.path, *defined.qualname.split(".")))
+            inherited[defined.path][definition].add(test)
             own[path_of(test)]  # its class stands there
     return own, inherited
 
