@@ -20,7 +20,7 @@ from typing import NamedTuple
 from excise.deleters.python.log_statements import is_log, only_logs
 from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.needs.test_uses import Function
+from excise.extractors.python.needs.test_uses import Function, parsed
 from excise.protocols import LackingPart
 from excise.types import Symbol, content_id
 
@@ -139,12 +139,10 @@ def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset
         module = codebase.modules.get(path)
         if module is None or codebase.is_test(path) or module.has_error or module.source.count(b"\n") > MAX_LINES:
             continue
-        try:
-            functions = list(_functions(ast.parse(module.source).body))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(module.source)
+        if tree is None or _OTHER_CODING.match(module.source):
             continue
-        if _OTHER_CODING.match(module.source):
-            continue
+        functions = list(_functions(tree.body))
         places, named = _Places(module.source), defaultdict[str, list[Symbol]](list)
         for symbol in module.symbols:
             named[symbol.name.partition("#")[0]].append(symbol)

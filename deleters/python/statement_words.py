@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.python.deletion_builder import require_python
@@ -13,7 +14,7 @@ from excise.deleters.python.test_excerpt import excerpt
 from excise.extractors.python.analysis.ast_walk import first_line
 from excise.extractors.python.analysis.grammar import of_types, parse_tree, text_of
 from excise.extractors.python.analysis.parsed_file import PythonModule
-from excise.extractors.python.needs.test_uses import Function
+from excise.extractors.python.needs.test_uses import Function, parsed
 from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
@@ -46,9 +47,10 @@ class PythonWords:
         name = symbol.qualname.partition("#")[0]
         if sum(each.qualname.partition("#")[0] == name for each in module.symbols) < MIN_VARIANTS:
             return ""
+        tree = parsed(module.source)
         try:
-            found = _head_above(ast.parse(module.source), symbol.start_line)
-        except (SyntaxError, ValueError, RecursionError):
+            found = _head_above(tree, symbol.start_line) if tree is not None else ""
+        except RecursionError:
             return ""
         return found if len(found) <= MAX_CONDITION and "`" not in found else ""
 
@@ -145,7 +147,13 @@ def _head_of(node: ast.AST, field: str) -> str:
     return ""
 
 
-def _imports(source: bytes) -> Iterator[tuple[str, str]]:
+@lru_cache(maxsize=8)
+def _imports(source: bytes) -> tuple[tuple[str, str], ...]:
+    """See :func:`_imported`; kept, since titles and statements ask for the same files."""
+    return tuple(_imported(source))
+
+
+def _imported(source: bytes) -> Iterator[tuple[str, str]]:
     """For each imported name the beginning of its statement, and the name: ``from .a import``, ``b as c``.
 
     What is imported in place of something that is not there is left out.
