@@ -340,11 +340,11 @@ class Recorder:
         )
 
     def is_of_tests(self, thing):
-        """Whether a function, or a class of a plain kind, is defined in a file of tests."""
+        """Whether a function, or a class of a plain kind, is defined in a file of tests, or says so."""
+        file = getattr(sys.modules.get(str(thing.__module__)), "__file__", None)
         if isinstance(thing, type):
-            module = sys.modules.get(thing.__module__)
-            return type(thing) is type and getattr(module, "__file__", None) in self.tests
-        return thing.__code__.co_filename in self.tests
+            return type(thing) is type and file in self.tests
+        return file in self.tests or thing.__code__.co_filename in self.tests
 
     def is_removed(self, cls):
         return False
