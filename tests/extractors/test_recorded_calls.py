@@ -359,7 +359,7 @@ def test_a_context_manager_with_a_value_that_cannot_be_encoded_is_refused() -> N
     @contextlib.contextmanager
     def converting() -> Iterator[object]:
         try:
-            yield object()
+            yield threading.Lock()
         except Exception as error:
             raise KeyError from error
 

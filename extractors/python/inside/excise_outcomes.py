@@ -107,6 +107,9 @@ class PublicStateEncoder(values.Encoder):
     def again(self, value):
         return ["up"]
 
+    def plain_object(self, value):
+        return ["new", "builtins:object", []]
+
     def match(self, value, depth):
         """A match, by what it tells: another pattern may have found it."""
         return ["match", *(self.encode(each, depth) for each in (value.span(), value.groups(), value.groupdict()))]

@@ -4,6 +4,7 @@ The functions' code objects are replaced in place, so that a call is recorded wh
 the arguments before the call; outcomes are found later, by a replay (``excise_replay.py``).
 """
 
+import abc
 import builtins
 import importlib
 import inspect
@@ -50,6 +51,7 @@ class Recorder:
 
     def __init__(self, spans=(), tests=()):
         self.spans, self.tests = spans, frozenset(tests)
+        self.losing = self.tests.union(path for path, _, _ in spans)
         self.modules = set()
         self.classes = {}
         self.originals = {}
@@ -320,6 +322,7 @@ class Recorder:
                 raise values.Unserialisable("endless iterator")
             return ["it", [self.encode(item, name) for item in value.items]]
         encoder = values.Encoder(self.is_removed, self.made, self.may_travel, self.is_of_tests)
+        encoder.losing = self.losing
         self.size = 0
         try:
             node = encoder.encode(value)
@@ -343,7 +346,7 @@ class Recorder:
         """Whether a function, or a class of a plain kind, is defined in a file of tests, or says so."""
         file = getattr(sys.modules.get(str(thing.__module__)), "__file__", None)
         if isinstance(thing, type):
-            return type(thing) is type and file in self.tests
+            return type(thing) in (type, abc.ABCMeta) and file in self.tests
         return file in self.tests or thing.__code__.co_filename in self.tests
 
     def is_removed(self, cls):

@@ -23,6 +23,7 @@ import marshal
 import pathlib
 import re
 import struct
+import sys
 import types
 import uuid
 
@@ -55,7 +56,8 @@ WRAPPERS = {staticmethod: ("__func__",), classmethod: ("__func__",), property: (
 """What wraps functions in classes, to the attributes with these."""
 NOT_CARRIED = frozenset(
     ["__dict__", "__weakref__", "__module__", "__qualname__", "__firstlineno__", "__static_attributes__",
-     "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"]
+     "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__abstractmethods__",
+     "_abc_impl"]
 )  # fmt: skip
 """Names in a class that Python gives values to."""
 CYCLIC = ("obj", "l", "d")
@@ -110,6 +112,8 @@ class Encoder:
         self.ancestors = set()
         self.numbers, self.marked = {}, 0
         self.modules, self.classes = set(), {}
+        self.losing = frozenset()
+        """Files whose names may be missing where the value is decoded."""
 
     def encode(self, value, depth=0):
         self.nodes += 1
@@ -351,6 +355,18 @@ class Encoder:
                     continue
                 yield [name, node]
 
+    def plain_object(self, value):
+        """An object without anything: by a name that a module has for it, or another one. Raises
+        :class:`Unserialisable` if the name may be missing."""
+        for name, module in list(sys.modules.items()):
+            for attribute, found in list(getattr(module, "__dict__", {}).items()):
+                if found is value:
+                    if getattr(module, "__file__", None) in self.losing:
+                        raise Unserialisable("object")
+                    self.modules.add(name)
+                    return ["ref", "%s:%s" % (name, attribute)]
+        return ["new", "builtins:object", []]
+
     def attributes(self, value, kind, state):
         """The attributes to encode."""
         return state
@@ -362,6 +378,8 @@ class Encoder:
             return ["o", name_of(kind)]
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return ["nt", self.name(kind), self.all(value, depth)]
+        if kind is object:
+            return self.plain_object(value)
         if kind.__module__ in MADE_IN_C:
             raise Unserialisable(kind.__name__)
         name = self.class_name(kind, depth)
