@@ -18,6 +18,11 @@ from excise.extractors.python.execution.unread_results import is_unread
         ("    m.clear(1)\n    return m.clear\n", "", False),
         ("    m.clear(1).close()\n", "", False),
         ("    pass\n", "", False),
+        ("    assert list(\n        clear(1)\n    )\n", "", False),
+        ("    return [\n        clear(n)\n        for n in (1, 2)\n    ]\n", "", False),
+        ("    return (\n        clear(1)\n        + 1\n    )\n", "", False),
+        ("    clear(1) or m.gone()\n", "", False),
+        ("    clear(1); m.clear(\n        n=2\n    )\n", "", True),
     ],
 )
 def test_results_are_unread_where_all_calls_are_statements(use: str, doc: str, *, unread: bool) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 
 from excise.protocols import Codebase
 from excise.types import Symbol
 
-_OF_STATEMENT = re.compile(rb"\s*(?:await\s+)?(?:[\w.]+\.)?")
-"""What stands before the name where a call is a statement."""
 _OF_OTHERS = re.compile(rb"\s*(?:async\s+)?def\s+|\s*(?:from|import)\s.*")
-"""What stands before it in definitions and imports."""
+"""What stands before a name in definitions and imports."""
 _TOLD = re.compile(r"(?i)\b(?:returns?|returned|yields?|gives?)\b")
 """Words of docstrings that tell of a result."""
 
@@ -26,17 +26,29 @@ def is_unread(codebase: Codebase, symbol: Symbol) -> bool:
     pattern = re.compile(rb"\b" + re.escape(name) + rb"\b")
     calls = 0
     for module in codebase.modules.values():
-        for line in module.source.splitlines() if name in module.source else ():
-            for match in pattern.finditer(line):
-                before, after = line[: match.start()], line[match.end() :].strip()
-                if _OF_OTHERS.fullmatch(before):
-                    continue
-                if not _OF_STATEMENT.fullmatch(before) or not _is_whole_call(after):
-                    return False
-                calls += 1
+        source = module.source
+        lines = source.splitlines() if name in source else []
+        found = [(line, match) for line in lines for match in pattern.finditer(line)]
+        named = sum(not _OF_OTHERS.fullmatch(line[: match.start()]) for line, match in found)
+        if named and named != _statements(source, name.decode()):
+            return False
+        calls += named
     return bool(calls)
 
 
-def _is_whole_call(after: bytes) -> bool:
-    """Whether what follows a name on its line is a call, and nothing behind it, as far as the line goes."""
-    return after.startswith(b"(") and re.search(rb"\)\s*[.\[,:=]", after) is None
+def _statements(source: bytes, name: str) -> int:
+    """The number of statements of a module that are nothing but a call of the name."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    return sum(isinstance(node, ast.Expr) and _called(node.value) == name for node in ast.walk(tree))
+
+
+def _called(value: ast.expr) -> str:
+    """The name by which an expression calls a function, whether or not it awaits it; empty for other expressions."""
+    value = value.value if isinstance(value, ast.Await) else value
+    function = value.func if isinstance(value, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -131,6 +131,8 @@ def function(module, code, parts, used=None):
     return made
 
 
+nodes_of = {}
+"""``module:qualname`` of the classes that were defined, to what they were made of."""
 made_functions = []
 """The functions that were made, in which classes may be pending."""
 
@@ -147,6 +149,10 @@ def define(classes):
 
     Raises ``LookupError`` if one is based on itself.
     """
+    known = values.carried_classes.items()
+    if any(type(cls) is Pending or (name in classes and classes[name] != nodes_of[name]) for name, cls in known):
+        values.carried_classes.clear()  # those of other calls, such as of another run of the same test
+    nodes_of.update(classes)
     left = {name: node for name, node in classes.items() if name not in values.carried_classes}
     values.carried_classes.update((name, Pending(name)) for name in left)
     while left:

@@ -6,6 +6,7 @@ the arguments before the call; outcomes are found later, by a replay (``excise_r
 
 import abc
 import builtins
+import contextlib
 import importlib
 import inspect
 import itertools
@@ -53,7 +54,7 @@ class Recorder:
         self.spans, self.tests = spans, frozenset(tests)
         self.losing = self.tests.union(path for path, _, _ in spans)
         self.modules = set()
-        self.classes = {}
+        self.classes, self.named = {}, {}
         self.originals = {}
         self.names = {}
         self.removed = set()
@@ -169,7 +170,7 @@ class Recorder:
             return value
         finally:
             self.inside = False
-            if entry is not None and not (returned and isinstance(value, LAZY)):
+            if entry is not None and not (returned and issubclass(type(value), LAZY)):
                 self.ends.setdefault(number, set()).add(returned)
             if made and entry is not None and type(args[0]) is owner:
                 self.note_made(args[0], name.rpartition(".")[0], entry)
@@ -181,14 +182,16 @@ class Recorder:
 
     def is_own(self, value):
         """Whether a value is a plain function that removed code defines within another one."""
-        code = getattr(value, "__code__", None)
-        if self.results >= MAX_RESULTS or not is_plain_function(value) or code in self.names:
+        if self.results >= MAX_RESULTS or not is_plain_function(value) or value.__code__ in self.names:
             return False
-        return bool(code.co_flags & inspect.CO_NESTED) and not self.may_travel(value)
+        return bool(value.__code__.co_flags & inspect.CO_NESTED) and not self.may_travel(value)
 
     def follow_result(self, value, name, entry):
         """Record the calls of a function that a recorded call returned."""
         self.results += 1
+        if not hasattr(value, "__wrapped__"):  # whoever asks for its parameters, such as pytest, gets those it has
+            with contextlib.suppress(ValueError, TypeError):
+                value.__signature__ = inspect.signature(value)
         self.replace_code(value, name + "()", RESULT, Returned(entry))
 
     def note_history(self, receiver, name, args, kwargs):
@@ -248,6 +251,7 @@ class Recorder:
 
     def entry_of(self, name, args, kwargs):
         """Encoded arguments of a call. Raises :class:`excise_values.Unserialisable`."""
+        self.named = {}
         return {
             "args": [self.encode(value, name) for value in args],
             "kwargs": [[key, self.encode(value, name)] for key, value in kwargs.items()],
@@ -317,12 +321,13 @@ class Recorder:
 
     def encode(self, value, name):
         """Encode an argument of the named function."""
-        if isinstance(value, BufferedIterator):
+        if type(value) is BufferedIterator:
             if len(value.items) > MAX_ARGUMENT:
                 raise values.Unserialisable("endless iterator")
             return ["it", [self.encode(item, name) for item in value.items]]
         encoder = values.Encoder(self.is_removed, self.made, self.may_travel, self.is_of_tests)
         encoder.losing = self.losing
+        encoder.named = self.named
         self.size = 0
         try:
             node = encoder.encode(value)
@@ -427,7 +432,7 @@ class BufferedIterator:
 
 def passed_on(value):
     """An argument as the original function gets it."""
-    if isinstance(value, BufferedIterator):
+    if type(value) is BufferedIterator:
         return itertools.chain(value.items, value.rest)
     return value
 

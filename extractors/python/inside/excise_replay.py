@@ -51,8 +51,14 @@ def outcome(call, removed):
     del decoding.failed_steps[:]
     decoding.define(call.get("classes", {}))
     args, kwargs = passed(call["args"], call["kwargs"])
-    found = outcomes.outcome_of(lambda: made(call, args, kwargs), [*args, *kwargs.values()], opaque_in(removed))
-    if call.get("unread") and "result" in found:
+    is_unread = bool(call.get("unread"))
+
+    def result():
+        value = made(call, args, kwargs)
+        return None if is_unread else value
+
+    found = outcomes.outcome_of(result, [*args, *kwargs.values()], opaque_in(removed))
+    if is_unread and "result" in found:
         found["result"] = ["unread"]  # nobody reads it
     return dict(found, uneven=True) if decoding.failed_steps else found
 

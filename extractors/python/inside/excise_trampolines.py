@@ -9,8 +9,9 @@ NAME = "__excise_recorded_call__"
 
 def is_plain_function(value):
     """Whether a value is a function that is no coroutine."""
-    is_async = inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value)
-    return isinstance(value, types.FunctionType) and not is_async
+    if type(value) is not types.FunctionType:  # nothing else is asked, as any object may answer with an exception
+        return False
+    return not (inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value))
 
 
 def is_operator(name):

@@ -62,7 +62,7 @@ NOT_CARRIED = frozenset(
 """Names in a class that Python gives values to."""
 CYCLIC = ("obj", "l", "d")
 """Tags of values that are made before what they hold, so that this may be they themselves."""
-SEARCHES = ("fullmatch", "match", "search")
+SEARCHES = ("match", "fullmatch", "search")
 """Methods of patterns that find a match; others are counted among all matches."""
 
 
@@ -111,7 +111,7 @@ class Encoder:
         self.nodes = 0
         self.ancestors = set()
         self.numbers, self.marked = {}, 0
-        self.modules, self.classes = set(), {}
+        self.modules, self.classes, self.named = set(), {}, {}
         self.losing = frozenset()
         """Files whose names may be missing where the value is decoded."""
 
@@ -149,7 +149,9 @@ class Encoder:
         return ["at", number, node]
 
     def again(self, value):
-        """A value within itself."""
+        """A value within itself; a class, by its name."""
+        if isinstance(value, type) and self.is_alone(value):
+            return ["ref", self.class_name(value, MAX_DEPTH)]
         if id(value) not in self.numbers:
             self.numbers[id(value)] = self.marked
             self.marked += 1
@@ -237,7 +239,9 @@ class Encoder:
         found = []
         for name, value in sorted(vars(error).items()):
             with contextlib.suppress(Unserialisable):
-                found.append([name, self.encode(value, depth)])
+                node = self.encode(value, depth)
+                if self.numbers.pop(id(error), None) is None:  # made before its attributes, it holds none with itself
+                    found.append([name, node])
         return found
 
     def stream(self, value, kind, depth):
@@ -259,7 +263,9 @@ class Encoder:
     def match(self, value, depth):
         """A match, by the search that finds it. Raises :class:`Unserialisable` if none does."""
         place = value.string, value.pos, value.endpos
-        how = (name for name in SEARCHES if spans_of(getattr(value.re, name)(*place)) == value.regs)
+        fitting = (value.start() == value.pos, value.span() == (value.pos, value.endpos), True)
+        tried = itertools.compress(SEARCHES, fitting)  # another search might take ages
+        how = (name for name in tried if spans_of(getattr(value.re, name)(*place)) == value.regs)
         found = next(how, None)
         if found is None:
             matches = enumerate(itertools.islice(value.re.finditer(*place), MAX_ITEMS))
@@ -295,6 +301,8 @@ class Encoder:
     def class_name(self, cls, depth):
         """The name of a class, which is added to ``classes`` if its module may be missing."""
         name = "%s:%s" % (cls.__module__, cls.__qualname__)
+        if self.carried is not None and self.named.setdefault(name, cls) is not cls:
+            raise Unserialisable("classes of one name")
         if name in carried_classes or name in self.classes:
             return name
         if self.is_alone(cls):
@@ -478,4 +486,4 @@ def first_items(value):
 
 
 def is_iterator(value):
-    return isinstance(value, ITERATORS)
+    return issubclass(type(value), ITERATORS)
