@@ -48,6 +48,8 @@ _FAILS = re.compile(r"(?:\{\s*)?(?:(?:core|std)::)?(?:panic|unreachable|unimplem
 """The beginning of a value that is none."""
 _CALLS = frozenset({"call_expression", "method_invocation"})
 _ARGUMENTS = frozenset({"arguments", "argument_list"})
+_AS_IT_IS = re.compile(r"\b(?:clone|to_owned|into|as_\w+|borrow|iter|valueOf|requireNonNull|Error|(?<=\.)String)\s*$")
+"""The end of a function whose result another one mostly takes as what it is given."""
 _BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
 
 
@@ -409,6 +411,8 @@ def _conversions(root: Node, source: bytes, lines: frozenset[int]) -> Iterator[_
         arguments, function = node.child_by_field_name("arguments"), node.child_by_field_name("function") or node
         own = range(node.start_point[0] + 1, node.end_point[0] + 2)
         if not is_argument or arguments is None or not lines.issuperset(own):
+            continue
+        if _AS_IT_IS.search(source[node.start_byte : arguments.start_byte].decode(errors="replace")):
             continue
         fields = [function.child_by_field_name(name) for name in ("object", "operand", "value")]
         values = arguments.named_children or [each for each in fields if each is not None]

@@ -72,7 +72,7 @@ def lost_call(before: str, after: str, gone: str, place: tuple[str, bool]) -> Lo
         return None
     try:
         asked = next(_asked(ast.parse(found[1], mode="eval").body), None)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     name, is_method = place
     listed = [each.arg for each in (*was.args.posonlyargs, *was.args.args)]

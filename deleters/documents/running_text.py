@@ -78,7 +78,7 @@ MAX_WHOLE = 40
 MIN_WORDS = 3
 """Number of words of a sentence that is left without parentheses."""
 _INSIDE = r"\((?:[^()]|\([^()]*\)){1,400}\)"
-_ASIDE = re.compile(rf"(?<![\w\])`\s]){_INSIDE}|\s+{_INSIDE}")
+_ASIDE = re.compile(rf"(?<![\w\])`\s]){_INSIDE}|(?<!\s)\s+{_INSIDE}")
 """What a sentence says in parentheses; no arguments of a call, and no address of a link."""
 MIN_ITEMS = 2
 """Number of names of a list that must stay, for the sentence to stay."""
@@ -402,6 +402,7 @@ def _without_asides(sentence: str, pattern: re.Pattern[str]) -> str:
     them."""
     asides = [each for each in _ASIDE.finditer(sentence) if pattern.search(each[0])]
     asides = [each for each in asides if not _IN_PARENTHESES.fullmatch(each[0].strip())]
+    asides = [each for each in asides if sentence.count("`", 0, each.start()) % 2 == 0]  # not those of code
     left = sentence
     for each in reversed(asides):
         left = left[: each.start()] + left[each.end() :]

@@ -380,7 +380,7 @@ def _is_step(statement: ast.stmt) -> bool:
 def _rounds(loop: ast.stmt, places: _Places, *, is_only: bool) -> Iterator[_Part]:
     """The rounds of a loop but for its first one, if they may do something; of the only one in a function, tests have
     to notice them."""
-    if not isinstance(loop, _LOOPS) or loop.orelse or _is_end(loop.body):
+    if not isinstance(loop, _LOOPS) or loop.orelse or _is_end(loop.body) or all(map(only_logs, loop.body)):
         return
     first, last = loop.body[0], loop.body[-1]
     indent = places.source[places.line(first.lineno) : places.start(first)]

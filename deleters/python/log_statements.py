@@ -12,7 +12,10 @@ _LOGS = frozenset({"log", "logger", "logging", "warnings", "warn"})
 
 def only_logs(statement: ast.stmt) -> bool:
     """Whether a statement only writes into a log, or warns: ``log.debug(x)``, ``debug and log.debug(x)``, ``if`` with
-    nothing else in it."""
+    nothing else in it, ``for`` over what is there already."""
+    if isinstance(statement, ast.For):
+        is_silent = not any(isinstance(node, ast.Call | ast.NamedExpr) for node in walk(statement.iter))
+        return is_silent and not statement.orelse and all(map(only_logs, statement.body))
     if isinstance(statement, ast.If):
         is_silent = not any(isinstance(node, ast.Call | ast.NamedExpr) for node in walk(statement.test))
         return is_silent and not statement.orelse and all(map(only_logs, statement.body))

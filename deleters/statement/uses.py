@@ -92,10 +92,21 @@ def _is_of_builtin(codebase: Codebase, symbol: Symbol, caller: str, line: str) -
 def _holds_builtin(variable: str, code: str) -> bool:
     """Whether code binds a variable, and to nothing but what :data:`_MAKERS` return."""
     name = re.escape(variable)
-    bound = re.findall(rf"(?<![\w.]){name}\s*(?::[^=\n]*)?=(?!=)\s*([\w.]*\(?)", code)
+    found = re.finditer(rf"(?<![\w.]){name}\s*(?::[^=\n]*)?=(?!=)\s*([\w.]*\(?)", code)
+    bound = [match[1] if _is_whole_call(code, match.end()) else "" for match in found]
     bound += re.findall(rf"\bwith\b[^\n]*?([\w.]+\()[^\n]*\bas\s+{name}\b", code)
     others = re.search(rf"\b(?:for\s[^\n:]*\b{name}\b[^\n:]*\bin\b|def\s[^:]*[(,]\s*\**{name}\b)", code)
     return bool(bound) and others is None and all(call[:-1] in _MAKERS for call in bound)
+
+
+def _is_whole_call(code: str, start: int) -> bool:
+    """Whether nothing is done to what a call returns whose arguments start there: ``list(x)``, not ``list(x)[0]``."""
+    depth = 1
+    for bracket in re.finditer(r"[()]", code[start:]):
+        depth += 1 if bracket[0] == "(" else -1
+        if not depth:
+            return re.match(r"[ \t]*(?:[#;,:)\]}]|\r?\n|$)", code[start + bracket.end() :]) is not None
+    return False
 
 
 def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:

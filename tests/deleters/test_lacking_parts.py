@@ -318,3 +318,8 @@ def test_long_chains_of_conditions_have_no_parts() -> None:
 def test_a_result_stays_apart_from_the_word_before_it() -> None:
     found = parts("def f(x):\n    x = g(x)\n    return'a' in x\n")
     assert found["m.py::f", "line 3: all but True"].endswith("return True\n")
+
+
+def test_rounds_that_only_write_into_a_log_are_no_parts() -> None:
+    found = parts("def f(x):\n    for each in x:\n        if each:\n            log.info(each)\n    return len(x)\n")
+    assert found.keys() == {("m.py::f", "line 5")}

@@ -35,6 +35,7 @@ README = "# Show\n\nIt shows:\n\n```python\n>>> show.run(a)\n'b'\n>>> {}\n'3'\n`
         ("form == 'x'", "print(show.run(a, form='x'))", "", False),
         ("form == 'y'", "show.run(a, form='x')", "", True),
         ("form in ('x', 'y')", "show.run(a, form='x')", "", False),
+        (f"form == {'-' * 9000}1", "show.run(a, form='x')", "", True),
     ],
 )
 def test_calls_with_what_only_a_lost_path_took_go(condition: str, call: str, more: str, *, is_left: bool) -> None:

@@ -330,3 +330,16 @@ def test_functions_that_only_return_their_argument_have_no_lesser_one() -> None:
     codebase = JavaScriptCodebase.from_texts({"a.js": code})
     found = syntax_parts(codebase, {"a.js": frozenset(range(1, 9))}, JAVASCRIPT)
     assert {each.symbol for each in found} == {"a.js::up"}
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("m.rs", "pub fn a(b: &B) -> u8 {\n    c(b.clone())\n}\n"),
+        ("m.java", "class A {\n    B a(int b) {\n        return c.append(String.valueOf(b));\n    }\n}\n"),
+        ("m.go", 'package a\n\nfunc A(b B) string {\n	return fmt.Sprintf("%s", b.String())\n}\n'),
+    ],
+)
+def test_conversions_without_which_much_is_the_same_are_no_parts(path: str, code: str) -> None:
+    assert not lesser(path, code, "line ")
+    assert lesser(path, code.replace("clone", "len").replace("valueOf", "hide").replace("String()", "Len()"), "line ")

@@ -178,6 +178,7 @@ def test_a_line_that_names_the_place_of_another_definition_of_the_name_is_no_use
         ("from tree import Tree", "with open(x) as file:\n        file.close()", False),
         ("from tree import Tree", "file = Tree(x)\n    file.close()", True),
         ("from tree import Tree", "file = open(x)\n    file = Tree(file)\n    file.close()", True),
+        ("from tree import Tree", "file = sorted(x)[0]\n    file.close()", True),
         ("from tree import Tree", "x.close()", True),
         ("import forest", "x.close()", False),
         ("import forest", "x.fell()", True),

@@ -190,3 +190,22 @@ def test_results_that_nobody_reads_are_left_out(tmp_path: Path) -> None:
     assert one == other
     assert (one[0]["result"], one[0]["after"]) == (["unread"], [["l", []]])
     assert "raised" in one[1]
+
+
+def test_operators_whose_results_are_called_stand_in_parentheses() -> None:
+    operator = {
+        "name": "m:A.__add__",
+        "kind": "method",
+        "args": [["made", "m:A", [], [], []], ["i", "2"]],
+        "kwargs": [],
+    }
+    call = {
+        "name": "m:A.__add__()",
+        "kind": "result",
+        "made": operator,
+        "before": [],
+        "args": [["i", "1"]],
+        "kwargs": [],
+    }
+    found = {"result": ["i", "3"], "printed": "", "after": [["i", "1"]], "kept": True}
+    assert example(json.dumps(call), json.dumps(found)) == "(A() + 2)(1)  # 3"

@@ -193,10 +193,16 @@ def _changed_object(made: dict[str, Any], asked: dict[str, Any], steps: Sequence
     return f"{'; '.join([*first, call])}  # {holder} == {literal([kind, *nodes])}"
 
 
+def _made_text(call: dict[str, Any]) -> str:
+    """A call whose result is called."""
+    text = _call_text(call)
+    return f"({text})" if call["name"].rpartition(".")[2].startswith("__") else text
+
+
 def _call_text(call: dict[str, Any]) -> str:
     if call.get("before"):
         raise ValueError("before")
-    name = _call_text(call["made"]) if call["kind"] == "result" else call["name"].partition(":")[2]
+    name = _made_text(call["made"]) if call["kind"] == "result" else call["name"].partition(":")[2]
     args = [literal(node) for node in call["args"]]
     if call["kind"] == "property":
         return f"{args[0]}.{name.rpartition('.')[2]}"
