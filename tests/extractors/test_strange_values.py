@@ -70,6 +70,21 @@ def test_functions_that_calls_return_keep_their_parameters(recorded: Any) -> Non
     assert inspect.getfullargspec(function).kwonlyargs == ["second"]
 
 
+def test_objects_without_state_of_classes_of_tests_are_carried() -> None:
+    inside = load("excise_recorder")
+    recorder = inside.Recorder([], [__file__])
+    assert recorder.encode(Stateless(), "f")[0] == "obj"
+    assert recorder.classes.keys() == {f"{__name__}:Stateless"}
+    assert inside.Recorder().encode(Stateless(), "f")[0] == "made"
+
+
+class Stateless:
+    """An object in the place of another one."""
+
+    def run(self) -> int:
+        return 1
+
+
 def test_a_match_is_not_searched_for_in_other_ways() -> None:
     found = re.compile(r"(a+)+").search("a" * 60 + "b")
     assert values.Encoder().encode(found)[2] == "match"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from excise.extractors.field_uses import around
-from excise.extractors.go.analysis.grammar import FUNCTIONS, descendants, text
+from excise.extractors.go.analysis.grammar import FUNCTIONS, descendants, parse_tree, text
 
 FUNCTION_NODES = FUNCTIONS | {"func_literal"}
 """Nodes that have parameters and variables."""
@@ -96,21 +97,21 @@ def _value_type(value: Node, source: bytes) -> str:
     arguments = value.child_by_field_name("arguments")
     if text(called, source) == "new" and arguments is not None:
         return plain_type(arguments.named_children[0], source) if arguments.named_children else ""
-    return _result_type(text(called, source), value, source)
+    return _result_types(source).get(text(called, source), "")
 
 
-def _result_type(function: str, place: Node, source: bytes) -> str:
-    """The plain type of the first result of a function that the file around a node declares."""
-    root = place
-    while root.parent is not None:
-        root = root.parent
-    for each in root.named_children:
+@lru_cache(maxsize=4)
+def _result_types(source: bytes) -> dict[str, str]:
+    """The functions that a file declares, to the plain types of their first results."""
+    found: dict[str, str] = {}
+    for each in parse_tree(source).root_node.named_children:
         name = each.child_by_field_name("name") if each.type == "function_declaration" else None
-        if name is not None and text(name, source) == function:
+        if name is not None:
             result = each.child_by_field_name("result")
             first = result.named_children[:1] if result is not None and result.type == "parameter_list" else [result]
-            return next((_declared_type(node, source) for node in first if node is not None), "")
-    return ""
+            type_ = next((_declared_type(node, source) for node in first if node is not None), "")
+            found.setdefault(text(name, source), type_)
+    return found
 
 
 def _declared_type(result: Node, source: bytes) -> str:
