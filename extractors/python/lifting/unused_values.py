@@ -155,17 +155,24 @@ def keep_only(
     lifted tests in other files use; ``None`` if these may use any.
     """
     _drop_tests(tree, "", lifted)
-    while True:
-        used = {"*", *classes, *(elsewhere or ()), *(name for node in tree.body for name in _mentioned(node))}
-        kept = [node for node in tree.body if not _is_left_over(node, used)]
-        if len(kept) == len(tree.body):
-            break
-        tree.body = kept
+    used = _drop_left_over(tree, {*classes, *(elsewhere or ())})
     if elsewhere is not None:
         _drop_class_constants(tree, classes, elsewhere)
+        used = _drop_left_over(tree, {*classes, *elsewhere})  # such as what only these constants used
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             node.names = [alias for alias in node.names if (alias.asname or alias.name) in used] or node.names[:1]
+
+
+def _drop_left_over(tree: ast.Module, always: Collection[str]) -> set[str]:
+    """Remove definitions and constants that nothing uses; return the names that something does, and those that are
+    ``always`` used."""
+    while True:
+        used = {"*", *always, *(name for node in tree.body for name in _mentioned(node))}
+        kept = [node for node in tree.body if not _is_left_over(node, used)]
+        if len(kept) == len(tree.body):
+            return used
+        tree.body = kept
 
 
 def _drop_tests(node: ast.AST, prefix: str, lifted: Collection[str]) -> None:
@@ -198,10 +205,33 @@ def _drop_class_constants(tree: ast.Module, classes: Collection[str], elsewhere:
     used |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
     used |= {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     inheriting = _with_bases(tree, classes)
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and (_has_tests(node) or node.name in inheriting):
-            kept = [each for each in node.body if not _is_unused(each, {*used, *elsewhere}, ()) or _is_special(each)]
+    for node in _classes(tree):
+        if _has_tests(node) or node.name in inheriting:
+            body = [single for each in node.body for single in _assignments(each)]
+            kept = [each for each in body if not _is_unused(each, {*used, *elsewhere}, ()) or _is_special(each)]
             node.body = kept or [ast.Pass()]
+
+
+def _classes(owner: ast.AST) -> Iterator[ast.ClassDef]:
+    """The classes of a file, also in conditions; of those in classes, the ones that pytest collects."""
+    for statement in (*getattr(owner, "body", ()), *getattr(owner, "orelse", ())):
+        if isinstance(statement, ast.ClassDef):
+            if not isinstance(owner, ast.ClassDef) or statement.name.startswith("Test"):
+                yield statement
+            yield from _classes(statement)
+        elif isinstance(statement, ast.If | ast.Try | ast.With):
+            yield from _classes(statement)
+
+
+def _assignments(statement: ast.stmt) -> list[ast.stmt]:
+    """A statement of a class; one that assigns constants to several names, or to one with a type, as plain ones."""
+    match statement:
+        case ast.AnnAssign(target=ast.Name() as target, value=ast.Constant() as value):
+            return [ast.Assign(targets=[target], value=value)]
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+            if all(isinstance(name, ast.Name) for name in names) and all(isinstance(v, ast.Constant) for v in values):
+                return [ast.Assign(targets=[name], value=v) for name, v in zip(names, values, strict=True)]
+    return [statement]
 
 
 def _with_bases(tree: ast.Module, classes: Collection[str]) -> set[str]:
