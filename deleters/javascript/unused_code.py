@@ -149,8 +149,14 @@ def _is_computed(value: Node, source: bytes) -> bool:
         return False
     function = unwrapped(function)
     inside = list(descendants(function))
-    declared = (node.child_by_field_name("name") for node in inside if node.type == "variable_declarator")
-    own = {text(name, source) for name in declared if name is not None and name.type == "identifier"}
+    own: set[str] = set()
+    for node in sorted(inside, key=lambda node: node.start_byte):
+        name = node.child_by_field_name("name") if node.type == "variable_declarator" else None
+        first = node.child_by_field_name("value") if name is not None else None
+        # a variable for what another one holds, such as `document.body`, is not all that changes with it
+        is_new = first is None or unwrapped(first).type == "new_expression" or _root(first, source) in {"", *own}
+        if name is not None and name.type == "identifier" and is_new:
+            own.add(text(name, source))
     arguments = value.child_by_field_name("arguments")
     return (
         arguments is not None and not arguments.named_children and all(_is_local(node, own, source) for node in inside)

@@ -96,7 +96,7 @@ def _titles(codebase: Codebase, tests: Iterable[str], own: Set[str]) -> list[str
     for test in sorted(tests):
         parsed, module = TestId.parse(test), codebase.modules.get(path_of(test))
         title = parsed.names[-1] if parsed.names else ""
-        is_literal = module is not None and len(title) <= MAX_TITLE and title.encode() in module.source
+        is_literal = module is not None and len(title) <= MAX_TITLE and title.encode(errors="replace") in module.source
         if is_literal and " " in title and codebase.definition_of_test(test) is None:
             found.setdefault(title, set()).update(_words_of(test))
     if len(found) > MANY:
@@ -110,7 +110,7 @@ def _titles(codebase: Codebase, tests: Iterable[str], own: Set[str]) -> list[str
     said = [title for title in found if telling[title] >= MIN_NAME_WORDS and not is_code(title)]
     best = sorted(said, key=lambda title: -telling[title])[:MAX_NAMES]
     more = [f"- … and {len(said) - len(best)} more"] if len(said) > len(best) else []
-    return [*(f"- {title}" for title in said if title in best), *more]
+    return [*(f"- {' '.join(title.split())}" for title in said if title in best), *more]
 
 
 def _described(docstring: str) -> str:

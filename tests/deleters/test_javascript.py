@@ -469,7 +469,8 @@ function half (n) { return n / 2 }
 @pytest.mark.parametrize(
     ("above", "is_kept"),
     [(COMPUTED, False), ("var table = (function () { seen.push(1); return 1 }())\n", True),
-     ("var table = (function () { count += 1; return 1 }())\n", True)],
+     ("var table = (function () { count += 1; return 1 }())\n", True),
+     ("var table = (function () { var all = globalThis; all.count = 1; return 1 }())\n", True)],
 )  # fmt: skip
 def test_functions_and_tables_that_only_a_stubbed_body_used_go(above: str, is_kept: bool) -> None:
     source = f"{above}exports.two = () => 2\n\nexports.one = (a) => isOne(a) ? table[half(a)] : 0\n"

@@ -277,6 +277,11 @@ def test_titles_in_words_are_quoted(title: str, *, is_quoted: bool) -> None:
     assert words_of_tests(codebase, [test], Visibility.SIGNATURE, removed) == ""
 
 
+def test_titles_that_are_no_text_are_left_out() -> None:
+    codebase = JavaScriptCodebase.from_texts({"join.js": "exports.join = 1;\n", "test/join.js": "it('a', () => {});\n"})
+    assert words_of_tests(codebase, ["test/join.js::keeps all \ud800 lists"], Visibility.DOCSTRING, []) == ""
+
+
 def test_of_many_titles_the_longest_are_quoted() -> None:
     titles = [f"keeps every {'really ' * (n == 2)}empty list {chr(97 + n % 26) * (n // 26 + 4)}" for n in range(40)]
     block = "".join(f"it('{title}', () => {{}});\n" for title in titles)
