@@ -23,6 +23,8 @@ def load(name: str) -> ModuleType:
 values = load("excise_values")
 decoding = load("excise_decode")
 outcomes = load("excise_outcomes")
+DECODERS = dict(decoding.DECODERS)
+"""The decoders before ``excise_lifted`` is loaded, which puts its own in their place."""
 
 
 class Plain:

@@ -18,7 +18,12 @@ import pytest
 from excise.extractors.python.execution import compared_outcomes
 from excise.extractors.python.execution.pytest_runner import INSIDE
 
-from .inside_programs import Plain, decoding, load, outcomes, values
+from .inside_programs import DECODERS, Plain, decoding, load, outcomes, values
+
+
+@pytest.fixture(autouse=True)
+def _decoders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "DECODERS", DECODERS)
 
 
 class Colour(enum.Enum):

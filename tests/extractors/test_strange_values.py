@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .inside_programs import decoding, load, outcomes, values
+from .inside_programs import DECODERS, decoding, load, outcomes, values
 
 CODE = """
 class Record:
@@ -39,6 +39,11 @@ def wrapped(function):
         return function(first + second)
     return inner
 """
+
+
+@pytest.fixture(autouse=True)
+def _decoders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "DECODERS", DECODERS)
 
 
 @pytest.fixture
