@@ -197,6 +197,10 @@ class _Part(NamedTuple):
     """Whether tests have to notice it."""
 
 
+_DOCUMENTED = r"(?m)[`'\"*]NAME[`'\"*=]|:param[^:\n]*\bNAME:|^\s*[-*]*\s*NAME\s*(?:\(|:)"
+"""How a docstring documents a parameter; a word in a sentence may be just that."""
+
+
 def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, is_alone: bool) -> Iterator[_Part]:
     """The parts of a function of which all lines are removed; of one that ``is_alone``, stand-ins are tried before."""
     statements = [each for each in _statements(function.body) if removed.issuperset(_lines_of(each))]
@@ -227,7 +231,8 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, i
     for name, default in _defaults(function.args):
         if name in names and isinstance(default, ast.Constant):
             line = f"{name} = {ast.unparse(default)}\n".encode() + indent
-            yield _Part("parameter", name, start, start, line, rank[name], not rank[name])
+            is_told = re.search(_DOCUMENTED.replace("NAME", re.escape(name)), described) is not None
+            yield _Part("parameter", name, start, start, line, rank[name], is_told or (not rank[name] and "_" in name))
     argument = _returned_argument(function)
     if argument and not is_alone:
         yield _Part("function", f"all but {argument}", start, start, f"return {argument}\n".encode() + indent)
@@ -387,7 +392,7 @@ def _rounds(loop: ast.stmt, places: _Places, *, is_only: bool) -> Iterator[_Part
     end = places.source.find(b"\n", places.end(last))
     if end >= 0 and not indent.strip():
         what, text = f"line {loop.lineno}: all rounds but one", b"\n" + indent + b"break"
-        yield _Part("rounds", what, end, end, text, is_essential=is_only)
+        yield _Part("rounds", what, end, end, text, is_essential=is_only and not isinstance(loop, ast.While))
 
 
 def _is_end(body: Sequence[ast.stmt]) -> bool:

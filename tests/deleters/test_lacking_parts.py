@@ -225,6 +225,23 @@ def test_a_described_parameter_and_the_rounds_of_the_only_loop_are_essential() -
     assert essential("    def h():\n        for y in a:\n            g(y)\n") == {("size", "size")}
 
 
+@pytest.mark.parametrize(
+    ("text", "is_essential"),
+    [
+        ("Return the name of a.", False),
+        (":param str name: It.", True),
+        ("Args:\n        name: It.", True),
+        ("With *name* alone.", True),
+        ("With name (str): it.", False),
+    ],
+)
+def test_parameters_are_essential_where_they_are_documented(text: str, *, is_essential: bool) -> None:
+    source = f'def f(a, name=1):\n    """{text}"""\n    while a:\n        g(name)\n    return a\n'
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = lacking_parts(codebase, {"m.py": frozenset(range(1, 9))})
+    assert any(each.is_essential for each in found) is is_essential
+
+
 def test_the_last_side_of_a_range_is_a_part() -> None:
     code = "def f(a):\n    if 0 <= a.b <= 9: return a\n"
     assert lesser(code, " side") == ["if 0 <= a.b: return a"]

@@ -32,3 +32,10 @@ def test_results_are_unread_where_all_calls_are_statements(use: str, doc: str, *
     }
     codebase = PythonCodebase.from_texts(files)
     assert is_unread(codebase, codebase.symbols()["m.py::clear"]) is unread
+
+
+@pytest.mark.parametrize(("result", "unread"), [("None", True), ("bool", False)])
+def test_results_that_a_head_tells_of_are_read(result: str, *, unread: bool) -> None:
+    files = {"m.py": f"def clear(n) -> {result}:\n    n.clear()\n", "test_m.py": "from m import clear\nclear([])\n"}
+    codebase = PythonCodebase.from_texts(files)
+    assert is_unread(codebase, codebase.symbols()["m.py::clear"]) is unread

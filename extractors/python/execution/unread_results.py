@@ -16,11 +16,12 @@ _TOLD = re.compile(r"(?i)\b(?:returns?|returned|yields?|gives?)\b")
 
 
 def is_unread(codebase: Codebase, symbol: Symbol) -> bool:
-    """Whether a function is called, no call of it uses what it returns, and its docstring says nothing of that.
+    """Whether a function is called, no call of it uses what it returns, and its head and docstring say nothing of that.
 
     All modules are searched for its name; a mention that is no call counts as a use.
     """
-    if not symbol.is_callable or symbol.name.startswith("__") or _TOLD.search(symbol.docstring):
+    is_told = _TOLD.search(symbol.docstring) or (" -> " in symbol.signature and " -> None" not in symbol.signature)
+    if not symbol.is_callable or symbol.name.startswith("__") or is_told:
         return False
     name = symbol.name.partition("#")[0].encode()
     pattern = re.compile(rb"\b" + re.escape(name) + rb"\b")
