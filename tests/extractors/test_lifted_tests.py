@@ -354,3 +354,18 @@ def test_what_a_test_reports_does_not_depend_on_which_others_are_lifted() -> Non
     for form in ("observing", "judging"):
         text = getattr(alone, form).decode()
         assert text[text.index("def test_b") :] in getattr(both, form).decode()
+
+
+def test_attributes_that_only_other_tests_read_are_not_set_up() -> None:
+    text = (
+        "class TestIt:\n    def setup_method(self):\n        self.size = 3\n        self.wanted = 990\n"
+        "        self.made = code(4)\n    def test_it(self):\n        assert code(self.size) == 991\n"
+        "    def test_other(self):\n        assert code(1) == self.wanted\n"
+    )
+    found = lifted((HEAD + text).encode(), ["TestIt::test_it"], ["code"])
+    assert found is not None
+    assert found.functions == ("TestIt::test_it",)
+    observing = found.observing.decode()
+    assert "self.size = 3" in observing
+    assert "self.made = code(4)" in observing
+    assert "990" not in observing

@@ -184,7 +184,8 @@ class Recorder:
         """Whether a value is a plain function that removed code defines within another one."""
         if self.results >= MAX_RESULTS or not is_plain_function(value) or value.__code__ in self.names:
             return False
-        return bool(value.__code__.co_flags & inspect.CO_NESTED) and not self.may_travel(value)
+        is_closure = value.__code__.co_flags & inspect.CO_NESTED and not inspect.isgeneratorfunction(value)
+        return bool(is_closure) and not self.may_travel(value)
 
     def follow_result(self, value, name, entry):
         """Record the calls of a function that a recorded call returned."""

@@ -17,6 +17,8 @@ from excise.extractors.python.lifting.expected_values import (
 )
 from excise.extractors.python.lifting.tables import parameter_names, table_of
 
+_SET_UP = frozenset({"setUp", "setUpClass", "setup", "setup_method", "setup_class"})
+"""Methods that prepare the tests of a class."""
 _CALLED_BY_PYTEST = ("test", "pytest_", "setup_", "teardown_", "setUpModule", "tearDownModule")
 """Beginnings of the names of functions that pytest calls although nothing mentions them."""
 
@@ -210,6 +212,19 @@ def _drop_class_constants(tree: ast.Module, classes: Collection[str], elsewhere:
             body = [single for each in node.body for single in _assignments(each)]
             kept = [each for each in body if not _is_unused(each, {*used, *elsewhere}, ()) or _is_special(each)]
             node.body = kept or [ast.Pass()]
+            read = {part.attr for part in parts if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)}
+            for function in node.body:
+                if isinstance(function, Function) and function.name in _SET_UP:
+                    left = [each for each in function.body if not _sets_unread(each, {*read, *elsewhere})]
+                    function.body = left or [ast.Pass()]
+
+
+def _sets_unread(statement: ast.stmt, read: Collection[str]) -> bool:
+    """Whether a statement gives an attribute that nothing reads a value, and calls nothing."""
+    match statement:
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=name)], value=value):
+            return name not in read and not any(isinstance(part, ast.Call | ast.Await) for part in walk(value))
+    return False
 
 
 def _classes(owner: ast.AST) -> Iterator[ast.ClassDef]:
