@@ -75,7 +75,9 @@ def _left_of_statements(
     end = 0
     is_after_lost = False
     is_script = not _is_session(lines)
-    for statement in _statements(lines):
+    statements = list(_statements(lines))
+    lost.stateful = frozenset() if is_script else _stateful_names(statements, lines)
+    for statement in statements:
         kept += _between(lines[end : statement.start], kept, is_after_lost=is_after_lost)
         end = statement.end
         left = lost.rest_of(statement.node, list(lines[statement.start : statement.end]), is_script=is_script)
@@ -183,6 +185,19 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
+def _stateful_names(statements: Iterable[_Statement], lines: Sequence[str]) -> frozenset[str]:
+    """The names in statements that a session has more than once, each time with another result."""
+    results: dict[str, set[str]] = {}
+    for statement in statements:
+        if not isinstance(statement.node, ast.Expr):
+            continue
+        shown = [line.strip() for line in lines[statement.start : statement.end]]
+        result = "\n".join(line for line in shown if line and not line.startswith((">>>", "...", "#")))
+        results.setdefault(ast.unparse(statement.node), set()).update({result} if result else ())
+    changing = (ast.parse(code) for code, shown in results.items() if len(shown) > 1)
+    return frozenset(n.id for tree in changing for n in ast.walk(tree) if isinstance(n, ast.Name))
+
+
 def _has_output(lines: Sequence[str]) -> bool:
     """Whether something stands below a statement of a session, which is its result."""
     return any(line.strip() and not line.lstrip().startswith((">>>", "...", "#")) for line in lines)
@@ -218,13 +233,16 @@ class LostInExamples:
         ``unused`` are names that its imports and assignments need not bring.
         """
         self.unused = unused
+        self.stateful = frozenset[str]()
+        """Names in statements of the session that have several results."""
         self.needed: set[str] = set()
         """Names in statements that are gone."""
         self.own: set[str] = set()
         """Names that the example itself gives to something else."""
         self.has_lost = False
         self.changed: set[str] = set()
-        """Names of objects of the example of which lost statements call methods; in sessions, methods without a result.
+        """Names of objects of the example of which lost statements call methods; in sessions, methods without a result,
+        or of objects in :attr:`stateful`.
 
         What a session shows of them later is another value without the call.
         """
@@ -262,8 +280,10 @@ class LostInExamples:
             self.own |= binds
             self.needed |= used
             return left
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (is_script or not _has_output(lines)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             root = _chain(node.value.func).partition(".")[0]
+            is_query = not is_script and root not in self.stateful and _has_output(lines)
+            root = "" if is_query else root
             is_method = self._is_lost(node.value.func) and root not in self.not_objects
             is_object = root in self.own if is_script else is_method
             self.changed |= {root} if root and is_object else set()

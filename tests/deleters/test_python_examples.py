@@ -135,6 +135,8 @@ TREE = "class Tree:\n    def chop(self, x):\n        self.x = x\n\n    def size(
         (">>> t = Tree(1)\n>>> t.chop(1)\n>>> t = Tree(3)\n>>> t\nTree(3)\n",
          ">>> t = Tree(1)\n>>> t = Tree(3)\n>>> t\nTree(3)\n"),
         (">>> t = Tree(1)\n>>> t.chop(1)\n5\n>>> t\nTree(1)\n", ">>> t = Tree(1)\n>>> t\nTree(1)\n"),  # it has a result
+        (">>> t.x(1)\n2\n>>> t.chop(1)\n5\n>>> t.x(1)\n3\n>>> t.y(2)\n3\n>>> u()\n1\n", ">>> t.x(1)\n2\n>>> u()\n1\n"),
+        (">>> t.x(1)\n2\n>>> t.chop(1)\n5\n>>> t.x(1)\n2\n", ">>> t.x(1)\n2\n>>> t.x(1)\n2\n"),
     ],
 )  # fmt: skip
 def test_what_a_lost_call_changed_is_not_shown_later_in_a_session(before: str, expected: str) -> None:

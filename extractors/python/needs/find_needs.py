@@ -374,10 +374,17 @@ def _most_telling(exits: Collection[str]) -> list[str]:
     return [each for each in exits if not any(other.startswith(f"{each} ") for other in exits)]
 
 
+_NAMESPACES = frozenset({"Namespace", "SimpleNamespace"})
+"""Classes of objects that have what they are given by keyword as attributes."""
+
+
 def _attributes(words: Words, used: Uses) -> set[str]:
-    """Attributes that tests name and the definition sets, or were seen to read from what it makes or changes."""
+    """Attributes that tests name and the definition sets, or were seen to read from what it makes or changes; and those
+    of objects that tests make of keywords alone."""
     named = words.attributes & (used.attributes | used.texts)
-    return named | (words.fields & used.own) | (words.elsewhere & used.settled)
+    made = {word for function, word in used.keywords if function in _NAMESPACES}
+    read = words.identifiers | {piece.text for piece in words.pieces}
+    return named | (words.fields & used.own) | (words.elsewhere & used.settled) | (made & read)
 
 
 def _needed_texts(words: Words, used: Uses, told: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
