@@ -106,6 +106,22 @@ def test_help_in_a_stream_has_the_same_options(usage: str, text: str, *, is_same
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("semver [-h] FILE", "python -m semver [-h] FILE", True),
+        ("run.py bump [-h] {a,b}", "/usr/bin/python3.14 -m my.tool bump [-h] {a,b}", True),
+        ("x FILE [-h]", "y [-h]", False),
+        ("python -m x [-h] FILE", "x [-h] PATH", False),
+        ("python -m x [-h]", "x [-h] [-m M]", False),
+    ],
+)
+def test_help_is_compared_without_the_name_of_the_program(one: str, other: str, *, is_same: bool) -> None:
+    texts = (f"usage: {usage}\n\n  -h  help\n" for usage in (one, other))
+    first, second = (json.dumps({"result": ["c", None], "printed": text}) for text in texts)
+    assert same_outcome(first, second) is is_same
+
+
+@pytest.mark.parametrize(
     "found",
     [
         {"printed": 5}, {"after": [["seen", 3]]}, {"after": [["seen"]]}, {"result": ["seen", ["m:D", 5], [], []]},

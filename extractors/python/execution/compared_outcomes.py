@@ -14,6 +14,8 @@ from excise.types import RecordedCall
 
 _HELP = re.compile(r"(?i)usage: (?=[\s\S]{0,10000}(?:\[-h\]|--help\b))")
 """Beginning of the help text of a command, which has an option for it."""
+_PROGRAM = re.compile(r"(?i:usage:)\s+(?:\S*python\S*\s+-m\s+)?\S+(?:\s+[a-z][\w.-]*(?!\S))*")
+"""Beginning of a usage line with the name of the program, up to the first option, choice or argument in capitals."""
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 _ROW = re.compile(r"(?m)^ {2,4}(\w[\w-]*)")
 _COMMAND_LINE = frozenset({"argparse", "optparse", "click", "typer"})
@@ -162,9 +164,10 @@ def _same_text(first: str, second: str) -> bool:
 
 
 def _usage_and_rows(text: str) -> tuple[list[str], set[str]]:
-    """The words of usage, sorted, and the beginnings of the rows of a help text with its options."""
+    """The words of usage after the program's name, sorted, and the beginnings of the rows of a help text with its
+    options."""
     usage, _, rest = text.partition("\n\n")
-    return sorted(re.findall(r"\w+", usage)), {*_OPTION.findall(rest), *_ROW.findall(rest)}
+    return sorted(re.findall(r"\w+", _PROGRAM.sub("", usage, count=1))), {*_OPTION.findall(rest), *_ROW.findall(rest)}
 
 
 def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
