@@ -171,29 +171,6 @@ def test_a_line_that_names_the_place_of_another_definition_of_the_name_is_no_use
     assert text.partition("`lib.py::use`: ")[2] == (f"`{shown}`" if shown else "")
 
 
-@pytest.mark.parametrize(
-    ("head", "lines", "is_shown"),
-    [
-        ("from tree import Tree", "file = open(x)\n    file.close()", False),
-        ("from tree import Tree", "with open(x) as file:\n        file.close()", False),
-        ("from tree import Tree", "file = Tree(x)\n    file.close()", True),
-        ("from tree import Tree", "file = open(x)\n    file = Tree(file)\n    file.close()", True),
-        ("from tree import Tree", "file = sorted(x)[0]\n    file.close()", True),
-        ("from tree import Tree", "x.close()", True),
-        ("import forest", "x.close()", False),
-        ("import forest", "x.fell()", True),
-    ],
-)
-def test_a_method_of_a_file_is_no_use_of_another_one(head: str, lines: str, *, is_shown: bool) -> None:
-    name = "fell" if "fell" in lines else "close"
-    tree = f"class Tree:\n    def {name}(self):\n        return 1\n"
-    files = {"tree.py": tree, "lib.py": f"{head}\n\n\ndef use(x):\n    {lines}\n", "test_m.py": "def test_m(): ..."}
-    codebase, gone = PythonCodebase.from_texts(files), f"tree.py::Tree.{name}"
-    deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
-    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::use"]}, deletion)
-    assert bool(text) is is_shown
-
-
 TWICE = {
     "m.py": (
         "import sys\n\n\nif sys.version_info > (3,):\n    def text(x):\n        return str(x)\n"

@@ -1,0 +1,67 @@
+"""Uses in problem statements: those of methods that only have the name of a removed one."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.statement.uses import where_used
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+from .planned_deletions import delete_symbol
+
+
+@pytest.mark.parametrize(
+    ("head", "lines", "is_shown"),
+    [
+        ("from tree import Tree", "file = open(x)\n    file.close()", False),
+        ("from tree import Tree", "with open(x) as file:\n        file.close()", False),
+        ("from tree import Tree", "file = Tree(x)\n    file.close()", True),
+        ("from tree import Tree", "file = open(x)\n    file = Tree(file)\n    file.close()", True),
+        ("from tree import Tree", "file = sorted(x)[0]\n    file.close()", True),
+        ("from tree import Tree", "x.close()", True),
+        ("import forest", "x.close()", False),
+        ("import re\nimport forest", "re.compile(x).match(x)", False),
+        ("import re\nfrom tree import Tree", "found = re.compile(x)\n    found.match(x)", False),
+        ("import forest", "x.fell()", True),
+    ],
+)
+def test_a_method_of_a_file_is_no_use_of_another_one(head: str, lines: str, *, is_shown: bool) -> None:
+    name = next(name for name in ("fell", "match", "close") if f".{name}(" in lines)
+    tree = f"class Tree:\n    def {name}(self):\n        return 1\n"
+    files = {"tree.py": tree, "lib.py": f"{head}\n\n\ndef use(x):\n    {lines}\n", "test_m.py": "def test_m(): ..."}
+    codebase, gone = PythonCodebase.from_texts(files), f"tree.py::Tree.{name}"
+    deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::use"]}, deletion)
+    assert bool(text) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("bound", "receiver", "is_shown"),
+    [
+        ("PATTERN: object = re.compile(\n        'a',\n    )", "cls.PATTERN", False),
+        ("PATTERN = re.compile('a')", "self.PATTERN", False),
+        ("PATTERN = compile_it('a')", "cls.PATTERN", False),
+        ("PATTERN = re.compile('a')", "PATTERN", True),  # a variable that is bound elsewhere
+        ("PATTERN = re.compile('a')\n    PATTERN = Tree()", "cls.PATTERN", True),
+        ("PATTERN = Tree()", "cls.PATTERN", True),
+        ("PATTERN = copy(Tree())", "cls.PATTERN", True),
+        ("PATTERN = wrap(Tree())", "cls.PATTERN", True),
+        ("PATTERN = re.compile('a')", "patterns.OF_TREES", False),
+        ("PATTERN = re.compile('a')", "patterns.TREE", True),
+    ],
+)
+def test_a_method_of_what_another_project_made_is_no_use(bound: str, receiver: str, *, is_shown: bool) -> None:
+    files = {
+        "tree.py": (
+            "import re\nfrom copy import copy\nfrom re import compile as compile_it\nimport patterns\n"
+            f"from own import wrap\n\n\nclass Tree:\n    {bound}\n\n    def match(self):\n        return 1\n\n"
+            f"    def use(self, cls, x):\n        return {receiver}.match(x)\n"
+        ),
+        "own.py": "def wrap(x):\n    return x\n",
+        "patterns.py": "import re\nimport tree\n\nOF_TREES = re.compile('a')\nTREE = tree.Tree()\n",
+        "test_m.py": "def test_m(): ...",
+    }
+    codebase, gone = PythonCodebase.from_texts(files), "tree.py::Tree.match"
+    deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["tree.py::Tree.use"]}, deletion)
+    assert bool(text) is is_shown
