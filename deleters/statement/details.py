@@ -70,6 +70,9 @@ _FILE_MODE = re.compile(r"[rwax][bt]?\+?[bt]?")
 _KEYWORD = re.compile(r"\W*\w+=\W*")
 """A text that looks like a keyword argument."""
 _ON_ERRORS = re.compile(r"(?:messages?|errors?|raises?|exceptions?|warn(?:s|ings?)?|fails?)\b", re.IGNORECASE)
+_ON_MESSAGES = re.compile(r"\bmessages?\b", re.IGNORECASE)
+_QUOTED = re.compile(r"""(?<!\w)(['"`])([^'"`\n]+)\1""")
+"""A text in quotes, or as code, in one line."""
 _ORDER = re.compile(r"\b(?:sort|order|ascending|descending|alphabetical)", re.IGNORECASE)
 """A word on the order of things; descendants and alphabetic characters have none."""
 _NO_ORDER = re.compile(
@@ -207,8 +210,10 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     is_whole = need.template and repr(need.template) in text and not is_code
     if is_whole or (need.kind is NeedKind.EXCEPTION and _raises(need.exception or word) in text):
         return True
-    if need.kind is NeedKind.MESSAGE and need.template and not _is_in_a_message(word, need.template, text):
-        return False
+    is_own = need.kind is NeedKind.MESSAGE and _is_own_name(word, need.owner)
+    is_message = need.kind is NeedKind.MESSAGE and need.template
+    if is_own or (is_message and not _is_in_a_message(word, need.template, text)):
+        return is_own and _is_in_a_quoted_message(word, need.template, text)
     if need.kind in _IDENTIFIERS:
         is_told = need.kind is NeedKind.ATTRIBUTE and not is_code
         return _has_attribute(word, text) if is_told else _has_identifier(word, text, is_code=is_code)
@@ -224,13 +229,31 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
 def _is_in_a_message(word: str, message: str, text: str) -> bool:
     """Whether a text has a word of a message beside another one of it, or in a line on errors: elsewhere, a word such
     as ``'json'`` says nothing of the message."""
+    told = " ".join(text.split())
+    if any(phrase in told for phrase in _phrases(word, message)):
+        return True
+    return any(word in line and _ON_ERRORS.search(line) for line in text.splitlines())
+
+
+def _phrases(word: str, message: str) -> list[str]:
+    """A word of a message with the one before it, and with the one after it."""
     before, _, after = message.partition(word)
     phrases = [found[0] + word for found in re.finditer(r"[^\W_]+\W+$", before)]
     phrases += [word + found[0] for found in re.finditer(r"^\W+[^\W_]+", after)]
-    told = " ".join(text.split())
-    if any(" ".join(phrase.split()) in told for phrase in phrases):
+    return [" ".join(phrase.split()) for phrase in phrases]
+
+
+def _is_own_name(word: str, owner: str) -> bool:
+    """Whether a word is the name of a definition, with or without the classes around it."""
+    return f".{name_in_file(owner).partition('#')[0]}".endswith(f".{word.strip()}")
+
+
+def _is_in_a_quoted_message(word: str, message: str, text: str) -> bool:
+    """Whether a line on messages has a word, or a quoted text has it beside another one of the message."""
+    quoted = [found[2] for found in _QUOTED.finditer(text)]
+    if any(phrase in each for each in quoted for phrase in _phrases(word, message) if " " in phrase):
         return True
-    return any(word in line and _ON_ERRORS.search(line) for line in text.splitlines())
+    return any(word in line and _ON_MESSAGES.search(line) for line in text.splitlines())
 
 
 def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:

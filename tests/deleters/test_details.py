@@ -47,6 +47,24 @@ def test_a_word_of_a_message_is_given_by_what_is_said_of_the_message(text: str, 
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Implement `Checker.add`", False),
+        ("Since version 2, Checker.add is deprecated without replacement.", False),
+        ("Checker.add raises an error.", False),
+        ("Call `Checker.add(x, by=1)`.", False),
+        ("It says 'Checker.add is deprecated.' first.", True),
+        ("- Warns with `UserWarning`; the message contains 'Checker.add'.", True),
+    ],
+)
+def test_the_name_of_the_code_says_nothing_of_a_message_with_it(text: str, *, expected: bool) -> None:
+    message = "Checker.add is deprecated. Call another one."
+    need = Need(kind=NeedKind.MESSAGE, word="Checker.add", template=message, owner="a.py::Checker.add", tests=())
+    assert is_named(need, text) is expected
+    assert is_named(replace(need, word="add"), text) is expected
+
+
+@pytest.mark.parametrize(
     ("word", "text", "expected"),
     [
         ("total", "The total number of items.", False),
