@@ -20,6 +20,7 @@ from excise.types import (
     NeedKind,
     Symbol,
     SymbolKind,
+    is_sign,
     joined,
     name_in_file,
     path_of,
@@ -149,12 +150,14 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
     if need.kind in {NeedKind.RESULT, NeedKind.ORDER, NeedKind.FORMAT, NeedKind.HANDLED, NeedKind.CALLED}:
         return GivenBy.STATEMENT if _is_behaviour_told(need, statement, codebase) else None
     is_exception = need.kind is NeedKind.EXCEPTION
-    if is_named(need, statement) and (not is_exception or _is_told_of(need.owner, need.word, statement, codebase)):
+    is_sign_alone = need.kind is NeedKind.TEXT and is_sign(need.word)
+    is_told = is_named(need, statement) or (is_sign_alone and _is_sign_shown(need, statement))
+    if is_told and (not is_exception or _is_told_of(need.owner, need.word, statement, codebase)):
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
         return GivenBy.CONVENTION
-    if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION} or _is_set_by_method(need, codebase):
-        return None  # that other code raises or sets it does not say that this code does
+    if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION} or is_sign_alone or _is_set_by_method(need, codebase):
+        return None  # that other code raises, writes or sets it does not say that this code does
     if need.kind is NeedKind.KEYWORD and (owner := codebase.symbols().get(need.owner)) and "**" in owner.signature:
         return GivenBy.TREE if _is_passed(need.word, owner, related) else None
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
@@ -192,6 +195,13 @@ def _is_told_of(owner_id: str, exception: str, statement: str, codebase: Codebas
     raised = re.compile(rf"\b{re.escape(exception)}(?!\w)")
     near = map("\n".join, pairwise([*statement.splitlines(), ""]))
     return any(called.search(pair) and raised.search(pair) for pair in near)
+
+
+def _is_sign_shown(need: Need, statement: str) -> bool:
+    """Whether the result of an example of the code has a sign."""
+    name = name_in_file(need.owner).rpartition(".")[2].partition("#")[0]
+    call = r"\w" if name.startswith("__") else rf"\b{re.escape(name)}"
+    return re.search(rf"{call}\([^\n]*(?:# |\n[> ]*|== ?)['\"][^\n]*{re.escape(need.word)}", statement) is not None
 
 
 def _is_set_by_method(need: Need, codebase: Codebase) -> bool:

@@ -276,3 +276,19 @@ def test_a_keyword_of_another_function_is_not_one_that_code_takes_among_any(
     need = Need(kind=NeedKind.KEYWORD, word="whole", owner="m.py::Form.run", tests=("t",))
     (found,) = locate([need], "", related, PythonCodebase.from_texts({"m.py": code}))
     assert found.given is given
+
+
+@pytest.mark.parametrize(
+    ("said", "given"),
+    [
+        ("trace([1])  # '/a/b'", GivenBy.STATEMENT),
+        ("> >>> trace([1])\n> '/a/b'", GivenBy.STATEMENT),
+        ("It begins with `/`.", GivenBy.STATEMENT),
+        ("trace('a/b')  # 'a'", GivenBy.DETAILS),
+        ("other([1])  # '/a/b'", GivenBy.DETAILS),
+    ],
+)
+def test_a_sign_is_given_by_an_example_of_the_code_with_it(said: str, given: GivenBy) -> None:
+    need = Need(kind=NeedKind.TEXT, word="/", owner="m.py::trace", tests=())
+    (found,) = locate([need], said, "x = '/'", PythonCodebase.from_texts({"m.py": "def trace(x):\n    return x\n"}))
+    assert found.given is given

@@ -72,3 +72,22 @@ def test_other_functions_are_not_what_a_test_passes_by_keyword(head: str) -> Non
     test = "def test_a():\n    assert bank.limit(3, lo=1, hi=2) == dict(max=2)['max']\n"
     needs = needs_of(source, test, ("bank.py::limit",), Watched())
     assert not [need.word for need in needs if need.kind is NeedKind.CALLED]
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        ("assert bank.trace([1]) == '/a!b'", ["!", "/"]),
+        ("self.assertEqual(bank.trace([1]), '/a')", ["/"]),
+        ("assert bank.trace([1]) in {'/a!b'}", []),
+        ("assert len(bank.trace([1], '/a!b')) == 4", []),
+        ("assert bank.trace([1]) == 'a<b>c'", ["<{x}>"]),
+    ],
+)
+def test_signs_in_what_results_are_compared_with_are_needs(test: str, told: list[str]) -> None:
+    source = (
+        "def trace(parts):\n    found = []\n    for x in parts:\n        found += ['/', ', ', '!', 'a', f'<{x}>']\n"
+        "    return ''.join(found)\n"
+    )
+    needs = needs_of(source, f"def test_a():\n    {test}\n", ("bank.py::trace",), Watched())
+    assert sorted(need.template or need.word for need in needs if need.kind is NeedKind.TEXT) == told

@@ -249,9 +249,9 @@ def test_regular_expressions_of_tests_give_the_texts_that_they_stand_for(call: s
     assert [need.label for need in needs] == ["text <Bank names=[], open=0 at"]
 
 
-def test_a_single_character_is_a_need_unless_it_is_ascii() -> None:
-    source = "def box(text):\n    edge, inner = '\u2551', '|'\n    return edge + inner + text + edge\n"
-    test = "def test_a():\n    assert bank.box('a') == '\u2551|a\u2551'"
+def test_a_single_character_is_a_need_unless_it_is_common() -> None:
+    source = "def box(text):\n    edge, inner = '\u2551', ','\n    return edge + inner + text + edge\n"
+    test = "def test_a():\n    assert bank.box('a') == '\u2551,a\u2551'"
     assert set(labels(test, source, ("bank.py::box",))) == {"text \u2551"}
 
 

@@ -9,7 +9,8 @@ from excise.extractors.python.needs.supplied_words import Piece, Role
 from excise.extractors.python.needs.test_uses import Uses
 
 MIN_TEXT = 2
-"""Minimum length of a text in ASCII: its single characters are conventions (separators, blanks)."""
+"""Minimum length of a text in ASCII: its single characters are conventions (separators, blanks),
+except signs in what results are compared with."""
 MIN_PART = 4
 """Minimum length of a test's text that is only a part of a text of the removed code."""
 MAX_ENDING = 3

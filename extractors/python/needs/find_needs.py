@@ -17,7 +17,7 @@ from excise.extractors.python.needs.seeded_tests import compares_drawn, draws
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
 from excise.extractors.python.needs.watching import watched_uses
-from excise.types import GivenBy, Need, NeedKind, Watched
+from excise.types import GivenBy, Need, NeedKind, Watched, is_sign
 
 UNKNOWN = "?"
 """Shape of a value that is no plain one."""
@@ -37,6 +37,8 @@ MAX_MESSAGES = 4
 """Number of messages of one exception of a function up to which all are told where a test wants the exception."""
 MAX_WHOLE_OF_OWNER = 6
 """Maximum number of such texts of one definition: these show how its parts are joined."""
+MAX_SIGNS = 8
+"""Number of signs of a function that are told."""
 COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 """Numbers that any code has."""
 _NAME = re.compile(r"[\w-]+:?")
@@ -315,6 +317,8 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     texts = list(_needed_texts(words, used, told))
     yield from texts
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in _needed_blanks(words, used))
+    signs = _needed_signs(words, used, {word for kind, word, _, _ in texts if kind is NeedKind.TEXT})
+    yield from ((NeedKind.TEXT, sign, _NO_TEXT, False) for sign in signs)
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in sorted(_beside(words, {each[1] for each in texts})))
     known_messages = {piece.template or word for kind, word, piece, _ in texts if kind is NeedKind.MESSAGE}
     for piece in (piece for word in sorted(raised) for piece in _when_raised(words, word)):
@@ -343,6 +347,13 @@ def _needed_blanks(words: Words, used: Uses) -> list[str]:
     """Texts of blanks alone that tests have in theirs: ends of lines of other systems, tabulators."""
     blank = {piece.text for piece in words.pieces if piece.role is Role.TEXT and not piece.text.strip()}
     return sorted(each for each in blank if set(each) - {" ", "\n"} and any(each in text for text in used.texts))
+
+
+def _needed_signs(words: Words, used: Uses, told: Collection[str]) -> list[str]:
+    """Texts of one sign that tests have in what they compare results with, and that no told text has."""
+    own = {piece.text for piece in words.pieces if piece.role is Role.TEXT and not piece.template}
+    signs = sorted(each for each in own if is_sign(each) and not any(each in text for text in told))
+    return [each for each in signs if any(each in text for text in used.compared)][:MAX_SIGNS]
 
 
 def _beside(words: Words, needed: set[str]) -> set[str]:

@@ -76,6 +76,8 @@ class Uses:
     """Texts that are keys: in subscripts, in displays of dictionaries, or before ``in``."""
     numbers: set[str] = field(default_factory=set)
     """Numbers that results are compared with, as they are written by ``repr``."""
+    compared: set[str] = field(default_factory=set)
+    """Texts that results must be equal to."""
     replaced: set[tuple[str, str]] = field(default_factory=set)
     """(dotted name that is replaced, as far as the test says; the same with the module for which an alias stands)."""
     nones: set[str] = field(default_factory=set)
@@ -356,7 +358,7 @@ def _note(node: ast.AST, found: Uses, aliases: Mapping[str, str]) -> None:
 
 
 def _note_comparison(node: ast.Compare, found: Uses) -> None:
-    found.numbers.update(number for side in (node.left, *node.comparators) for number in _numbers(side))
+    _note_constants((node.left, *node.comparators), found, is_equality=isinstance(node.ops[0], ast.Eq))
     if isinstance(node.ops[0], ast.In):  # what is not in something is no key of it
         found.keys.update(text for text in texts_of(node.left) if _KEY.fullmatch(text))
 
@@ -373,7 +375,7 @@ def _note_call(node: ast.Call, found: Uses, aliases: Mapping[str, str]) -> None:
         found.patterns.update(part for text in texts for part in literal_parts(text))
         found.expressions.update(text for each in wanted for text in texts_of(each))
     elif _EQUALITIES.match(function):
-        found.numbers.update(number for side in node.args[:2] for number in _numbers(side))
+        _note_constants(node.args[:2], found, is_equality=True)
     elif function in _REPLACING and node.args:
         found.replaced.update(_replaced(function, node, aliases))
 
@@ -461,14 +463,18 @@ def is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _numbers(node: ast.expr) -> Iterator[str]:
-    """The numbers of an expression, those in arguments of calls and in subscripts excluded."""
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield repr(node.value)
+def _note_constants(sides: Sequence[ast.expr], found: Uses, *, is_equality: bool) -> None:
+    constants = [constant for side in sides for constant in _constants(side)]
+    found.numbers.update(repr(each.value) for each in constants if type(each.value) in (int, float))
+    found.compared.update(text for each in constants if is_equality for text in texts_of(each))
+
+
+def _constants(node: ast.AST) -> Iterator[ast.Constant]:
+    """The constants of an expression, those in arguments of calls and in subscripts excluded."""
+    if isinstance(node, ast.Constant):
+        yield node
     elif isinstance(node, ast.UnaryOp | ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Starred | ast.BinOp):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                yield from _numbers(child)
+        yield from (each for child in ast.iter_child_nodes(node) for each in _constants(child))
 
 
 def texts_of(node: ast.AST | None) -> list[str]:

@@ -38,7 +38,7 @@ from excise.types.ids import (
     without_parameter,
 )
 from excise.types.measurements import Baseline, CoverageMap, ExecutedCode, Status, TestResult, TestRun, WorkerOutcome
-from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
+from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched, is_sign
 from excise.types.repositories import ProjectInfo, Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
@@ -112,6 +112,7 @@ __all__ = [
     "holders_of",
     "holders_of_test",
     "is_inside",
+    "is_sign",
     "is_whole_file",
     "joined",
     "name_in_file",

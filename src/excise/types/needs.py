@@ -10,6 +10,11 @@ FILLED_IN = "…"
 """What stands in a template for a value that is filled in."""
 
 
+def is_sign(text: str) -> bool:
+    """Whether a text is one sign of ASCII: no letter, digit or blank, and no comma or full stop."""
+    return len(text) == 1 and "!" <= text <= "~" and not text.isalnum() and text not in ",."
+
+
 class NeedKind(StrEnum):
     """The kind of a detail that a test needs."""
 
