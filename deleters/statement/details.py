@@ -218,7 +218,8 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     """Whether a text names the detail in a form that points to it: a word of prose is no attribute."""
     word = need.word
     is_whole = need.template and repr(need.template) in text and not is_code
-    if is_whole or (need.kind is NeedKind.EXCEPTION and _raises(need.exception or word) in text):
+    told = "panic" if word == "panic" else _raises(need.exception or word)  # prose says that code panics
+    if is_whole or (need.kind is NeedKind.EXCEPTION and told in text):
         return True
     is_own = need.kind is NeedKind.MESSAGE and _is_own_name(word, need.owner)
     is_message = need.kind is NeedKind.MESSAGE and need.template
@@ -472,6 +473,8 @@ def _raises(exception: str) -> str:
     raised, _, handled = exception.partition(" for ")
     if SENTINEL.fullmatch(raised):
         return f"- Returns the error `{raised}`"
+    if raised == "panic":
+        return "- Panics"
     verb = "Warns with" if raised.endswith("Warning") else "Raises"
     return f"- {verb} `{raised}`" + (f" for `{handled}`" if handled else "")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from tree_sitter import Node
 
-from excise.extractors.expected_texts import WrittenText, expected_texts
+from excise.extractors.expected_texts import WrittenText, expected_texts, shown_placeholder
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.go.analysis.grammar import descendants, parse_tree, text
 from excise.types import Need, NeedKind, Symbol, TestId
@@ -17,6 +18,9 @@ from excise.types import Need, NeedKind, Symbol, TestId
 _VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
 _SENTINEL = re.compile(r"(?<![\w.])(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)\b")
 _ERRORS = frozenset({"New", "Errorf", "Error", "Wrap", "Wrapf"})
+_PANIC = re.compile(r"(?<![\w.])panic\(")
+_EXPECTED_PANIC = re.compile(r"(?<![\w.])recover\(\)|\.Panics\w*\(|\bPanic(?:With)?\(")
+"""What a test does that tells a panic."""
 _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal"})
 
 
@@ -26,7 +30,8 @@ def find_needs(codebase: GoCodebase, removed: Sequence[str], tests: Sequence[str
     functions = [symbols[s] for s in removed if s in symbols and symbols[s].is_callable]
     written = [text for function in functions for text in _texts_of(codebase, function)]
     texts = expected_texts(written, {test: tuple(_literals_of_test(codebase, test)) for test in tests}, _VERB)
-    return (*texts, *_errors(codebase, functions, tests))
+    panics = _panics(codebase, functions, tests, {(need.owner, need.template or need.word) for need in texts})
+    return (*texts, *_errors(codebase, functions, tests), *panics)
 
 
 def _errors(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str]) -> Iterator[Need]:
@@ -37,6 +42,22 @@ def _errors(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[s
         for name in sorted(set(_SENTINEL.findall(code))):
             if using := sorted(test for test, names in named.items() if name in names):
                 yield Need(kind=NeedKind.EXCEPTION, word=name, owner=function.symbol_id, tests=tuple(using))
+
+
+def _panics(
+    codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str], known: Collection[tuple[str, str]]
+) -> Iterator[Need]:
+    """Panics of removed functions where tests tell panics, and their texts but those ``known`` by owner."""
+    telling = tuple(sorted(test for test in tests if _EXPECTED_PANIC.search(_code_of_test(codebase, test))))
+    for function in functions if telling else ():
+        code = codebase.modules[function.path].source[function.code_start : function.end].decode("utf-8", "replace")
+        if _PANIC.search(code):
+            need = Need(kind=NeedKind.EXCEPTION, word="panic", owner=function.symbol_id, tests=telling)
+            yield need
+            written = (each for each in _texts_of(codebase, function) if each.exception)
+            for text_shown in dict.fromkeys(_VERB.sub(shown_placeholder, each.text) for each in written):
+                if text_shown.strip() and (function.symbol_id, text_shown) not in known:
+                    yield replace(need, kind=NeedKind.MESSAGE, word=text_shown, exception="panic")
 
 
 def _code_of_test(codebase: GoCodebase, test: str) -> str:
@@ -56,15 +77,19 @@ def _texts_of(codebase: GoCodebase, symbol: Symbol) -> Iterator[WrittenText]:
         if symbol.code_start <= node.start_byte < symbol.end:
             written = text(node, source)
             is_all = body.removesuffix("}").strip() == f"return {written}"
-            kind = NeedKind.MESSAGE if _is_message(node, source) else NeedKind.TEXT
-            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all)
+            calls = _calls_around(node, source)
+            kind = NeedKind.MESSAGE if calls[:1] == ["panic"] or _ERRORS.intersection(calls[:1]) else NeedKind.TEXT
+            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all, "panic" if "panic" in calls else "")
 
 
-def _is_message(node: Node, source: bytes) -> bool:
-    """Whether a literal is an argument of a call that makes an error."""
-    call = node.parent.parent if node.parent is not None and node.parent.type == "argument_list" else None
-    function = call.child_by_field_name("function") if call is not None else None
-    return function is not None and text(function, source).rpartition(".")[2] in _ERRORS
+def _calls_around(node: Node, source: bytes) -> list[str]:
+    """The last names of the functions of which a literal is an argument, or an argument of an argument."""
+    found: list[str] = []
+    while node.parent is not None and node.parent.type == "argument_list" and node.parent.parent is not None:
+        node = node.parent.parent
+        function = node.child_by_field_name("function")
+        found.append(text(function, source).rpartition(".")[2] if function is not None else "")
+    return found
 
 
 def _literals_of_test(codebase: GoCodebase, test: str) -> Iterator[str]:

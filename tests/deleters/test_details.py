@@ -292,3 +292,16 @@ def test_a_sign_is_given_by_an_example_of_the_code_with_it(said: str, given: Giv
     need = Need(kind=NeedKind.TEXT, word="/", owner="m.py::trace", tests=())
     (found,) = locate([need], said, "x = '/'", PythonCodebase.from_texts({"m.py": "def trace(x):\n    return x\n"}))
     assert found.given is given
+
+
+@pytest.mark.parametrize(("docstring", "expected"), [("Adds.", GivenBy.DETAILS), ("Adds; panics.", GivenBy.STATEMENT)])
+def test_a_panic_is_told_unless_the_docstring_does(docstring: str, expected: GivenBy) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": f'def add(x):\n    """{docstring}"""\n    return x\n'})
+    panic = Need(kind=NeedKind.EXCEPTION, word="panic", owner="m.py::add", tests=())
+    found = locate(
+        [panic, replace(panic, kind=NeedKind.MESSAGE, word="too big", exception="panic")], docstring, "", codebase
+    )
+    assert [need.given for need in found] == [expected, GivenBy.DETAILS]
+    if expected is GivenBy.DETAILS:
+        lines = lines_by_symbol(found, [codebase.symbols()["m.py::add"]], codebase)
+        assert lines == {"m.py::add": ["- Panics; the message contains `'too big'`."]}

@@ -228,3 +228,24 @@ def test_errors_that_are_values_are_details_where_both_name_them() -> None:
         (NeedKind.EXCEPTION, "ErrShut", "a.go::F", ("a_test.go::TestG",)),
         (NeedKind.EXCEPTION, "io.ErrUnexpectedEOF", "a.go::F", ("a_test.go::TestF",)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "test", "told"),
+    [
+        ('panic("too large")', "defer func() { check(recover()) }()", [("panic", ""), ("too large", "panic")]),
+        ('panic(fmt.Sprintf("bad %d", n))', "assert.Panics(t, F)", [("panic", ""), ("bad %d", "panic")]),
+        ("panic(err)", "defer func() { recover() }()", [("panic", "")]),
+        ('panic("too large")', 'check(recover() == "too large")', [("too large", "panic"), ("panic", "")]),
+        ('panic("too large")', "check(F())", []),
+        ("t.panic(1)", "check(recover())", []),
+    ],
+)
+def test_panics_are_details_where_tests_tell_them(body: str, test: str, told: list[tuple[str, str]]) -> None:
+    files = {
+        "a.go": f"package a\n\nfunc F(n int) int {{\n\tif n < 0 {{\n\t\t{body}\n\t}}\n\treturn n\n}}\n",
+        "a_test.go": f"package a\n\nfunc TestF(t *testing.T) {{\n\t{test}\n}}\n",
+    }
+    codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
+    needs = find_needs(codebase, ["a.go::F"], ["a_test.go::TestF"])
+    assert [(need.word, need.exception) for need in needs] == told
