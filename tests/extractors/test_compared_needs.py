@@ -91,3 +91,29 @@ def test_signs_in_what_results_are_compared_with_are_needs(test: str, told: list
     )
     needs = needs_of(source, f"def test_a():\n    {test}\n", ("bank.py::trace",), Watched())
     assert sorted(need.template or need.word for need in needs if need.kind is NeedKind.TEXT) == told
+
+
+TEST = "tests/test_bank.py::test_a"
+RETURNS, RAISES = ({TEST: frozenset({("bank.py", line)})} for line in (5, 4))
+
+
+@pytest.mark.parametrize(
+    ("watched", "docstring", "is_told"),
+    [
+        (Watched(lines=RETURNS), "Reads.", False),
+        (Watched(lines=RAISES), "Reads.", True),
+        (Watched(lines=RETURNS), "May raise ValueError.", True),
+        (Watched(lines=RETURNS, compared=frozenset({"read"})), "Reads.", True),
+        (Watched(lines={TEST: frozenset({("other.py", 5)})}), "Reads.", True),
+        (Watched(), "Reads.", True),
+    ],
+)
+def test_an_exception_that_no_test_makes_code_raise_is_no_detail(
+    watched: Watched, docstring: str, *, is_told: bool
+) -> None:
+    source = (
+        f'def read(x):\n    """{docstring}"""\n    if not x:\n        raise ValueError("too short")\n    return x\n'
+    )
+    test = "def test_a():\n    with raises(ValueError):\n        bank.other()\n    assert bank.read(3) == 'too short'\n"
+    told = {"exception ValueError", "message too short"} if is_told else set()
+    assert {need.label for need in needs_of(source, test, ("bank.py::read",), watched)} == told

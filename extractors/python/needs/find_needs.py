@@ -16,6 +16,7 @@ from excise.extractors.python.needs.removed_words import words_of
 from excise.extractors.python.needs.seeded_tests import compares_drawn, draws
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
+from excise.extractors.python.needs.unexecuted_raises import unexecuted_raises
 from excise.extractors.python.needs.watching import watched_uses
 from excise.types import GivenBy, Need, NeedKind, Watched, is_sign
 
@@ -73,6 +74,7 @@ def find_needs(
     supplied = words_of(codebase, removed)
     defined = {name for words in supplied for name in (words.symbol.name.partition("#")[0],) if name}
     found, told = _Found(), defaultdict[str, set[str]](set)
+    unexecuted = unexecuted_raises(codebase, supplied, tests, watched)
     by_function: dict[str, list[str]] = defaultdict(list)
     for test in tests:
         by_function[test.partition("[")[0]].append(test)
@@ -81,13 +83,14 @@ def find_needs(
         seen = _seen(cases, watched) if watched is not None else None
         for words in supplied:
             known_texts = told[words.symbol.symbol_id]
-            syntactic = list(_needed(words, used, defined, known_texts))
+            syntactic = list(_needed(words, used, defined, known_texts, unexecuted))
             known = {(kind, word) for kind, word, _, _ in syntactic}
             for kind, word, piece, is_answer in syntactic:
                 places = uses.places_of(function, word) if watched is not None and watched.foreign else ()
                 is_other = watched is not None and _is_foreign(kind, places, watched.foreign)
                 found.add((kind, word), _Detail(words.symbol.symbol_id, piece, is_answer, is_other), cases)
-            for kind, word, piece, is_answer in _needed(words, seen, defined, known_texts) if seen is not None else ():
+            observed = _needed(words, seen, defined, known_texts, unexecuted) if seen is not None else ()
+            for kind, word, piece, is_answer in observed:
                 if not _is_known(kind, word, known):
                     detail = _Detail(words.symbol.symbol_id, piece, is_answer, is_watched=True)
                     found.add((kind, word), detail, cases)
@@ -272,11 +275,15 @@ MAX_HANDLED = 2
 """Number of handled exceptions of a function that are told."""
 
 
-def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
+def _needed(
+    words: Words, used: Uses, defined: set[str], told: set[str], unexecuted: Collection[tuple[str, str]]
+) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
     """(kind, word, text with it, whether it is the answer) of each detail of one definition that a test needs.
 
-    ``told`` are the whole texts of tests that its details have so far; those that are new are added.
+    ``told`` are the whole texts of tests that its details have so far; those that are new are added. Exceptions that
+    are ``unexecuted`` are no details, with their messages.
     """
+    owner = words.symbol.symbol_id
     mentioned = used.attributes | used.names | used.texts
     name = words.symbol.name.partition("#")[0]
     yield from ((NeedKind.NAME, word, _NO_TEXT, False) for word in (words.names & mentioned) - defined)
@@ -291,6 +298,7 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     yield from ((NeedKind.KEYWORD, word, _NO_TEXT, False) for word in keywords & known)
     raised = (words.exceptions & used.exceptions) - ({"SystemExit"} if words.exits else set())
     raised = raised or {name for name, bases in words.bases.items() if bases & used.exceptions}
+    raised = {name for name in raised if (owner, name) not in unexecuted}
     yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in raised)
     if "SystemExit" in used.exceptions:
         yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))
@@ -314,7 +322,7 @@ def _needed(words: Words, used: Uses, defined: set[str], told: set[str]) -> Iter
     for written, target in used.replaced:  # the code may import the module by the same alias
         if target.rpartition(".")[2] not in defined and (_reads(words, written) or _reads(words, target)):
             yield NeedKind.REPLACED, target, _NO_TEXT, False
-    texts = list(_needed_texts(words, used, told))
+    texts = [each for each in _needed_texts(words, used, told) if (owner, each[2].exception) not in unexecuted]
     yield from texts
     yield from ((NeedKind.TEXT, text, _NO_TEXT, False) for text in _needed_blanks(words, used))
     signs = _needed_signs(words, used, {word for kind, word, _, _ in texts if kind is NeedKind.TEXT})
