@@ -490,3 +490,11 @@ def test_the_usual_encoding_is_no_text() -> None:
     assert labels("def test_a():\n    assert bank.read('UTF-8') == 'none at all'", source, ("bank.py::read",)) == {
         "text none at all": False
     }
+
+
+def test_attributes_of_what_tests_make_of_keywords_are_needs() -> None:
+    source = "def bump(args):\n    return args.number + 1 if args.part == 'major' else args.number\n"
+    test = "def test_bump():\n    assert bank.bump({}(part='major', number=3, other=1)) == 4\n"
+    found = labels(test.format("Namespace"), source, ("bank.py::bump",))
+    assert {"attribute part", "attribute number"} == {label for label in found if label.startswith("attribute")}
+    assert not any(label.startswith("attribute") for label in labels(test.format("Args"), source, ("bank.py::bump",)))

@@ -31,15 +31,16 @@ _TYPING_CALLS = frozenset({b"cast", b"TypeVar", b"ForwardRef", b"NewType", b"Nam
 def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, FilePlan]) -> None:
     """Remove the imports of a file that only the removed code used; ``plans``: path to plan of all changed files.
 
-    Not removed are names in ``__all__``, names that code which stays takes from here, names that tests replace here,
-    star and ``__future__`` imports, lines with ``noqa``, plain imports of submodules of other packages, and names that
-    the file did not use before. A ``try`` statement that only imports, and binds what tells whether that worked, is
-    removed as a whole or not at all; so is one, or an ``if`` with an ``else``, that defines what it does not import.
+    Not removed are names in ``__all__`` and other lists of names of the module, names that code which stays takes from
+    here, names that tests replace here, star and ``__future__`` imports, lines with ``noqa``, plain imports of
+    submodules of other packages, and names that the file did not use before. A ``try`` statement that only imports, and
+    binds what tells whether that worked, is removed as a whole or not at all; so is one, or an ``if`` with an ``else``,
+    that defines what it does not import.
     """
     if plan.deleted or not plan.is_changed:
         return
     words = words_of(plan)
-    exported = {e.name for e in plan.module.exports}
+    exported = {e.name for e in plan.module.exports} | _listed(plan)
 
     def is_reached(name: str) -> bool:
         return name in exported or is_reached_from_elsewhere(plan.path, name, uses, plans)
@@ -62,6 +63,20 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
             own = words_in(plan.source[record.start : record.end]).count(name)
             if words.kept.get(name, 0) <= own or not is_used_in(words.after, name):
                 plan.remove_clause(record)
+
+
+def _listed(plan: FilePlan) -> set[str]:
+    """The texts in lists that a module assigns, if all of a list are its names: generated code may import them."""
+    module = plan.module
+    known = {each.bound for each in module.imports}
+    known |= {each.name for each in module.bindings} | {each.name for each in module.symbols}
+    found: set[str] = set()
+    for statement in statements(plan.root):
+        value = statement.named_children[0].child_by_field_name("right") if statement.named_children else None
+        if value is not None and value.type in {"list", "tuple", "set"}:
+            texts = {text_of(each) for each in of_types(value, "string_content")}
+            found |= texts if texts <= known else set()
+    return found
 
 
 def _is_for_nothing(plan: FilePlan, choice: Node, name: str, is_reached: Callable[[str], bool]) -> bool:
