@@ -48,6 +48,19 @@ def test_declarations_go_with_imports_that_only_they_used() -> None:
     assert left["pkg/__init__.pyi"] == "from .core import Box as Box\nfrom .core import stays as stays\n"
 
 
+def test_a_type_of_the_same_name_is_not_offered_in_place_of_a_lost_class() -> None:
+    sources = {
+        "pkg/__init__.py": "from pkg.core import Box, gone\n",
+        "pkg/core.py": "class Box:\n    pass\n\n\ndef gone(x):\n    return x\n",
+        "pkg/typing.py": "class Box:\n    pass\n",
+        "pkg/typing.pyi": "class Box: ...\n",
+        "pkg/__init__.pyi": "from .typing import Box as Box\n\ndef gone(x: int) -> int: ...\n",
+    }
+    left = after(sources, delete(sources, "pkg/core.py::Box"))
+    assert left["pkg/__init__.pyi"] == "def gone(x: int) -> int: ...\n"
+    assert left["pkg/typing.pyi"] == sources["pkg/typing.pyi"]
+
+
 @pytest.mark.parametrize(
     "stub",
     [

@@ -63,7 +63,8 @@ def _declared(remover: DependentRemover, plan: FilePlan) -> Iterator[str]:
 
 
 def _imported(remover: DependentRemover, plan: FilePlan) -> Iterator[str]:
-    """Remove the imports of what is lost; yield the names that they bind."""
+    """Remove the imports of what is lost, and those that offer a name which the file beside has lost; yield the names
+    that they bind."""
     names, beside = remover.codebase.names, plan.path.removesuffix("i")
     for record in plan.module.imports:
         if not record.name or record.name == "*":
@@ -72,6 +73,7 @@ def _imported(remover: DependentRemover, plan: FilePlan) -> Iterator[str]:
         module = module or names.absolute(record.module, beside)
         submodule = names.submodule(module, record.name) if module else None
         is_lost = module is not None and LostBinding(module, record.name) in remover.lost
+        is_lost |= _is_offered(record) and LostBinding(beside, record.bound) in remover.lost
         if is_lost or (submodule is not None and LostBinding(submodule, "") in remover.lost):
             plan.remove_clause(record)
             yield record.bound
