@@ -69,13 +69,14 @@ def _is_row_of_links(line: str) -> bool:
 def _fenced(changes: Iterable[Change], lines: Sequence[str | None]) -> Iterator[Change]:
     """The changes of a document with these lines, or of a source with these lines of comments, ``None`` for others;
     those within a fenced example with its fences around them."""
-    opening, opened = "", []
+    opening, opened, above = "", [], ""
     for line in lines:
         opened.append(opening)
         if line is None:
             opening = ""
-        elif _FENCE.match(line):
+        elif _FENCE.match(line) and (opening or not _is_underline(line, above)):
             opening = "" if opening else line
+        above = line or ""
     for change in (_moved_out(each, lines, opened) for each in changes):
         fence = opened[change.first] if change.first < len(opened) else ""
         if not fence or any(map(_FENCE.match, [*change.before, *change.after])):
@@ -84,6 +85,12 @@ def _fenced(changes: Iterable[Change], lines: Sequence[str | None]) -> Iterator[
         lost = change.before if change.after else _whole_lines(_from_a_statement(change))
         before, after = ([fence, *own, _FENCE.findall(fence)[0]] if own else [] for own in (lost, change.after))
         yield change._replace(before=before, after=after, below=[])
+
+
+def _is_underline(line: str, above: str) -> bool:
+    """Whether a line of tildes is the rule below a heading, and opens no example."""
+    is_rule = not line.rstrip().strip("~")
+    return is_rule and bool(above.strip()) and len(line.rstrip()) >= len(above.rstrip())
 
 
 def _moved_out(change: Change, lines: Sequence[str | None], opened: Sequence[str]) -> Change:

@@ -47,7 +47,7 @@ from excise.deleters.statement.details import (
 from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.offered_names import also_importable
-from excise.deleters.statement.project_docs import Quote, is_quoted, quotes, rendered
+from excise.deleters.statement.project_docs import Quote, is_quoted, one_line, quotes, rendered
 from excise.deleters.statement.spelling import kind_and_name, signature_or_path, unnumbered, without_parameters
 from excise.deleters.statement.test_words import parts_of_tests, words_of_tests
 from excise.deleters.statement.title import title
@@ -329,9 +329,13 @@ def _documented(
     if visibility is Visibility.BEHAVIOUR:
         found = [replace(quote, text=without_parameters(quote.text, shown)) for quote in found]
         gone = {path: without_parameters(text, shown) for path, text in gone.items()}
+    by_text: dict[str, list[str]] = {}
+    for path, text in gone.items():
+        by_text.setdefault(one_line(text), []).append(path)
     lost = [
-        f"From `{path}` (removed from there as well; it need not be restored):\n{quoted(text)}"
-        for path, text in gone.items()
+        f"From {', '.join(f'`{path}`' for path in paths)} (removed from there as well; it need not be restored):\n"
+        f"{quoted(gone[paths[0]])}"
+        for paths in by_text.values()
     ]
     parts = [*([rendered(found)] if found else []), *lost]
     return "\n\n".join(["## What the documentation says", *parts]) if parts else ""

@@ -236,12 +236,14 @@ def test_blank_lines_that_other_text_takes_the_place_of_are_no_text() -> None:
 
 def test_what_is_gone_from_documents_is_in_the_statement() -> None:
     text = "# pkg\n\nCall `gone_by` with a number:\n\n```python\nprint(gone_by(1))\n```\n\nIt knows more.\n"
-    files = {"pkg/__init__.py": "", "pkg/m.py": GONE + "def other():\n    return 1\n", "README.md": text}
+    documents = {"README.md": text, "README": text}
+    files = {"pkg/__init__.py": "", "pkg/m.py": GONE + "def other():\n    return 1\n", **documents}
     codebase, tests = PythonCodebase.from_texts(files), ("tests/test_m.py::test_m",)
     deletion = delete_symbol(codebase, "pkg/m.py::gone_by", tests)
-    statement = write_statement(codebase, deletion, REPO, tests, documents={"README.md": text}).text
+    statement = write_statement(codebase, deletion, REPO, tests, documents=documents).text
     assert (
-        "## What the documentation says\n\nFrom `README.md` (removed from there as well; it need not be restored):\n\n"
+        "## What the documentation says\n\n"
+        "From `README`, `README.md` (removed from there as well; it need not be restored):\n\n"
         "> Call `gone_by` with a number:\n> \n> ```python\n> print(gone_by(1))\n> ```\n"
     ) in statement
     assert "It knows more" not in statement

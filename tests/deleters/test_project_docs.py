@@ -187,6 +187,12 @@ def test_examples_among_what_a_document_lost_keep_their_lines() -> None:
     assert lost == "Four are there::\n\n    >>> from m import a\n    >>> a()"
 
 
+def test_rules_below_headings_open_no_examples() -> None:
+    before = "Both\n~~~~\n\nThey help.\n\n    >>> a()\n    1\n    >>> b()\n    2\n\nOther\n~~~~~\n\nFast.\n"
+    patch = unified({"README": before.encode()}, {"README": before.replace("    >>> b()\n    2\n", "").encode()})
+    assert removed_text({"README": before}, CODEBASE, (), patch)["README"].strip() == ">>> b()\n2"
+
+
 @pytest.mark.parametrize(
     ("row", "is_told"),
     [
