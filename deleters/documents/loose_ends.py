@@ -51,9 +51,10 @@ def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
     owned = any_of(with_owner(name) for name in names.dotted if "." in name)
     last = any_of(name.rpartition(".")[2] for name in names.dotted)
     of_object = any_of(name for name in names.mentioned.methods if is_distinct(name))
+    labels = any_of(_labels(text, names))
     pattern = re.compile(
         rf"{names.mentioned.pattern().pattern}|(?<![\w.])(?:{owned})(?!\w)|(?<![\w.])(?:{last})\((?:self|cls)[,)]"
-        rf"|(?<=[\])}}'\"]\.)(?:{of_object})(?=\()"
+        rf"|(?<=[\])}}'\"]\.)(?:{of_object})(?=\()|(?:(?<=\.\. _)|(?<![\w$./-]))(?:{labels})(?=_?(?![\w$/-]))"
     )
     if not pattern.search(text):
         return
@@ -61,6 +62,16 @@ def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
         for line in (*section.heading, *section.lines):
             if found := pattern.search(line):
                 yield line.strip()[:MAX_TEXT], found[0]
+
+
+def _labels(text: str, names: GoneCode) -> set[str]:
+    """Ordinary words, names of what is gone, to which a document links as to a place in it: there, they are no words
+    but mean the code."""
+    plain = any_of(name for name in names.mentioned.names if not is_distinct(name))
+    label = re.compile(
+        rf"(?m)^[ \t]*\.\. _({plain}):[ \t]*$|^\(({plain})\)=[ \t]*$|\[`?({plain})(?:\(\))?`?\]\(#(?:{plain})\)"
+    )
+    return {name for found in label.finditer(text) for name in found.groups() if name}
 
 
 def loose_ends(before: str, after: str, names: GoneCode) -> Iterator[str]:

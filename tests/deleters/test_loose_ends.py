@@ -99,6 +99,21 @@ def test_a_section_that_keeps_a_half_of_its_example() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("document", "mentions"),
+    [
+        ("a_ and thaw_ are here.\n\n.. _a:\n.. _thaw:\n\na and thaw\n~~~~~~~~~~\n\nSo will thaw do.\n", 4),
+        ("Snow may thaw.\n", 0),
+        ("See thaw_.\n\n.. _thaw: https://pkg.io\n", 0),
+        ("- [thaw](#thaw)\n\n## Of thaw\n", 2),
+        ("(thaw)=\n\n## Of pkg.thaw\n\nIt thaws.\n", 1),
+    ],
+)
+def test_a_word_that_is_a_label_in_a_document_is_a_name_there(document: str, mentions: int) -> None:
+    names = GoneCode(GoneNames(("thaw",), frozenset({"pkg.m.thaw"})), frozenset({"pkg.m.thaw"}))
+    assert [found for _, found in mentions_left(document, names)] == ["thaw"] * mentions
+
+
 def test_a_document_with_what_help_prints() -> None:
     names = GoneCode(GoneNames((), frozenset()), frozenset({"pkg.Box.clear"}))
     assert [found for _, found in mentions_left("# A\n\n    |  clear(self, keep=False)\n", names)] == ["clear(self,"]
