@@ -100,6 +100,19 @@ def test_a_section_that_keeps_a_half_of_its_example() -> None:
 
 
 @pytest.mark.parametrize(
+    ("page", "path", "is_left"),
+    [
+        (".TH PKG 1\n.B pkg.m.gone_by(x)\n", "docs/pkg.1", True),
+        (".TH PKG 3\n.B \\fBgone_by\\fP(x)\n", "pkg.3", True),
+        (".TH PKG 1\n.B other(x)\n", "docs/pkg.1", False),
+        ("gone_by is new\n", "notes/1.1", False),
+    ],
+)
+def test_pages_of_a_manual_are_not_edited(page: str, path: str, *, is_left: bool) -> None:
+    assert bool(told(page, path)) is is_left
+
+
+@pytest.mark.parametrize(
     ("document", "mentions"),
     [
         ("a_ and thaw_ are here.\n\n.. _a:\n.. _thaw:\n\na and thaw\n~~~~~~~~~~\n\nSo will thaw do.\n", 4),

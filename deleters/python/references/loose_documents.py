@@ -34,6 +34,11 @@ _OPENING = frozenset({"and", "are", "can", "for", "from", "get", "has", "not", "
 """Words with which phrases begin that mean no name."""
 _NAME_PART = re.compile(r"[A-Za-z][a-z]{4,}")
 """A word of a name, of five letters or more."""
+_MANUAL = re.compile(r".+\.[1-9]")
+"""Name of a page of a manual, as ``man`` shows it."""
+_MANUAL_HEAD = re.compile(r"(?m)^\.(?:TH|SH|Dd)\b")
+_FONT = re.compile(r"\\f(?:\[\w*\]|\w)|\\[&%:]|\\(?=[-_.])")
+"""Marks in such a page that are no text."""
 
 
 def loose_documents(
@@ -47,6 +52,7 @@ def loose_documents(
     yield from _called_of_objects(remover, wanted, changed)
     yield from _others_lost(remover, changed)
     names = as_documents_mean(remover, gone, names)
+    yield from _in_manual_pages(remover, names)
     words, others = words_of(names), remover.codebase.others
     is_told = False
     for path in _documents(remover):
@@ -68,6 +74,16 @@ def loose_documents(
                 yield Leftover(path, "the document would have nothing but its title", "")
             for line in loose_ends(before, after, names):
                 yield from _leftovers(path, f"the document would say: {line}", wanted, told)
+
+
+def _in_manual_pages(remover: DependentRemover, names: GoneCode) -> Iterator[Leftover]:
+    """Pages for ``man`` that name what is gone: these are not edited, as they are made from other documents."""
+    others, words = remover.codebase.others, words_of(names)
+    for path in sorted(filter(_MANUAL.fullmatch, others.paths - remover.other_files.keys())):
+        data = others.read(path)
+        if words.search(data) and _MANUAL_HEAD.search(text := utf8_text(data) or ""):
+            for line, _ in mentions_left(_FONT.sub("", text), names):
+                yield Leftover(path, f"the manual page names it: {line}", "")
 
 
 def _says_something(text: str) -> bool:
