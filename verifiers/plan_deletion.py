@@ -100,8 +100,7 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
         wider = _hidden_along(bench, [*(plan.hidden - plan.renamed), *plan.exposed, *failing])
         if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(plan, deleter, feature, failing, run, check)
-        only = frozenset(plan.deletion.removed) & set(feature.symbols)
-        plan = _plan(bench, deleter, feature, wider, only=only)
+        plan = _plan(bench, deleter, feature, wider, only=_deleted_of(plan, feature))
     run, failing = run_shipped(plan, check_once)
     return _shrink(plan, deleter, feature, failing, run, check) if failing else plan
 
@@ -109,6 +108,12 @@ def _planned(bench: Workbench, feature: Feature, deleter_name: str, check: Check
 def feature_of_checked(bench: Workbench, feature: Feature, checked: frozenset[str]) -> Feature:
     """A feature reduced to the definitions ``checked`` among it and in it."""
     return _part_of(replace(feature, symbols=tuple(sorted(checked))), bench, checked)
+
+
+def _deleted_of(plan: PlannedDeletion, feature: Feature) -> frozenset[str]:
+    """The symbols of a feature that a plan deletes, or in which it does: a class is emptied by its methods."""
+    removed = plan.deletion.removed
+    return frozenset(s for s in feature.symbols if any(is_inside(each, s) for each in removed))
 
 
 def tests_needing_feature(plan: PlannedDeletion, tests: Sequence[str]) -> list[str]:
@@ -140,7 +145,7 @@ def _hiding_less(plan: PlannedDeletion, deleter: Deleter, check: Check) -> Plann
         return plan
     feature = plan.deletion.feature
     try:
-        less = _plan(bench, deleter, feature, needed, only=frozenset(plan.deletion.removed) & set(feature.symbols))
+        less = _plan(bench, deleter, feature, needed, only=_deleted_of(plan, feature))
     except DeletionRefused:
         return plan
     less.trees.reuse_runs(plan.trees, dependent, less.dependent_tests)
@@ -154,9 +159,9 @@ def _with_parts_of_tests(plan: PlannedDeletion, deleter: Deleter) -> tuple[Delet
     shorter, feature = leaving_parts(plan, deleter), plan.deletion.feature
     if shorter is None:
         return deleter, plan
-    only = frozenset(plan.deletion.removed) & set(feature.symbols)
     try:
-        less = _plan(plan.bench, shorter, feature, plan.hidden - plan.renamed, only=only)
+        hide = plan.hidden - plan.renamed
+        less = _plan(plan.bench, shorter, feature, hide, only=_deleted_of(plan, feature))
     except DeletionRefused:
         return deleter, plan
     less.trees.reuse_runs(plan.trees, plan.dependent_tests, less.dependent_tests)

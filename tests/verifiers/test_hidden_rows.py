@@ -177,3 +177,23 @@ def test_statements_that_fail_without_the_code_go_alone(vary) -> None:
         "():\n    for value in (2, 3):\n        assert steps(value) == value + 1\n"
         "    assert steps(4) == 5\n    assert steps(5) == 6\n"
     )
+
+
+def test_a_class_whose_tests_are_not_all_hidden_stays_a_part_of_the_feature(vary) -> None:
+    walk = (SHAPES / "src" / "shapes" / "walk.py").read_text()
+    pen = "\n\nclass Pen:\n    def read(self):\n        return 4\n\n\ndef pen(x):\n    return x + 1\n"
+    tests = (
+        "import pytest\n\nfrom shapes.walk import Pen, pen\n\n\n"
+        "def test_pen():\n    assert Pen().read() == pen(3)\n\n\n"
+        "def test_no_pen():\n    with pytest.raises(Exception):\n        pen('a')\n"
+    )
+    bench = vary({"src/shapes/walk.py": walk + pen, "tests/test_pen.py": tests}, baseline=True)
+    symbols = ("src/shapes/walk.py::Pen", "src/shapes/walk.py::pen")
+    names = ("tests/test_pen.py::test_pen", "tests/test_pen.py::test_no_pen")
+    durations = {**bench.baseline.durations, **dict.fromkeys(names, 0.0)}
+    bench.prepared = replace(bench.prepared, baseline=replace(bench.baseline, durations=durations))
+    bench.trusted = frozenset([*bench.trusted, *names])
+    feature = replace(feature_of(bench.codebase.symbols()[symbols[1]], *names), symbols=symbols, entry=symbols)
+    plan = plan_deletion(bench, feature, "stub")
+    assert plan.hidden == {names[0]}
+    assert plan.deletion.removed == (f"{symbols[0]}.read", symbols[1])
