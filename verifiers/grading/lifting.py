@@ -76,9 +76,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
     observing, judging, whole, functions = {}, {}, {}, []
     refused: Counter[str] = Counter()
     files = bench.read(sorted({*by_file, *inherited}))
-    for path in sorted(
-        files, key=lambda path: (path not in inherited, path)
-    ):  # those with tests that others inherit first
+    for path in sorted(files, key=lambda path: (path not in inherited, path)):  # what classes inherit comes first
         own, others = by_file[path], inherited[path]
         found = bench.language.grading.lifted(
             files[path], sorted({*own, *others}), depending, partial(_beside, bench, path), inheriting=inheriting[path]
@@ -101,6 +99,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[s
 
 
 def _names_in(source: bytes) -> set[str]:
+    """The words of a source that may be names."""
     return {word.decode() for word in re.findall(rb"[^\W\d]\w*", source)}
 
 
@@ -224,7 +223,7 @@ def _depending(bench: Workbench, task: Task) -> tuple[str, ...]:
     named = (symbols[name] for name in found if name in symbols and symbols[name].kind is not SymbolKind.MODULE)
     names = {symbol.name.partition("#")[0] for symbol in named if not bench.codebase.is_test(symbol.path)}
     texts = bench.read(sorted({path_of(test) for test in task.fail_to_pass})).values()
-    return tuple(sorted(names.intersection(*[set().union(*map(_names_in, texts))])))
+    return tuple(sorted(names.intersection(word for text in texts for word in _names_in(text))))
 
 
 def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: GradingMode) -> list[LiftedTest]:
