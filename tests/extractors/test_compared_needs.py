@@ -117,3 +117,26 @@ def test_an_exception_that_no_test_makes_code_raise_is_no_detail(
     test = "def test_a():\n    with raises(ValueError):\n        bank.other()\n    assert bank.read(3) == 'too short'\n"
     told = {"exception ValueError", "message too short"} if is_told else set()
     assert {need.label for need in needs_of(source, test, ("bank.py::read",), watched)} == told
+
+
+@pytest.mark.parametrize(("last", "is_told"), [("int(x)", True), ("str(x)", False)])
+def test_an_exception_that_other_code_of_the_function_may_raise_is_a_detail(last: str, *, is_told: bool) -> None:
+    source = (
+        f'def read(x):\n    """Reads."""\n    if not x:\n        raise ValueError("too short")\n    return {last}\n'
+    )
+    test = "def test_a():\n    with raises(ValueError):\n        bank.read('a')\n"
+    needs = needs_of(source, test, ("bank.py::read",), Watched(lines=RETURNS))
+    assert ("exception ValueError" in {need.label for need in needs}) is is_told
+
+
+def test_attributes_that_code_does_not_read_are_no_needs_of_keywords() -> None:
+    source = "def helper(loud, path):\n    name = path\n    return name if loud else path\n"
+    test = "def test_a():\n    assert bank.run(Namespace(loud=True, name='x')) == bank.helper(True, 'x')\n"
+    assert not needs_of(source, test, ("bank.py::helper",), Watched())
+
+
+def test_texts_that_are_joined_may_be_many() -> None:
+    source = "def trace(x):\n    found = ['/', x]\n    return ''.join(found)\n"
+    test = f"def test_a():\n    assert bank.trace(1) == {' + '.join(['x'] * 700)} + '/1'\n"
+    needs = needs_of(source, test, ("bank.py::trace",), Watched())
+    assert "/" in {need.word for need in needs}

@@ -495,6 +495,6 @@ def test_the_usual_encoding_is_no_text() -> None:
 def test_attributes_of_what_tests_make_of_keywords_are_needs() -> None:
     source = "def bump(args):\n    return args.number + 1 if args.part == 'major' else args.number\n"
     test = "def test_bump():\n    assert bank.bump({}(part='major', number=3, other=1)) == 4\n"
-    found = labels(test.format("Namespace"), source, ("bank.py::bump",))
+    found = labels(test.format("Namespace"), source + "def add(number):\n    return number\n", ("bank.py::bump",))
     assert {"attribute part", "attribute number"} == {label for label in found if label.startswith("attribute")}
     assert not any(label.startswith("attribute") for label in labels(test.format("Args"), source, ("bank.py::bump",)))

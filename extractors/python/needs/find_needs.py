@@ -402,7 +402,7 @@ def _attributes(words: Words, used: Uses) -> set[str]:
     of objects that tests make of keywords alone."""
     named = words.attributes & (used.attributes | used.texts)
     made = {word for function, word in used.keywords if function in _NAMESPACES}
-    read = words.identifiers | {piece.text for piece in words.pieces}
+    read = {word for word, owners in words.owners.items() if owners != {""}} | {piece.text for piece in words.pieces}
     return named | (words.fields & used.own) | (words.elsewhere & used.settled) | (made & read)
 
 

@@ -464,17 +464,16 @@ def is_none(node: ast.expr) -> bool:
 
 
 def _note_constants(sides: Sequence[ast.expr], found: Uses, *, is_equality: bool) -> None:
-    constants = [constant for side in sides for constant in _constants(side)]
+    """Note the constants of expressions, those in arguments of calls and in subscripts excluded."""
+    left, constants = list[ast.AST](sides), list[ast.Constant]()
+    while left:  # texts that are joined may be nested deeply
+        node = left.pop()
+        if isinstance(node, ast.Constant):
+            constants.append(node)
+        elif isinstance(node, ast.UnaryOp | ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Starred | ast.BinOp):
+            left += ast.iter_child_nodes(node)
     found.numbers.update(repr(each.value) for each in constants if type(each.value) in (int, float))
     found.compared.update(text for each in constants if is_equality for text in texts_of(each))
-
-
-def _constants(node: ast.AST) -> Iterator[ast.Constant]:
-    """The constants of an expression, those in arguments of calls and in subscripts excluded."""
-    if isinstance(node, ast.Constant):
-        yield node
-    elif isinstance(node, ast.UnaryOp | ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Starred | ast.BinOp):
-        yield from (each for child in ast.iter_child_nodes(node) for each in _constants(child))
 
 
 def texts_of(node: ast.AST | None) -> list[str]:

@@ -10,6 +10,13 @@ from excise.extractors.python.needs.supplied_words import Words
 from excise.extractors.python.needs.test_uses import function_of, last_name
 from excise.types import Symbol, Watched
 
+_ITEM_ERRORS = frozenset({"KeyError", "IndexError", "LookupError"})
+_PARSERS = frozenset(
+    {"complex", "Decimal", "float", "fromhex", "fromisoformat", "index", "int", "ip_address", "ip_network", "loads"}
+    | {"remove", "strptime", "UUID", "unpack"}
+)
+"""Functions of Python that raise ``ValueError`` for what they cannot read or find."""
+
 
 def unexecuted_raises(
     codebase: PythonCodebase, supplied: Sequence[Words], tests: Sequence[str], watched: Watched | None
@@ -40,9 +47,16 @@ def _is_unexecuted(codebase: PythonCodebase, symbol: Symbol, exception: str, exe
     raises = [node for node in ast.walk(function) if isinstance(node, ast.Raise) and _raised(node) == exception]
     raised = {id(part) for node in raises for part in ast.walk(node)}
     others = (node for node in ast.walk(function) if id(node) not in raised and isinstance(node, ast.expr))
-    if not raises or any(last_name(node) == exception for node in others):
+    if not raises or any(last_name(node) == exception or _may_raise(node, exception) for node in others):
         return False
     return own.isdisjoint(line for node in raises for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def _may_raise(node: ast.expr, exception: str) -> bool:
+    """Whether an expression itself may raise an exception of Python: ``int(x)`` a ``ValueError``."""
+    if exception in _ITEM_ERRORS:
+        return isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and last_name(node.func) == "pop")
+    return exception == "ValueError" and last_name(node) in _PARSERS
 
 
 def _raised(node: ast.Raise) -> str:
