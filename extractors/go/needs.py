@@ -18,9 +18,10 @@ from excise.types import Need, NeedKind, Symbol, TestId
 _VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
 _SENTINEL = re.compile(r"(?<![\w.])(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)\b")
 _ERRORS = frozenset({"New", "Errorf", "Error", "Wrap", "Wrapf"})
-_PANIC = re.compile(r"(?<![\w.])panic\(")
 _EXPECTED_PANIC = re.compile(r"(?<![\w.])recover\(\)|\.Panics\w*\(|\bPanic(?:With)?\(")
 """What a test does that tells a panic."""
+MAX_PANIC = 160
+"""Number of characters of the text of a panic that is told."""
 _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal"})
 
 
@@ -50,13 +51,17 @@ def _panics(
     """Panics of removed functions where tests tell panics, and their texts but those ``known`` by owner."""
     telling = tuple(sorted(test for test in tests if _EXPECTED_PANIC.search(_code_of_test(codebase, test))))
     for function in functions if telling else ():
-        code = codebase.modules[function.path].source[function.code_start : function.end].decode("utf-8", "replace")
-        if _PANIC.search(code):
+        panics = _panic_calls(codebase.modules[function.path].source)
+        if any(function.code_start <= start < function.end for start in panics):
             need = Need(kind=NeedKind.EXCEPTION, word="panic", owner=function.symbol_id, tests=telling)
             yield need
             written = (each for each in _texts_of(codebase, function) if each.exception)
             for text_shown in dict.fromkeys(_VERB.sub(shown_placeholder, each.text) for each in written):
-                if text_shown.strip() and (function.symbol_id, text_shown) not in known:
+                if (
+                    text_shown.strip()
+                    and len(text_shown) <= MAX_PANIC
+                    and (function.symbol_id, text_shown) not in known
+                ):
                     yield replace(need, kind=NeedKind.MESSAGE, word=text_shown, exception="panic")
 
 
@@ -88,8 +93,17 @@ def _calls_around(node: Node, source: bytes) -> list[str]:
     while node.parent is not None and node.parent.type == "argument_list" and node.parent.parent is not None:
         node = node.parent.parent
         function = node.child_by_field_name("function")
-        found.append(text(function, source).rpartition(".")[2] if function is not None else "")
+        name = text(function, source) if function is not None else ""
+        found.append(name.rpartition(".")[2] if not name.endswith(".panic") else name)  # a method may have the name
     return found
+
+
+@lru_cache(maxsize=64)
+def _panic_calls(source: bytes) -> tuple[int, ...]:
+    """Where a file calls ``panic``."""
+    calls = (node for node in descendants(parse_tree(source).root_node) if node.type == "call_expression")
+    functions = (node.child_by_field_name("function") for node in calls)
+    return tuple(each.start_byte for each in functions if each is not None and text(each, source) == "panic")
 
 
 def _literals_of_test(codebase: GoCodebase, test: str) -> Iterator[str]:

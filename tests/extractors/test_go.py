@@ -239,6 +239,9 @@ def test_errors_that_are_values_are_details_where_both_name_them() -> None:
         ('panic("too large")', 'check(recover() == "too large")', [("too large", "panic"), ("panic", "")]),
         ('panic("too large")', "check(F())", []),
         ("t.panic(1)", "check(recover())", []),
+        ('t.panic("too large")', 'check(recover() == "too large")', [("too large", "")]),
+        ("// does not panic(n)", "check(recover())", []),
+        (f'panic("{"so " * 60}")', "check(recover())", [("panic", "")]),
     ],
 )
 def test_panics_are_details_where_tests_tell_them(body: str, test: str, told: list[tuple[str, str]]) -> None:
