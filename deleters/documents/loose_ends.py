@@ -66,10 +66,12 @@ def mentions_left(text: str, names: GoneCode) -> Iterator[tuple[str, str]]:
 
 def _labels(text: str, names: GoneCode) -> set[str]:
     """Ordinary words, names of what is gone, to which a document links as to a place in it: there, they are no words
-    but mean the code."""
+    but mean the code. The line below a label has the name: “Installation” is about no ``install``."""
     plain = any_of(name for name in names.mentioned.names if not is_distinct(name))
+    between = r"\n(?:[ \t]*(?:\.\. _[^\n]*|\([\w.-]+\)=|[-=~^\"'*+#]{2,})?[ \t]*\n){0,20}"
     label = re.compile(
-        rf"(?m)^[ \t]*\.\. _({plain}):[ \t]*$|^\(({plain})\)=[ \t]*$|\[`?({plain})(?:\(\))?`?\]\(#(?:{plain})\)"
+        rf"(?m)^[ \t]*\.\. _({plain}):[ \t]*(?={between}[^\n]*\b\1\b)|^\(({plain})\)=[ \t]*(?={between}[^\n]*\b\2\b)"
+        rf"|\[`?({plain})(?:\(\))?`?\]\(#(?:{plain})\)"
     )
     return {name for found in label.finditer(text) for name in found.groups() if name}
 

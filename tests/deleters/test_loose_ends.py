@@ -104,6 +104,7 @@ def test_a_section_that_keeps_a_half_of_its_example() -> None:
     [
         (".TH PKG 1\n.B pkg.m.gone_by(x)\n", "docs/pkg.1", True),
         (".TH PKG 3\n.B \\fBgone_by\\fP(x)\n", "pkg.3", True),
+        (".TH PKG 3\n.B \\fBgone\\_by\\fP(x)\n", "pkg.3", True),
         (".TH PKG 1\n.B other(x)\n", "docs/pkg.1", False),
         ("gone_by is new\n", "notes/1.1", False),
     ],
@@ -117,6 +118,8 @@ def test_pages_of_a_manual_are_not_edited(page: str, path: str, *, is_left: bool
     [
         ("a_ and thaw_ are here.\n\n.. _a:\n.. _thaw:\n\na and thaw\n~~~~~~~~~~\n\nSo will thaw do.\n", 4),
         ("Snow may thaw.\n", 0),
+        (".. _thaw:\n\nThawing\n=======\n\nTo thaw it, wait.\n", 0),
+        (".. _thaw:\n\n====\nthaw\n====\n\nTo thaw it, wait.\n", 3),
         ("See thaw_.\n\n.. _thaw: https://pkg.io\n", 0),
         ("- [thaw](#thaw)\n\n## Of thaw\n", 2),
         ("(thaw)=\n\n## Of pkg.thaw\n\nIt thaws.\n", 1),

@@ -80,9 +80,10 @@ def _in_manual_pages(remover: DependentRemover, names: GoneCode) -> Iterator[Lef
     """Pages for ``man`` that name what is gone: these are not edited, as they are made from other documents."""
     others, words = remover.codebase.others, words_of(names)
     for path in sorted(filter(_MANUAL.fullmatch, others.paths - remover.other_files.keys())):
-        data = others.read(path)
-        if words.search(data) and _MANUAL_HEAD.search(text := utf8_text(data) or ""):
-            for line, _ in mentions_left(_FONT.sub("", text), names):
+        text = utf8_text(others.read(path)) or ""
+        shown = _FONT.sub("", text) if _MANUAL_HEAD.search(text) else ""
+        if words.search(shown.encode()):
+            for line, _ in mentions_left(shown, names):
                 yield Leftover(path, f"the manual page names it: {line}", "")
 
 
