@@ -228,8 +228,11 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     if need.kind in _IDENTIFIERS:
         is_told = need.kind is NeedKind.ATTRIBUTE and not is_code
         return _has_attribute(word, text) if is_told else _has_identifier(word, text, is_code=is_code)
-    if need.kind is NeedKind.NUMBER:
-        return re.search(rf"(?<![\w.]){re.escape(word)}(?![\w]|\.\d)", text) is not None
+    if need.kind is NeedKind.NUMBER or (need.kind is NeedKind.TEXT and is_sign(word)):
+        own, marks = re.escape(word), "`'\"".replace(word, "")
+        signs = (rf"(?<![\w{mark}]){mark}{own}{mark}(?![\w{mark}])" for mark in marks)  # no part of a fence
+        number = rf"(?<![\w.]){own}(?![\w]|\.\d)"
+        return re.search(number if need.kind is NeedKind.NUMBER else "|".join(signs), text) is not None
     if need.kind is NeedKind.REPLACED:
         return ".".join(word.split(".")[-2:]) in text
     looks_like_keyword = _KEYWORD.fullmatch(word) is not None  # a call that the statement shows may have it

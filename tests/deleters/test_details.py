@@ -286,12 +286,21 @@ def test_a_keyword_of_another_function_is_not_one_that_code_takes_among_any(
         ("It begins with `/`.", GivenBy.STATEMENT),
         ("trace('a/b')  # 'a'", GivenBy.DETAILS),
         ("other([1])  # '/a/b'", GivenBy.DETAILS),
+        ("'a'/'b'", GivenBy.DETAILS),
+        ("[ '/' ]", GivenBy.STATEMENT),
     ],
 )
 def test_a_sign_is_given_by_an_example_of_the_code_with_it(said: str, given: GivenBy) -> None:
     need = Need(kind=NeedKind.TEXT, word="/", owner="m.py::trace", tests=())
     (found,) = locate([need], said, "x = '/'", PythonCodebase.from_texts({"m.py": "def trace(x):\n    return x\n"}))
     assert found.given is given
+
+
+@pytest.mark.parametrize(("sign", "text"), [("`", "```python\n```"), ('"', '"""Reads."""'), (":", '{"a":"b"}')])
+def test_fences_and_what_joins_two_texts_are_no_signs(sign: str, text: str) -> None:
+    need = Need(kind=NeedKind.TEXT, word=sign, owner="m.py::trace", tests=())
+    assert not is_named(need, text)
+    assert is_named(need, f"{text}\nIt has {sign!r}.")
 
 
 @pytest.mark.parametrize(("docstring", "expected"), [("Adds.", GivenBy.DETAILS), ("Adds; panics.", GivenBy.STATEMENT)])
