@@ -32,8 +32,9 @@ _OWN_TYPES = (
 _METHODS = frozenset(name for made in _OWN_TYPES for name in dir(made) if not name.startswith("_"))
 """Names of methods of Python's own types, of files, and of regular expressions and what they find."""
 _GIVING_ANY = frozenset(
-    {"attr", "attrs", "contextlib", "copy", "dataclasses", "functools", "importlib", "operator", "pickle", "pydantic"}
-    | {"types", "typing", "unittest", "weakref"}
+    {"asyncio", "attr", "attrs", "collections", "concurrent", "contextlib", "copy", "dataclasses", "functools", "heapq"}
+    | {"importlib", "inspect", "itertools", "joblib", "json", "operator", "pickle", "pydantic", "random", "shelve"}
+    | {"types", "typing", "unittest", "weakref", "yaml"}
 )
 """Modules whose functions may return objects of any class."""
 
@@ -88,7 +89,7 @@ def _is_of_builtin(codebase: Codebase, symbol: Symbol, caller: str, line: str) -
     text = source[where.start : where.end].decode(errors="replace")
     if all(map(str.isidentifier, receivers)) and all(_holds_builtin(receiver, text) for receiver in receivers):
         return True
-    if all(_is_foreign_attribute(codebase, receiver, where.path) for receiver in receivers):
+    if all(_is_foreign_attribute(codebase, symbol, receiver, where.path) for receiver in receivers):
         return True
     own = _places_of_name(codebase, symbol)[0] | {PurePosixPath(symbol.path.removesuffix("/__init__.py")).stem}
     named = re.compile(rf"\b(?:{'|'.join(map(re.escape, own))})\b".encode())
@@ -110,17 +111,23 @@ def _bound_calls(target: str, code: str) -> list[str]:
     return [match[1] if _is_whole_call(code, match.end()) else "" for match in found]
 
 
-def _is_foreign_attribute(codebase: Codebase, receiver: str, path: str) -> bool:
+def _is_foreign_attribute(codebase: Codebase, symbol: Symbol, receiver: str, path: str) -> bool:
     """Whether a file binds ``self.name`` or ``cls.name``, or a module of the project binds ``module.name``, to nothing
-    but what functions of other projects return."""
+    but what functions of other projects return, and no such line names the class of a method."""
     owner, _, name = receiver.rpartition(".")
     files = [path] if owner in {"self", "cls"} else [p for p in codebase.modules if PurePosixPath(p).stem == owner]
     if not owner.isidentifier() or not name:
         return False
-    calls = []
+    calls, name, klass = [], re.escape(name), re.escape(symbol.qualname.rpartition(".")[0].rpartition(".")[2])
+    other = re.compile(
+        rf"\b{name}\b[^=\n]*=[^\n]*\b{klass}\b|\b{name}\s*:[^=\n]*\b{klass}\b|\b{name}\s*(?:,[^=\n()]*|\)\s*|[^\w\s=!<>:,.()\[\]{{}}]{{1,3}})=(?!=)"
+        rf"|\b(?:as|for)\s+(?:self|cls)\.{name}\b|\bsetattr\([^\n]*['\"]{name}['\"]"
+    )
     for file in files:
         code = codebase.modules[file].source.decode(errors="replace")
-        calls += [(call, code) for call in _bound_calls(rf"(?<!\w){re.escape(name)}", code)]
+        if other.search(code):
+            return False
+        calls += [(call, code) for call in _bound_calls(rf"(?<!\w){name}", code)]
     return bool(calls) and all(call.endswith("(") and _is_foreign(codebase, call[:-1], code) for call, code in calls)
 
 

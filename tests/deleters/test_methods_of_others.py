@@ -65,3 +65,31 @@ def test_a_method_of_what_another_project_made_is_no_use(bound: str, receiver: s
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
     text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["tree.py::Tree.use"]}, deletion)
     assert bool(text) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("bound", "is_shown"),
+    [
+        ("self.t = requests.Session()", False),
+        ("self.t: Tree = requests.Session()", True),
+        ("self.t = requests.get(Tree)", True),
+        ("self.t = asyncio.run(made())", True),
+        ("self.t = requests.Session()\n        self.t, y = made(), 1", True),
+        ("self.t = requests.Session()\n        self.t |= made()", True),
+        ("self.t = requests.Session()\n        setattr(self, 't', made())", True),
+        ("self.t = requests.Session()\n        with made() as self.t:\n            pass", True),
+    ],
+)
+def test_an_attribute_that_may_be_bound_to_the_removed_class(bound: str, *, is_shown: bool) -> None:
+    user = (
+        f"class User:\n    def __init__(self):\n        {bound}\n\n    def use(self):\n        return self.t.fell(1)\n"
+    )
+    files = {
+        "tree.py": "class Tree:\n    def fell(self):\n        return 1\n",
+        "lib.py": f"import asyncio\nimport requests\nfrom tree import Tree, made\n\n\n{user}",
+        "test_m.py": "def test_m(): ...",
+    }
+    codebase, gone = PythonCodebase.from_texts(files), "tree.py::Tree.fell"
+    deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion)
+    assert bool(text) is is_shown
