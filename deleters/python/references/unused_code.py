@@ -66,9 +66,12 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
 
 
 def _listed(plan: FilePlan) -> set[str]:
-    """The texts in lists that a module assigns, if all of a list are its names: generated code may import them."""
+    """The texts in lists that a module assigns, if all of a list are its names: generated code may import them.
+
+    Modules that it imports are none: ``["json", "yaml"]`` are words for formats.
+    """
     module = plan.module
-    known = {each.bound for each in module.imports}
+    known = {each.bound for each in module.imports if each.name}
     known |= {each.name for each in module.bindings} | {each.name for each in module.symbols}
     found: set[str] = set()
     for statement in statements(plan.root):
