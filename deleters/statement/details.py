@@ -201,7 +201,8 @@ def _is_sign_shown(need: Need, statement: str) -> bool:
     """Whether the result of an example of the code has a sign."""
     name = name_in_file(need.owner).rpartition(".")[2].partition("#")[0]
     call = r"\w" if name.startswith("__") else rf"\b{re.escape(name)}"
-    return re.search(rf"{call}\([^\n]*(?:# |\n[> ]*|== ?)['\"][^\n]*{re.escape(need.word)}", statement) is not None
+    shown = r"[^\n]{0,300}"
+    return bool(re.search(rf"{call}\({shown}(?:# |\n[> ]*|== ?)['\"]{shown}{re.escape(need.word)}", statement))
 
 
 def _is_set_by_method(need: Need, codebase: Codebase) -> bool:
@@ -258,8 +259,8 @@ def _phrases(word: str, message: str) -> list[str]:
 
 
 def _is_own_name(word: str, owner: str) -> bool:
-    """Whether a word is the name of a definition, with or without the classes around it."""
-    return f".{name_in_file(owner).partition('#')[0]}".endswith(f".{word.strip()}")
+    """Whether a word is the name of a definition, with or without the classes around it; a class for its ``__init__``."""
+    return f".{name_in_file(owner).partition('#')[0].removesuffix('.__init__')}".endswith(f".{word.strip()}")
 
 
 def _is_in_a_quoted_message(word: str, message: str, text: str) -> bool:

@@ -303,6 +303,11 @@ def test_fences_and_what_joins_two_texts_are_no_signs(sign: str, text: str) -> N
     assert is_named(need, f"{text}\nIt has {sign!r}.")
 
 
+def test_the_name_of_a_class_says_nothing_of_a_message_of_its_making() -> None:
+    need = Need(kind=NeedKind.MESSAGE, word="Box", template="Box is old", owner="a.py::Box.__init__", tests=())
+    assert not is_named(need, "Box raises an error.")
+
+
 @pytest.mark.parametrize(("docstring", "expected"), [("Adds.", GivenBy.DETAILS), ("Adds; panics.", GivenBy.STATEMENT)])
 def test_a_panic_is_told_unless_the_docstring_does(docstring: str, expected: GivenBy) -> None:
     codebase = PythonCodebase.from_texts({"m.py": f'def add(x):\n    """{docstring}"""\n    return x\n'})
