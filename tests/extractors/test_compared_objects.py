@@ -205,3 +205,8 @@ def test_an_attribute_may_be_named_like_a_kind_of_values(name: str) -> None:
     for value, other in ((["i", "3"], ["i", "4"]), (["f", "1.0"], ["f", "2.0"]), (["l", [["i", "1"]]], ["l", []])):
         assert same_outcome(of(value), of(value))
         assert not same_outcome(of(value), of(other))
+
+
+def test_a_long_name_of_a_program_takes_no_time() -> None:
+    found = json.dumps({"result": ["c", None], "printed": f"usage: [-h]{'python' * 60_000}\n"})
+    assert same_outcome(found, found)

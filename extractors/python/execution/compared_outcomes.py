@@ -14,7 +14,7 @@ from excise.types import RecordedCall
 
 _HELP = re.compile(r"(?i)usage: (?=[\s\S]{0,10000}(?:\[-h\]|--help\b))")
 """Beginning of the help text of a command, which has an option for it."""
-_PROGRAM = re.compile(r"(?i:usage:)\s+(?:\S*python\S*\s+-m\s+)?\S+(?:\s+[a-z][\w.-]*(?!\S))*")
+_PROGRAM = re.compile(r"(?i:usage:)\s+(?:\S{0,200}python\S{0,20}\s+-m\s+)?\S+(?:\s+[a-z][\w.-]*(?!\S))*")
 """Beginning of a usage line with the name of the program, up to the first option, choice or argument in capitals."""
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 _ROW = re.compile(r"(?m)^ {2,4}(\w[\w-]*)")
