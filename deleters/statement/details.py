@@ -259,7 +259,7 @@ def _phrases(word: str, message: str) -> list[str]:
 
 
 def _is_own_name(word: str, owner: str) -> bool:
-    """Whether a word is the name of a definition, with or without the classes around it; a class for its ``__init__``."""
+    """Whether a word is the name of a definition, or of a class that it makes, with or without the classes around."""
     return f".{name_in_file(owner).partition('#')[0].removesuffix('.__init__')}".endswith(f".{word.strip()}")
 
 

@@ -120,8 +120,9 @@ def _is_foreign_attribute(codebase: Codebase, symbol: Symbol, receiver: str, pat
         return False
     calls, name, klass = [], re.escape(name), re.escape(symbol.qualname.rpartition(".")[0].rpartition(".")[2])
     other = re.compile(
-        rf"\b{name}\b[^=\n]*=[^\n]*\b{klass}\b|\b{name}\s*:[^=\n]*\b{klass}\b|\b{name}\s*(?:,[^=\n()]*|\)\s*|[^\w\s=!<>:,.()\[\]{{}}]{{1,3}})=(?!=)"
-        rf"|\b(?:as|for)\s+(?:self|cls)\.{name}\b|\bsetattr\([^\n]*['\"]{name}['\"]"
+        rf"\b{name}\b[^=\n]{{0,200}}=[^\n]{{0,200}}\b{klass}\b|\b{name}\s*:[^=\n]{{0,200}}\b{klass}\b"
+        rf"|\b{name}\s*(?:,[^=\n()]{{0,200}}|\)\s*|[^\w\s=!<>:,.()\[\]{{}}]{{1,3}})=(?!=)"
+        rf"|\b(?:as|for)\s+(?:self|cls)\.{name}\b|\bsetattr\([^\n]{{0,200}}['\"]{name}['\"]"
     )
     for file in files:
         code = codebase.modules[file].source.decode(errors="replace")

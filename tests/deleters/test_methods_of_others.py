@@ -93,3 +93,16 @@ def test_an_attribute_that_may_be_bound_to_the_removed_class(bound: str, *, is_s
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
     text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion)
     assert bool(text) is is_shown
+
+
+def test_long_lines_with_the_name_of_an_attribute_take_no_time() -> None:
+    line = f"NAMES = '{'t ' * 100_000}'"
+    files = {
+        "tree.py": "class Tree:\n    def fell(self):\n        return 1\n",
+        "lib.py": f"import re\n\n{line}\n\n\nclass User:\n    t = re.compile('a')\n\n    def use(self):\n"
+        "        return self.t.fell(1)\n",
+        "test_m.py": "def test_m(): ...",
+    }
+    codebase, gone = PythonCodebase.from_texts(files), "tree.py::Tree.fell"
+    deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
+    assert not where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion)
