@@ -23,6 +23,7 @@ def load(name: str) -> ModuleType:
 values = load("excise_values")
 decoding = load("excise_decode")
 outcomes = load("excise_outcomes")
+load("excise_trampolines")  # which the recorder imports, wherever it is loaded
 DECODERS = dict(decoding.DECODERS)
 """The decoders before ``excise_lifted`` is loaded, which puts its own in their place."""
 
