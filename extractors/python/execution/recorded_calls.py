@@ -154,12 +154,11 @@ def record(
         }
         found = _run(session, recipe, request, asked)
     listed = found.get("calls")
-    unread = {name for name, symbol in _named(codebase, symbols, roots) if is_unread(codebase, symbol)}
-    raw = [
-        json.dumps({**call, "unread": True} if call.get("name") in unread else call)
-        for call in (listed if isinstance(listed, list) else ())
-        if isinstance(call, dict)
-    ]
+    made = [call for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+    called = {str(call.get("name")) for call in made}
+    named = ((name, symbol) for name, symbol in _named(codebase, symbols, roots) if name in called)
+    unread = {name for name, symbol in named if is_unread(codebase, symbol)}
+    raw = [json.dumps({**call, "unread": True} if call.get("name") in unread else call) for call in made]
     reported = found.get("refused")
     refused = (
         {str(why)[:80]: n for why, n in reported.items() if isinstance(n, int)} if isinstance(reported, dict) else {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 
+from excise.extractors.python.needs.test_uses import parsed
 from excise.protocols import Codebase
 from excise.types import Symbol
 
@@ -39,13 +39,9 @@ def is_unread(codebase: Codebase, symbol: Symbol) -> bool:
 
 def _statements(source: bytes, name: str) -> int:
     """The number of statements of a module that are nothing but a call of the name."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
-    return sum(isinstance(node, ast.Expr) and _called(node.value) == name for node in ast.walk(tree))
+    tree = parsed(source)
+    nodes = ast.walk(tree) if tree is not None else ()
+    return sum(isinstance(node, ast.Expr) and _called(node.value) == name for node in nodes)
 
 
 def _called(value: ast.expr) -> str:

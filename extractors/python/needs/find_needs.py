@@ -78,6 +78,7 @@ def find_needs(
     by_function: dict[str, list[str]] = defaultdict(list)
     for test in tests:
         by_function[test.partition("[")[0]].append(test)
+    drawing = next((words.symbol for words in supplied if draws(codebase, words.symbol)), None)
     for function, cases in by_function.items():
         used = uses.of(function)
         seen = _seen(cases, watched) if watched is not None else None
@@ -95,7 +96,6 @@ def find_needs(
                     detail = _Detail(words.symbol.symbol_id, piece, is_answer, is_watched=True)
                     found.add((kind, word), detail, cases)
         found.shapes |= seen.shapes if seen is not None else set()
-        drawing = next((words.symbol for words in supplied if draws(codebase, words.symbol)), None)
         if drawing is not None and compares_drawn(codebase, function):
             found.add((NeedKind.DRAWN, drawing.name), _Detail(drawing.symbol_id, is_answer=True), cases)
     for words in supplied:

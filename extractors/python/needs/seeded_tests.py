@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.needs.test_uses import function_of
 from excise.types import Symbol
 
 _DRAWS = re.compile(
@@ -33,19 +33,14 @@ def draws(codebase: PythonCodebase, symbol: Symbol) -> bool:
 
 def compares_drawn(codebase: PythonCodebase, test: str) -> bool:
     """Whether the function of a test seeds random numbers, and compares something with a constant."""
-    path, _, rest = test.partition("::")
-    symbol = codebase.symbols().get("::".join(codebase.place_of(path, rest.split("::"))))
-    if symbol is None or symbol.path not in codebase.modules:
+    symbol = codebase.definition_of_test(test)
+    source = codebase.modules[symbol.path].source if symbol is not None and symbol.path in codebase.modules else b""
+    if symbol is None or b"seed" not in source[symbol.start : symbol.end]:
         return False
-    source = codebase.modules[symbol.path].source
-    text = source[symbol.start : symbol.end]
-    if b"seed" not in text:
+    function = function_of(source, symbol)
+    if function is None:
         return False
-    indent = source[source.rfind(b"\n", 0, symbol.start) + 1 : symbol.start]
-    try:
-        nodes = list(ast.walk(ast.parse(textwrap.dedent((indent + text).decode(errors="replace")))))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    nodes = list(ast.walk(function))
     called = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
     is_imported = _IMPORTS_SEED.search(source) is not None
     if not any(_SEEDS.fullmatch(name) and (name != "seed" or is_imported) for name in called):
