@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -45,6 +45,8 @@ MORE_EXAMPLES = 3
 project's words show an example of gets at most as many, unless only a part of it is gone: what the words show works."""
 MANY_TESTS, FEW_SHOWN = 12, 1
 """Number of tests of a function whose cases that many examples in its description, at most, do not tell."""
+_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
+"""The name of an exception in a docstring."""
 HIDING = Visibility.DOCSTRING
 """The visibility of tasks which show some of their tests if words do not suffice."""
 WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
@@ -220,6 +222,10 @@ def _described(
         of_error = need.exception or (need.word if need.kind is NeedKind.EXCEPTION else "")
         if name := of_error.rpartition(" of ")[2]:
             raised.setdefault(name, set()).update(map(name_in_file, (need.owner, *need.others)))
+    known = bench.codebase.symbols()
+    for symbol in (known[each] for each in split.deletion.removed if each in known):
+        for name in _EXCEPTION.findall(symbol.docstring):
+            raised.setdefault(name, set()).add(name_in_file(symbol.symbol_id))
     parts = places_of_parts(split.deletion.text, bench.codebase)
     by_name = {name_in_file(symbol): lines for symbol, lines in parts.items()}
     returns = returns_among((line for lines in parts.values() for line in lines), bench.codebase)
@@ -249,7 +255,8 @@ def _described(
         paths = min(MORE_EXAMPLES, shown.num_paths)
         is_plain = name in plain or split.deletion.deleter in PARTLY_KEPT
         most = None if name in undescribed else max(MORE_EXAMPLES, shown.num_paths) if is_plain else paths
-        chosen[name] = list(dict.fromkeys([*shown.shown[:most], *shown.parameters, *shown.raising]))
+        own = dict.fromkeys([*shown.shown[:most], *shown.parameters, *shown.raising])
+        chosen[name] = without_known(own, statement.text)
     lines = _some_of_each(chosen)
     told = {name for name, own in chosen.items() if any(tells_something(line) for line in own if line in lines)}
     tested = {
@@ -286,6 +293,12 @@ def num_calls(text: str, name: str) -> int:
     calls = re.findall(rf"(?<![\w$]){re.escape(name)}(?:::)?(?:[\[<][^\n()]{{0,60}}[\]>])?\s*\(([^\n]{{0,120}})", text)
     given = {"".join(call.split()) for call in calls if not call.lstrip().startswith(")")}
     return len(given) or len(calls)
+
+
+def without_known(examples: Iterable[str], text: str) -> list[str]:
+    """Those of the examples whose call is none in a docstring that a text shows."""
+    calls = set(re.findall(r"(?m)^[> ]*>>> (.*\S)", text))
+    return [line for line in examples if line.rpartition("  # ")[0] not in calls]
 
 
 def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:

@@ -24,6 +24,7 @@ values = load("excise_values")
 decoding = load("excise_decode")
 outcomes = load("excise_outcomes")
 load("excise_trampolines")  # which the recorder imports, wherever it is loaded
+doctests = load("excise_doctests")  # so is this
 DECODERS = dict(decoding.DECODERS)
 """The decoders before ``excise_lifted`` is loaded, which puts its own in their place."""
 

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.execution.added_arguments import canonical, parameters_of, without_added
+from excise.extractors.python.execution.added_arguments import FAR, canonical, parameters_of, without_added
 from excise.extractors.python.execution.varied_calls import MAX_ADDED, MAX_VARIED, varied
 
 SOURCE = '''
@@ -132,6 +132,28 @@ def test_numbers_stay_on_their_side_of_zero(default: float) -> None:
     assert len(values) == 10
     assert default not in values
     assert all(value >= 0 for value in values) or default < 0
+
+
+@pytest.mark.parametrize(
+    ("made", "args", "kwargs"),
+    [
+        (call("Box.of", "classmethod", ["i", "1"]), [], []),
+        (call("Box.of", "classmethod", size=["i", "1"]), [], []),
+        (call("Box.open", "method", RECEIVER, ["c", True], ["f", "3ff8000000000000"]), [RECEIVER, ["c", True]], []),
+    ],
+)
+def test_an_argument_that_all_calls_give_is_left_out_once(made: str, args: list[object], kwargs: list[object]) -> None:
+    codebase = PythonCodebase.from_texts({"m.py": SOURCE})
+    found = [json.loads(text) for text in varied([made], parameters_of(codebase, ["m.py::Box"]))]
+    assert (args, kwargs) in [(each["args"], each["kwargs"]) for each in found]
+    other = call("Box.of", "classmethod")
+    more = [json.loads(text) for text in varied([other], parameters_of(codebase, ["m.py::Box"]))]
+    assert all("added" in each for each in more)
+
+
+def test_an_integer_gets_a_value_that_is_far_from_its_default() -> None:
+    values = {each["kwargs"][-1][1][1] for each in added([call("Box.of", "classmethod")] * 3)}
+    assert str(3 + FAR) in values
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from excise.verifiers.build_candidate import num_calls
+from excise.verifiers.build_candidate import num_calls, without_known
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,8 @@ def test_long_texts_are_searched_once() -> None:
     began = time.process_time()
     num_calls("join<" * 200_000 + "join[" * 200_000, "join")
     assert time.process_time() - began < 60, "each place is looked at for a limited length"
+
+
+def test_calls_of_a_docstring_that_is_shown_are_no_further_examples() -> None:
+    text = "> Halve a number.\n>\n>     >>> half(8)\n>     4\n"
+    assert without_known(["half(8)  # 4", "half(80)  # 40"], text) == ["half(80)  # 40"]

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from excise.extractors.test_reports.runner_program import REPO
 from excise.protocols import MAX_EXAMPLE_CHARS, Grading
+from excise.types import RecordedCall
 from excise.verifiers.grading.kit import RecordedBehaviour
 
 MAX_EXAMPLES = 8
@@ -139,7 +140,8 @@ def examples_of(
             place[grading.called(call)].append(Example(line, result, reached, strangeness, parameter))
 
     for one in (*replayed.varied, *replayed.raising):
-        if grading.is_result(one.outcome) or not grading.added_argument(one.call)[0]:  # else it may be a wrong argument
+        is_plain = grading.is_result(one.outcome) or not grading.added_argument(one.call)[0]
+        if is_plain or _tells_of(one, grading, exceptions):  # else it may be a wrong argument
             add(made, one.call, one.outcome)
     for call, first, second in replayed.recorded:
         if first and grading.same_outcome(first, second):
@@ -148,6 +150,13 @@ def examples_of(
         name: _of_part(made[name], tested[name], _raised_by(name, exceptions), parts.get(name, ()), returns)
         for name in sorted(made.keys() | tested.keys())
     }
+
+
+def _tells_of(one: RecordedCall, grading: Grading, exceptions: Mapping[str, Collection[str]]) -> bool:
+    """Whether a call raises an exception of which its own function tells."""
+    raised = grading.example(one.call, one.outcome).rpartition(f"# {_RAISES}")[2]
+    function = grading.called(one.call)
+    return any(function in raising for name, raising in exceptions.items() if name in re.findall(r"\w+", raised))
 
 
 def tells_something(line: str) -> bool:

@@ -1,6 +1,7 @@
-"""New calls with an argument that no test gives: they tell a solution that ignores a parameter.
+"""New calls with an argument that no test gives: they tell a solution that ignores a parameter; and without one that
+all tests give.
 
-Such a call is a recorded one with one argument more. Its key ``added`` names the parameter, so that its outcome can be
+The former is a recorded call with one argument more. Its key ``added`` names the parameter, so that its outcome can be
 compared with that of the recorded one.
 """
 
@@ -31,6 +32,8 @@ MAX_PARAMETERS = 6
 """Maximum number of parameters of one function that get arguments."""
 VALUES = 3
 """Number of new calls for each of them."""
+FAR = 100
+"""What the last of these adds to an integer: code that counts the items of something has as many seldom."""
 MAX_CHANGES = 10
 """How often another value than the default is asked for."""
 
@@ -122,7 +125,7 @@ def with_added_arguments(
     parameters: Mapping[str, Sequence[Parameter]],
     change: Callable[[Node, random.Random], Node],
 ) -> list[Call]:
-    """New calls, one for each parameter of each function before a second one for any.
+    """New calls, one for each parameter of each function before a second one for any; those without an argument too.
 
     ``by_name``: name of a function, with its module, to the recorded calls that new ones are made from; ``given`` has
     all calls. ``change`` makes another value of the same type. Where none is known, the arguments are those that
@@ -141,19 +144,35 @@ def with_added_arguments(
             for each in known
             if (each.model or each.name in passed) and not any(_gives_other(call, each) for call in given[name])
         ]
+        turns[0] += without_arguments(recorded, known)
         for parameter in unused[:MAX_PARAMETERS]:
             rng = random.Random(content_id("added", name, parameter.name))
             free = sorted((call for call in recorded if not _gives(call, parameter)), key=lambda c: len(json.dumps(c)))
             bases = rng.sample(free[: 2 * VALUES], min(VALUES, len(free)))  # long ones cannot be shown
             others = [value for _, value in sorted(passed[parameter.name].items())] if not parameter.model else []
             for turn, base in enumerate(bases):
-                made = (change(parameter.model, rng) for _ in range(MAX_CHANGES))
+                made: Iterator[Node] = (change(parameter.model, rng) for _ in range(MAX_CHANGES))
+                if turn == VALUES - 1 and parameter.model[:1] == ["i"]:
+                    made = iter([["i", str(int(parameter.model[1], 0) + FAR)]])
                 values = [*others[turn:], *others[:turn]] or made
                 value = next((each for each in values if _is_usual(each, parameter)), None)
                 if value is not None:
                     more = [*base["kwargs"], [parameter.name, value]]
                     turns[turn].append({**base, "kwargs": more, "added": parameter.name})
     return [call for turn in turns.values() for call in turn]
+
+
+def without_arguments(recorded: Sequence[Call], parameters: Sequence[Parameter]) -> Iterator[Call]:
+    """A call of one function without its last argument, if all recorded calls give it and it has a default."""
+    left_out = recorded[0]["kind"] in WITHOUT_RECEIVER
+    for parameter in parameters:
+        if all(_gives(call, parameter) for call in recorded):
+            shortest = min(recorded, key=lambda call: len(json.dumps(call)))
+            number = len(shortest["args"]) + left_out
+            if any(key == parameter.name for key, _ in shortest["kwargs"]):
+                yield {**shortest, "kwargs": [pair for pair in shortest["kwargs"] if pair[0] != parameter.name]}
+            elif number == parameter.place + 1:
+                yield {**shortest, "args": shortest["args"][:-1]}
 
 
 def _is_usual(value: Node, parameter: Parameter) -> bool:

@@ -16,6 +16,7 @@ import sys
 import types
 
 import excise_decode as decoding
+import excise_doctests
 import excise_values as values
 from excise_trampolines import NAME, compile_trampoline, is_operator, is_plain_function
 
@@ -467,12 +468,14 @@ def start(request):
 
 
 def finish(recorder, request, watched=None):
-    """Stop recording, and write what was recorded to the report of the request, with that of a watch."""
+    """Record the examples of docstrings, and report all that was recorded, with the report of a watch."""
+    excise_doctests.record_examples(recorder)
     recorder.inside = True
     root = request["root"]
     folders = [os.path.relpath(path, root) for path in sys.path if is_inside(path, root)]
     found = {"watched": recorder.watched, "calls": recorder.calls, "refused": recorder.refused}
-    found["tests"] = {test: list(calls) for test, calls in recorder.by_test.items() if test not in recorder.incomplete}
+    known = set(recorder.by_test).difference(recorder.incomplete, [""])
+    found["tests"] = {test: list(calls) for test, calls in recorder.by_test.items() if test in known}
     found["returned"] = {number: True in ends for number, ends in recorder.ends.items() if len(ends) == 1}
     if watched is not None:
         found["uses"] = watched

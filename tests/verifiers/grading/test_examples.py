@@ -73,6 +73,21 @@ def test_an_argument_that_no_test_gives_is_shown_where_it_makes_a_difference() -
     assert found.parameters == ("f('a', deep=True)  # False",)
 
 
+@pytest.mark.parametrize(("raising", "lines"), [({"ValueError": ["f"]}, 1), ({"ValueError": ["g"]}, 0), ({}, 0)])
+def test_an_argument_that_no_test_gives_may_raise_what_its_function_tells(
+    raising: dict[str, list[str]], lines: int
+) -> None:
+    more = json.loads(asked("f", "a", True).call) | {"kwargs": [["deep", ["c", True]]], "added": "deep"}
+    outcome = json.dumps({"raised": ["builtins:ValueError", "builtins:Exception"], "after": []})
+    made = (RecordedCall(call=json.dumps(more), outcome=outcome),)
+    behaviour = behaviour_of([asked("f", "b", True)])
+    behaviour = behaviour._replace(replayed=behaviour.replayed._replace(raising=made))
+    assert (
+        examples_of(behaviour, PythonGrading(), raising)["f"].raising
+        == ["f('a', deep=True)  # raises ValueError"][:lines]
+    )
+
+
 def test_a_line_is_shown_once() -> None:
     receivers = [["made", "m:Box", [], [], history] for history in ([], [["__repr__", [], []]])]
     made = [{"name": "m:Box.__str__", "kind": "method", "args": [receiver], "kwargs": []} for receiver in receivers]

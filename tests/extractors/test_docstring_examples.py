@@ -1,0 +1,102 @@
+"""Calls that docstrings show are recorded like those of tests, as far as the docstrings are right."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from excise.extractors.python.execution.pytest_runner import INSIDE
+
+from .inside_programs import doctests, load, values
+
+CODE = '''
+class Scale:
+    """A scale.
+
+    >>> Scale(2).of(21)
+    42
+    """
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def of(self, value):
+        return self.factor * value
+
+
+def half(number):
+    """Halve a number.
+
+    >>> half(8)
+    4
+    >>> half("8")
+    Traceback (most recent call last):
+    TypeError: texts have no half
+    """
+    return number // 2
+
+
+def third(number):
+    """The third of a number.
+
+    >>> third(9)
+    3
+    >>> third(10)
+    3.3
+    """
+    return number // 3
+
+
+def forever(number):
+    """Never.
+
+    >>> forever(1)
+    """
+    while number:
+        pass
+'''
+
+
+@pytest.fixture
+def scales(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """A module whose functions have docstrings with examples, and a recorder of their calls."""
+    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
+    monkeypatch.setitem(sys.modules, "excise_values", values)
+    module = ModuleType("recorded_scales")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(CODE, module.__dict__)
+    inside = load("excise_recorder")
+    recorder = inside.Recorder()
+    monkeypatch.setattr(builtins, inside.NAME, recorder.called, raising=False)
+    return module, recorder
+
+
+def recorded(recorder: Any) -> list[tuple[str, object]]:
+    return [(call["name"].partition(":")[2], call["args"][-1][1]) for call in recorder.calls]
+
+
+def test_calls_of_docstrings_are_recorded_if_all_of_a_docstring_is_right(scales: tuple[Any, Any]) -> None:
+    module, recorder = scales
+    for name in ("Scale.of", "half", "third"):
+        assert recorder.watch(f"recorded_scales:{name}")
+    module.third(9)
+    doctests.record_examples(recorder)
+    assert recorded(recorder) == [("third", "9"), ("Scale.of", "21"), ("half", "8"), ("half", "8")]
+    assert [call["args"][-1][0] for call in recorder.calls[2:]] == ["i", "s"]
+    assert recorder.ends == {0: {True}, 1: {True}, 2: {True}, 3: {False}}
+
+
+def test_examples_that_do_not_end_are_left_out(scales: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, recorder = scales
+    monkeypatch.setattr(doctests, "MAX_SECONDS", 0.1)
+    recorder.watch("recorded_scales:forever")
+    doctests.record_examples(recorder)
+    assert recorder.calls == []
+    recorder.watch("recorded_scales:half")
+    recorder.originals = dict(reversed(recorder.originals.items()))
+    doctests.record_examples(recorder)
+    assert [name for name, _ in recorded(recorder)] == ["half", "half"]
