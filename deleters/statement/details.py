@@ -301,17 +301,17 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
         return bool(is_said) or re.search(rf"\b{name}\([^\n]*\)(?:  # |\n[> ]*|== ?)None\b", statement) is not None
     if " -> " in signature and signature in statement:
         return True
-    words = _SAID_OF_RESULTS.get(kind, r"tuple|pair|returns?\b[^.\n]{0,40}\(\w+,")
+    words = _SAID_OF_RESULTS.get(kind, kind if kind[0].isupper() else r"tuple|pair|returns?\b[^.\n]{0,40}\(\w+,")
     shown = docstring.partition("\n")[0] in statement
-    is_described = bool(docstring) and shown and re.search(rf"\b(?:{words})", docstring, re.IGNORECASE) is not None
+    is_described = bool(docstring) and shown and re.search(rf"\b(?:{words})", docstring, re.IGNORECASE)
     if is_described or kind == "self":
-        return is_described
-    opening = {"list": r"\[", "dict": r"\{", "mapping": r"\{"}.get(kind, r"\(")
+        return bool(is_described)
+    opening = {"list": r"\[", "dict": r"\{", "mapping": r"\{"}.get(kind, (kind if kind[0].isupper() else "") + r"\(")
     return re.search(rf"\b{name}\([^\n]*(?:\n[> ]*|# |== ?){opening}", statement) is not None
 
 
-_RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`", "self": "the object itself (`self`)"} | {
-    "mapping": "a mapping, such as a `dict`"}  # fmt: skip
+_RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`", "self": "the object itself (`self`)",
+            "mapping": "a mapping, such as a `dict`"}  # fmt: skip
 _SAID_OF_RESULTS = {"list": r"list", "self": r"self\b|itself\b|chain|same (?:object|instance)"} | dict.fromkeys(
     ("dict", "mapping"), r"dict|mapping")  # fmt: skip
 """Words of a docstring that say what is returned, besides those of tuples."""

@@ -415,15 +415,18 @@ def test_long_docstrings_end_with_a_whole_line() -> None:
         ("def f(x)", "", "f(1)  # [1]", GivenBy.STATEMENT),
         ("def f(x)", "", "f(1)  # (1,)", GivenBy.DETAILS),
         ("def f(x)", "", "- Returns a `list`.", GivenBy.STATEMENT),
+        ("def f(x)", "Make a Row of a list.", "Make a Row of a list.", GivenBy.STATEMENT),
+        ("def f(x)", "", "f(1)  # Row(1)", GivenBy.STATEMENT),
     ],
 )
 def test_the_type_of_a_result_is_told_once(signature: str, docstring: str, text: str, given: GivenBy) -> None:
+    kind = "Row" if "Row" in text else "list"
     body = f'    """{docstring}"""\n    return [x]\n' if docstring else "    return [x]\n"
     codebase = PythonCodebase.from_texts({"m.py": f"{signature}:\n{body}"})
-    need = Need(kind=NeedKind.RESULT, word="f list", owner="m.py::f", tests=("t",))
+    need = Need(kind=NeedKind.RESULT, word=f"f {kind}", owner="m.py::f", tests=("t",))
     found = locate([need], text, "", codebase)
     assert [each.given for each in found] == [given]
-    expected = {"m.py::f": ["- Returns a `list`."]} if given is GivenBy.DETAILS else {}
+    expected = {"m.py::f": [f"- Returns a `{kind}`."]} if given is GivenBy.DETAILS else {}
     assert lines_by_symbol(found, list(codebase.symbols().values()), codebase) == expected
 
 

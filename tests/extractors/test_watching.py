@@ -311,6 +311,7 @@ def table(text):
         ("assert len(counts('aa')) == 1", set()),
         ("assert sum(table('aa').values()) == 2", {"result table mapping"}),
         ("assert table('aa')", set()),
+        ("assert {'a': 2} == table('aa')", {"result table Table"}),
     ],
 )
 def test_types_of_results_on_which_tests_rely(tmp_path: Path, test: str, expected: set[str]) -> None:

@@ -346,9 +346,9 @@ class Watch:
 
     def compared(self, left, right):
         """Two values are compared."""
-        if type(left) is type(right):
-            self.note_result(left)
-            self.note_result(right)
+        for value in (left, right):
+            if type(left) is type(right) or self.origins.kind_of(type(value)) == STAYING:
+                self.note_result(value)
         if self.origins.is_from_removed(left):
             self.note_fields(left)
             self.note_value(right)

@@ -347,7 +347,7 @@ def _note_raised(raised: ast.expr, words: Words) -> None:
 
 def _note_call(node: ast.Call, words: Words) -> None:
     name = last_name(node.func)
-    words.made.update(_MAKERS.get(name, ()))
+    words.made.update(_MAKERS.get(name, (name,) if name[:1].isupper() else ()))
     if name in {"sorted", "sort"}:
         words.sorts.add(_sorting(node))
     if name in _WRITERS:
