@@ -11,7 +11,6 @@ from excise.deleters.python.edits.empty_bodies import (
     empty_body,
     functions_of,
     is_abstract,
-    is_overload,
     stub_edit,
 )
 from excise.deleters.python.edits.file_plan import check_parses
@@ -86,7 +85,7 @@ def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[t
     A class without methods keeps only its header. A patch is empty if there is no body to replace.
     """
     ids = list(symbol_ids)
-    symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
+    symbols = [f for f in functions_of(codebase, ids) if not f.is_overload] + bare_classes(codebase, ids)
     return tuple(
         (kind, patch_of(codebase, with_empty_bodies(codebase, symbols, kind, keep_docstring=False)))
         for kind in (*EMPTY, TRIVIAL)

@@ -15,7 +15,7 @@ from excise.deleters.deletion_record import EditedFiles
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.python.deletion_builder import build_python_deletion, require_python, symbols_to_delete
-from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract
 from excise.deleters.python.edits.file_plan import check_parses
 from excise.deleters.python.hidden_tests import without_tests
 from excise.deleters.python.stub import Stub
@@ -115,7 +115,7 @@ def _functions(codebase: PythonCodebase, feature: Feature, only: frozenset[str] 
     entries = [symbol.symbol_id for symbol in symbols if symbol.symbol_id in feature.entry]
     if not all(codebase.symbols()[entry].is_callable for entry in entries):
         raise DeletionRefused("a class or a module is no function", reason="not_one_function")
-    functions = [f for f in functions_of(codebase, entries) if not is_overload(f) and not is_abstract(f)]
+    functions = [f for f in functions_of(codebase, entries) if not f.is_overload and not is_abstract(f)]
     if not functions:
         raise DeletionRefused("no function with a body", reason="nothing_to_stub")
     return functions

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from excise.deleters.deletion_record import USED_ELSEWHERE
 from excise.deleters.python.deletion_builder import build_python_deletion, require_python, symbols_to_delete
-from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract
 from excise.deleters.python.probed_tests import ShorteningTests
 from excise.deleters.python.references.dependent_removal import without_numbers
 from excise.deleters.python.references.name_uses import LostBinding
@@ -44,7 +44,7 @@ class RemoveAndStub(ShorteningTests):
         wanted = [s.symbol_id for s in symbols_to_delete(python, feature, only)]
         kept: set[str] = set()
         while True:
-            functions = [f for f in functions_of(python, sorted(kept)) if not is_overload(f) and not is_abstract(f)]
+            functions = [f for f in functions_of(python, sorted(kept)) if not f.is_overload and not is_abstract(f)]
             gone = frozenset(s for s in only or feature.symbols if not any(is_inside(s, holder) for holder in kept))
             hidden = hide or frozenset(feature.tests)
             removal = Removal(python, feature, gone, hidden, functions, parts=self.parts)

@@ -12,7 +12,7 @@ from excise.deleters.python.deletion_builder import (
     require_python,
     symbols_to_delete,
 )
-from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.python.edits.empty_bodies import functions_of, is_abstract
 from excise.deleters.python.hidden_tests import hide_tests
 from excise.deleters.python.probed_tests import ShorteningTests
 from excise.deleters.python.references.dependent_removal import without_numbers
@@ -46,7 +46,7 @@ class Stub(ShorteningTests):
         """See :class:`excise.protocols.Deleter`."""
         python = require_python(codebase)
         wanted = [s.symbol_id for s in symbols_to_delete(python, feature, only)]
-        functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
+        functions = [f for f in functions_of(python, wanted) if not f.is_overload and not is_abstract(f)]
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
         _require_no_import_time_call(python, functions)

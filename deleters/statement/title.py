@@ -153,7 +153,7 @@ def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str],
     overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
     bare = unnumbered(symbol.name)
     others = (o for o in overloads if unnumbered(o.name) == bare and o.symbol_id not in removed)
-    if not accessor_of(symbol) and not all(_is_of_types(other) for other in others):
+    if not accessor_of(symbol) and not all(other.is_overload for other in others):
         parameters = re.search(rf"\b{re.escape(bare)}(\([^()]*\))", symbol.signature)
         return name + (parameters[1] if parameters else "")
     return name or symbol.path
@@ -163,11 +163,6 @@ def _is_constructor(symbol: Symbol) -> bool:
     """Whether a function has the name of its class, as constructors of Java have."""
     names = unnumbered(symbol.qualname).split(".")
     return symbol.kind is SymbolKind.METHOD and names[-1:] == names[-2:-1] and names[-1][:1].isupper()
-
-
-def _is_of_types(symbol: Symbol) -> bool:
-    """Whether a definition only says which types a function takes."""
-    return any(each.rpartition(".")[2] == "overload" for each in symbol.decorators)
 
 
 def _how_parts_are_gone(codebase: Codebase, deletion: Deletion) -> str:

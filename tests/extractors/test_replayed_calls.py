@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.execution import recorded_calls
 from excise.extractors.python.execution.call_examples import example
 
 from .inside_programs import INSIDE, load
@@ -209,3 +211,34 @@ def test_operators_whose_results_are_called_stand_in_parentheses() -> None:
     }
     found = {"result": ["i", "3"], "printed": "", "after": [["i", "1"]], "kept": True}
     assert example(json.dumps(call), json.dumps(found)) == "(A() + 2)(1)  # 3"
+
+
+@pytest.mark.parametrize(
+    ("removed", "expected"),
+    [
+        (["C.at#3"], ["m:C.at"]),
+        (["C.at", "C.at#2", "C.at#3"], ["m:C.at"]),
+        (["C.at"], []),
+        (["C.__getitem__#2"], ["m:C.__getitem__"]),
+        (["C.size#2"], []),
+        (["f#2"], []),
+        ([""], ["m:C", "m:f"]),
+    ],
+)
+def test_implementations_of_overloads_are_recorded_by_their_plain_names(
+    removed: list[str], expected: list[str]
+) -> None:
+    source = (
+        "from typing import overload\n\n\nclass C:\n"
+        "    @overload\n    def at(self, n: int) -> int: ...\n"
+        "    @overload\n    def at(self, n: str) -> str: ...\n"
+        "    def at(self, n):\n        return n\n"
+        "    @overload\n    def __getitem__(self, n: int) -> int: ...\n"
+        "    def __getitem__(self, n):\n        return n\n"
+        "    @property\n    def size(self):\n        return 1\n"
+        "    @size.setter\n    def size(self, n):\n        pass\n\n\n"
+        "try:\n    def f():\n        return 1\nexcept ValueError:\n    def f():\n        return 2\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    symbols = [f"m.py::{name}" if name else "m.py" for name in removed]
+    assert sorted(recorded_calls.public_names(codebase, symbols, ["."])) == expected

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.session_base import diff_folders
-from excise.types import Task, name_in_file, path_of
+from excise.types import Task, by_plain_name, name_in_file, path_of
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -154,8 +154,8 @@ def _missing(bench: Workbench, task: Task, module: str) -> tuple[str, ...]:
     """Functions and methods of ``module`` that the deletion removed."""
     names: dict[str, None] = {}
     removed = [name_in_file(symbol) for symbol in task.removed if path_of(symbol) == module]
-    for symbol in bench.codebase.modules[module].symbols:
+    for name, symbol in by_plain_name(bench.codebase.modules[module].symbols).items():
         inside = any(not q or symbol.qualname == q or symbol.qualname.startswith(q + ".") for q in removed)
-        if inside and symbol.is_callable and "#" not in symbol.qualname and symbol.qualname.count(".") <= 1:
-            names[symbol.qualname] = None
+        if inside and symbol.is_callable and name.count(".") <= 1:
+            names[name] = None
     return tuple(names)

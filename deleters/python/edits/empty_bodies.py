@@ -97,11 +97,6 @@ def is_abstract(symbol: Symbol) -> bool:
     return any("abstract" in d.rpartition(".")[2] for d in symbol.decorators)
 
 
-def is_overload(symbol: Symbol) -> bool:
-    """Whether a function is only an overloaded signature for type checkers."""
-    return any(d.rpartition(".")[2] == "overload" for d in symbol.decorators)
-
-
 _PROGRAM = "__excise_trivial_program__"
 """Name of the function that such a body calls (``excise_trivial.py``)."""
 _ANY = "NotImplementedError, AttributeError, IndexError, KeyError, TypeError, ValueError"

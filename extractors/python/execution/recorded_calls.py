@@ -21,7 +21,7 @@ from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.needs.watching import read_report, watch_request
 from excise.extractors.test_reports.report import read_bounded
 from excise.protocols import CallRecording, Codebase, ForkServer, Session, Start
-from excise.types import Recipe, Symbol, SymbolKind, Watched, WorkerOutcome, path_of
+from excise.types import Recipe, Symbol, SymbolKind, Watched, WorkerOutcome, by_plain_name, path_of
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE, _ROOT = "/excise/inside", "/testbed"
@@ -51,7 +51,7 @@ def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str
         name
         for name, symbol in _named(codebase, symbols, roots)
         if symbol.is_public or _is_dunder(symbol) or _is_named_by_tests(codebase, symbol)
-        if symbol.name not in _PICKLING
+        if symbol.name.partition("#")[0] not in _PICKLING
     ]
 
 
@@ -75,17 +75,16 @@ def _named(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> 
         module = module_of(path, roots)
         if module is None or path not in codebase.modules or codebase.is_test(path):
             continue
-        for symbol in codebase.modules[path].symbols:
-            inside = not qualname and "." not in symbol.qualname
-            if symbol.kind is SymbolKind.MODULE or not (inside or symbol.qualname == qualname):
-                continue
-            if "#" not in symbol.qualname:
-                found[f"{module}:{symbol.qualname}"] = symbol
+        for name, symbol in by_plain_name(codebase.modules[path].symbols).items():
+            inside = not qualname and "." not in name
+            if symbol.kind is not SymbolKind.MODULE and (inside or symbol.qualname == qualname):
+                found[f"{module}:{name}"] = symbol
     return list(found.items())
 
 
 def _is_dunder(symbol: Symbol) -> bool:
-    return symbol.name.startswith("__") and symbol.name.endswith("__")
+    name = symbol.name.partition("#")[0]
+    return name.startswith("__") and name.endswith("__")
 
 
 def module_of(path: str, roots: Sequence[str]) -> str | None:

@@ -19,7 +19,16 @@ serialization     JSON and content hashes
 ================  ==================================================================
 """
 
-from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol, SymbolKind, SymbolReport
+from excise.types.deletions import (
+    Deletion,
+    Feature,
+    FeatureKind,
+    Span,
+    Symbol,
+    SymbolKind,
+    SymbolReport,
+    by_plain_name,
+)
 from excise.types.environments import Environment, Recipe
 from excise.types.foreign import BadRow, ForeignTask
 from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
@@ -104,6 +113,7 @@ __all__ = [
     "Visibility",
     "Watched",
     "WorkerOutcome",
+    "by_plain_name",
     "content_id",
     "dotted_name",
     "from_dict",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -102,6 +103,26 @@ class Symbol:
     def name(self) -> str:
         """Last component of the qualified name."""
         return self.qualname.rpartition(".")[2]
+
+    @property
+    def is_overload(self) -> bool:
+        """Whether it is only one of a Python function's signatures for type checkers."""
+        return any(each.rpartition(".")[2] == "overload" for each in self.decorators)
+
+
+def by_plain_name(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
+    """Qualified name to the definition of a file that has it at run time, as far as names without numbers tell.
+
+    That is the first of the name; of several, the one after nothing but overloads. What is in a definition with a
+    number is left out.
+    """
+    found: dict[str, Symbol] = {}
+    for symbol in symbols:
+        head, dot, last = symbol.qualname.rpartition(".")
+        plain = f"{head}{dot}{last.partition('#')[0]}"
+        if "#" not in head and (plain not in found or found[plain].is_overload):
+            found[plain] = symbol
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
