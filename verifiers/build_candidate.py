@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from excise.deleters.deletion_record import PARTLY_KEPT, PARTS_ALONE
@@ -26,9 +27,11 @@ from excise.types import (
     Task,
     TestRun,
     Visibility,
+    by_plain_name,
     content_id,
     is_inside,
     name_in_file,
+    path_of,
 )
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, Unchecked, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of, tells_something
@@ -213,6 +216,7 @@ def _described(
     ``tests`` are those whose calls are the examples. Raises :class:`Rejected` if nothing is left to grade.
     """
     bench = split.bench
+    name_of = partial(name_in_calls, bench.codebase)
     if name := _barely_shown(split, statement):
         raise Rejected(f"Words and at most {FEW_SHOWN} example say what {name} does.", reason="undescribed")
     few = statement.described_share < MIN_DESCRIBED
@@ -221,21 +225,21 @@ def _described(
     for need in statement.needs:
         of_error = need.exception or (need.word if need.kind is NeedKind.EXCEPTION else "")
         if name := of_error.rpartition(" of ")[2]:
-            raised.setdefault(name, set()).update(map(name_in_file, (need.owner, *need.others)))
+            raised.setdefault(name, set()).update(map(name_of, (need.owner, *need.others)))
     known = bench.codebase.symbols()
     for symbol in (known[each] for each in split.deletion.removed if each in known):
         for name in _EXCEPTION.findall(symbol.docstring):
-            raised.setdefault(name, set()).add(name_in_file(symbol.symbol_id))
+            raised.setdefault(name, set()).add(name_of(symbol.symbol_id))
     parts = places_of_parts(split.deletion.text, bench.codebase)
-    by_name = {name_in_file(symbol): lines for symbol, lines in parts.items()}
+    by_name = {name_of(symbol): lines for symbol, lines in parts.items()}
     returns = returns_among((line for lines in parts.values() for line in lines), bench.codebase)
     examples = examples_of(behaviour, bench.language.grading, raised, by_name, returns)
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
     coverage, in_sight = bench.prepared.coverage, set[str]()
     if coverage is not None and bench.settings.visibility is Visibility.SAMPLE_TESTS:
         in_sight.update(test for test in split.fail_to_pass if test not in split.hidden)
-        enough |= {name_in_file(s) for s in statement.undescribed if not in_sight.isdisjoint(coverage.executing([s]))}
-    silent = [s for s in statement.undescribed if name_in_file(s) not in enough]
+        enough |= {name_of(s) for s in statement.undescribed if not in_sight.isdisjoint(coverage.executing([s]))}
+    silent = [s for s in statement.undescribed if name_of(s) not in enough]
     untold = set(coverage.executing(silent)) if coverage is not None else set()
     graded = tuple(test for test in split.fail_to_pass if test not in untold)
     is_too_little = len(graded) < MIN_GRADED * len(split.fail_to_pass) or in_sight.issuperset(graded)
@@ -248,8 +252,8 @@ def _described(
     untold |= set(split.untold)
     split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold & set(split.dependent_tests))))
     is_part = split.deletion.deleter in PARTS_ALONE  # words describe the function, and not what of it is gone
-    undescribed = enough if few or is_part else {name_in_file(s) for s in statement.undescribed} & enough
-    plain = {name_in_file(s) for s in statement.without_example} - undescribed
+    undescribed = enough if few or is_part else {name_of(s) for s in statement.undescribed} & enough
+    plain = {name_of(s) for s in statement.without_example} - undescribed
     chosen = {}
     for name, shown in examples.items():
         paths = min(MORE_EXAMPLES, shown.num_paths)
@@ -262,9 +266,16 @@ def _described(
     tested = {
         each: split.hidden & coverage.executing([each])
         for each in statement.barely_described
-        if coverage is not None and name_in_file(each) not in told
+        if coverage is not None and name_of(each) not in told
     }
     return split, _statement(split, behaviour, lines, tested), behaviour
+
+
+def name_in_calls(codebase: Codebase, symbol_id: str) -> str:
+    """The name of a symbol in recorded calls: the implementation of overloads has no number there."""
+    module = codebase.modules.get(path_of(symbol_id))
+    plain = by_plain_name(module.symbols) if module is not None else {}
+    return next((name for name, symbol in plain.items() if symbol.symbol_id == symbol_id), name_in_file(symbol_id))
 
 
 def _barely_shown(split: SplitDeletion, statement: Statement) -> str:

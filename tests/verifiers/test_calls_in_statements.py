@@ -1,4 +1,4 @@
-"""How many different calls of a function a statement shows."""
+"""How many different calls of a function a statement shows, and by which name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from excise.verifiers.build_candidate import num_calls, without_known
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.verifiers.build_candidate import name_in_calls, num_calls, without_known
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,14 @@ def test_long_texts_are_searched_once() -> None:
 def test_calls_of_a_docstring_that_is_shown_are_no_further_examples() -> None:
     text = "> Halve a number.\n>\n>     >>> half(8)\n>     4\n"
     assert without_known(["half(8)  # 4", "half(80)  # 40"], text) == ["half(80)  # 40"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"), [("C.at#2", "C.at"), ("C.size", "C.size"), ("C.size#2", "C.size#2"), ("gone", "gone")]
+)
+def test_implementations_of_overloads_are_found_among_recorded_calls(symbol: str, name: str) -> None:
+    source = (
+        "class C:\n    @overload\n    def at(self, n: int) -> int: ...\n    def at(self, n):\n        return n\n"
+        "    @property\n    def size(self):\n        return 1\n    @size.setter\n    def size(self, n):\n        pass\n"
+    )
+    assert name_in_calls(PythonCodebase.from_texts({"m.py": source}), f"m.py::{symbol}") == name
