@@ -15,7 +15,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -50,9 +50,12 @@ _SPECIAL = {
     "a nested list": re.compile(r"\[[\[(]"),
 }
 """What is special about arguments, by how they are written."""
-_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\bNone\b|[()\[\]{},]""")
+_TOKEN = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\bNone\b|(?<![\w)\]])(?:\[\]|\{\}|\(\))|\bset\(\)|\w+=(?!=)|[()\[\]{},]"""
+)
+_EMPTY = frozenset({"''", '""', "[]", "{}", "()", "set()"})
 MAX_DEPTH = 2
-"""Depth of calls and containers in which it is told apart which argument is ``None``."""
+"""Depth of calls and containers in which it is told apart which argument is ``None``, or empty."""
 _SANDBOX = re.compile(rf"testbed\b|/tmp/|{re.escape(platform.release())}", re.IGNORECASE)
 """Paths of the sandbox in which calls were recorded, and the machine's own version."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -286,21 +289,29 @@ def _traits(call: str, outcome: str) -> frozenset[str]:
     """The kind of a call's result, or its exception, and what is special about its arguments."""
     begins = outcome if outcome in _ALONE or outcome.startswith(_RAISES) else _kind(outcome)
     special = (f"has {name}" for name, form in _SPECIAL.items() if form.search(call))
-    return frozenset({f"gives {begins}", *special, *(f"None as {place}" for place in _places_of_none(call))})
+    return frozenset({f"gives {begins}", *special, *_places_of_nothing(call)})
 
 
-def _places_of_none(call: str) -> Iterator[str]:
-    """Which arguments are ``None``, and which of those of the arguments, by their numbers: ``1``, ``0.2``."""
-    numbers: list[int] = []
+def _places_of_nothing(call: str) -> set[str]:
+    """Which arguments are ``None`` or empty, and which of those of the arguments, by their numbers or names: ``None as
+    1``, ``empty as 0.key``; apart from them those of the object that has the method, and of calls before it."""
+    found: list[tuple[int, str]] = []
+    places: list[list[str]] = []
+    calls = 0
     for token in _TOKEN.findall(call):
         if token in "([{":
-            numbers.append(0)
+            calls += not places
+            places.append(["0", "0"])
         elif token in ")]}":
-            del numbers[-1:]
+            del places[-1:]
         elif token == ",":
-            numbers[-1:] = [number + 1 for number in numbers[-1:]]
-        elif token == "None" and 0 < len(numbers) <= MAX_DEPTH:
-            yield ".".join(map(str, numbers))
+            places[-1:] = [[number := str(int(count) + 1), number] for count, _ in places[-1:]]
+        elif token.endswith("=") and places:
+            places[-1][1] = token[:-1]
+        elif (token == "None" or token in _EMPTY) and 0 < len(places) <= MAX_DEPTH:
+            kind = "None" if token == "None" else "empty"
+            found.append((calls, f"{kind} as {'.'.join(label for _, label in places)}"))
+    return {place if number == calls else f"before: {place}" for number, place in found}
 
 
 def _kind(outcome: str) -> str:

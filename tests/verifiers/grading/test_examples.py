@@ -355,3 +355,23 @@ def test_each_argument_that_may_be_none_is_so_in_an_example() -> None:
     shown = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["f"]
     assert shown.num_paths == 2
     assert {line.partition("]")[0] for line in shown.shown[:2]} == {"f(['a', None", "f([None, 'b'"}
+
+
+@pytest.mark.parametrize("nothing", [["l", []], ["s", ""], ["d", []], ["c", None]])
+def test_what_is_nothing_in_the_object_is_not_taken_for_an_argument(nothing: list[object]) -> None:
+    """Of the calls that are not of tests, the shortest way to an empty argument is one of an empty object."""
+    full: list[object] = ["l", [["i", "1"]]]
+
+    def updated(start: list[object], items: list[object], result: int) -> RecordedCall:
+        made = ["made", "m:Bag", [start], [], []]
+        call = {"name": "m:Bag.update", "kind": "method", "args": [made, items], "kwargs": []}
+        return RecordedCall(call=json.dumps(call), outcome=json.dumps({"result": ["i", str(result)]}))
+
+    made = [updated(nothing, full, 1), updated(full, full, 2), updated(full, nothing, 3)]
+    reached = {call.call: frozenset({"1"}) for call in made}
+    replayed = Replayed([(made[2].call, made[2].outcome, made[2].outcome)], tuple(made), (), reached)
+    found = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["Bag.update"]
+    assert (found.num_paths, found.shown[0].rpartition("  # ")[2]) == (1, "3")
+    replayed = replayed._replace(varied=(made[0], made[1]))
+    shown = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())["Bag.update"].shown
+    assert len(shown) == 2
