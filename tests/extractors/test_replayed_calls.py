@@ -8,12 +8,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.execution import recorded_calls
 from excise.extractors.python.execution.call_examples import example
+from excise.protocols import CallRecording, Completed, Session
+from excise.types import Recipe, WorkerOutcome
 
 from .inside_programs import INSIDE, load
 
@@ -242,3 +245,34 @@ def test_implementations_of_overloads_are_recorded_by_their_plain_names(
     codebase = PythonCodebase.from_texts({"m.py": source})
     symbols = [f"m.py::{name}" if name else "m.py" for name in removed]
     assert sorted(recorded_calls.public_names(codebase, symbols, ["."])) == expected
+
+
+COMPILED_PROGRAM = """
+import datetime, sys
+from importlib.machinery import ExtensionFileLoader
+real, found = datetime.datetime, []
+ExtensionFileLoader.exec_module = lambda loader, module: found.append(datetime.datetime)
+sys.path.append(sys.argv[1])
+import excise_clock
+excise_clock.move(500 * 86400)
+ExtensionFileLoader("m", "m.so").exec_module(sys)
+assert found == [real], found
+assert datetime.datetime.now().timestamp() - real.now().timestamp() > 86400
+"""
+
+
+def test_compiled_modules_get_the_real_classes_of_dates() -> None:
+    """Those of pandas end the process otherwise."""
+    subprocess.run([sys.executable, "-c", COMPILED_PROGRAM, str(INSIDE)], check=True, timeout=60)
+
+
+def test_a_replay_that_a_signal_ends_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Ended:
+        def exec(self, *_: object, **__: object) -> Completed:
+            return Completed(worker=WorkerOutcome.OK, rc=-11, stdout=b"", stderr=b"", wall_s=0, cpu_s=0)
+
+    recording = CallRecording(calls=('{"name": "m:f"}',), modules=(), removed=(), watched=1, refused={})
+    ended, recipe = cast("Session", Ended()), Recipe(python="3.12.1")
+    caplog.set_level("INFO")
+    assert recorded_calls.replay(ended, recipe, recording, recorded_calls.AskedReplay(1.0)) == [""]
+    assert [(each.msg, each.__dict__["signal"]) for each in caplog.records] == [("replay ended", 11)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import textwrap
 import uuid
 from collections import defaultdict
@@ -22,6 +23,8 @@ from excise.extractors.python.needs.watching import read_report, watch_request
 from excise.extractors.test_reports.report import read_bounded
 from excise.protocols import CallRecording, Codebase, ForkServer, Session, Start
 from excise.types import Recipe, Symbol, SymbolKind, Watched, WorkerOutcome, by_plain_name, path_of
+
+logger = logging.getLogger(__name__)
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE, _ROOT = "/excise/inside", "/testbed"
@@ -375,6 +378,8 @@ def _replayed(
     done = session.exec(command.argv, timeout_s=asked.timeout_s + 60, stdin=stdin, env=command.env)
     if done.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}:
         raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
+    if done.rc < 0:
+        logger.info("replay ended", extra={"signal": -done.rc, "calls": len(recording.calls)})
     answers: list[tuple[str, frozenset[str]]] = [("", frozenset())] * len(recording.calls)
     for line in done.stdout.split(b"\n"):
         answer = parsed(line)

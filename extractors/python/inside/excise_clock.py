@@ -1,10 +1,12 @@
 """Sets the clock of a process ahead, to find results that depend on the date. Standard library only, Python 3.8+.
 
-Modules that are imported afterwards get a later time from ``time`` and ``datetime``. Durations do not change.
+Modules that are imported afterwards get a later time from ``time`` and ``datetime``; compiled ones from ``time`` alone.
+Durations do not change.
 """
 
 import datetime
 import time
+from importlib.machinery import ExtensionFileLoader
 
 REAL_DATE, REAL_DATETIME = datetime.date, datetime.datetime
 
@@ -18,6 +20,23 @@ def move(seconds):
         setattr(time, name, at_default(real[name]))
     datetime.date = Date
     datetime.datetime = DateTime
+    for name in ("create_module", "exec_module"):
+        setattr(ExtensionFileLoader, name, with_real_classes(getattr(ExtensionFileLoader, name)))
+
+
+def with_real_classes(function):
+    """The function, called while the real classes are in their places: a compiled module may define classes based on
+    them, and ends the process if it gets others."""
+
+    def called(*args):
+        replaced = datetime.date, datetime.datetime
+        datetime.date, datetime.datetime = REAL_DATE, REAL_DATETIME
+        try:
+            return function(*args)
+        finally:
+            datetime.date, datetime.datetime = replaced
+
+    return called
 
 
 def at_default(function):
