@@ -93,6 +93,7 @@ class GradingWithoutCalls:
         timeout_s: float,
         hash_seed: int = 0,
         later_s: float = 0.0,
+        zone: str = "",
         alone: int | None = None,
     ) -> list[str]:
         """No outcome of any call."""

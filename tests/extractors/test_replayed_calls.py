@@ -34,7 +34,7 @@ def outcomes_of(folder: Path, source: str, plain: list[tuple[str, int]], **more:
     defaults = {
         "calls": made, "modules": ["code_under_test"], "removed": [], "spans": {}, "path": [str(folder)],
         "folders": [], "new": 0, "alone": len(plain), "call_timeout_s": 30, "new_timeout_s": 1, "timeout_s": 600,
-        "later_s": 0,
+        "later_s": 0, "zone": "",
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, INSIDE / "excise_replay.py", "[]"], cwd=folder, input=json.dumps(defaults | more),

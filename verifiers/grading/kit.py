@@ -41,6 +41,8 @@ OTHER_SEEDS = (1, 2, 3)
 _SET = re.compile(rb"\b(?:frozen)?set\b")
 LATER = (4711, 500 * 86400.0)
 """(hash seed, seconds that the clock is ahead) of the second replay. Calls whose outcomes differ are not used."""
+OTHER_ZONE = "EST5EDT"
+"""Time zone of the second replay. Calls whose outcomes differ for that reason alone are no examples."""
 
 
 def make_kit(
@@ -163,6 +165,8 @@ class Replayed(NamedTuple):
     """New calls with equal exceptions in three replays."""
     reached: Mapping[str, frozenset[str]] = {}
     """Call to what of the removed code it reaches."""
+    local: frozenset[str] = frozenset()
+    """Recorded calls whose outcomes depend on the time zone."""
 
 
 class RecordedBehaviour(NamedTuple):
@@ -249,7 +253,7 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
     ended = {call: answers[call][0] for call in varied if answers[call][0]}
     again = replace(recording, calls=(*calls, *ended, *ended))
     at, end = len(calls), len(calls) + len(ended)
-    second = replay(bench, again, tree, *LATER, trusted=True, alone=end)
+    second = replay(bench, again, tree, *LATER, zone=OTHER_ZONE, trusted=True, alone=end)
     odd = [
         call
         for call, found in zip(calls, second, strict=False)
@@ -257,6 +261,13 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
     ]
     answers.update(zip(odd, traced(odd, alone=len(odd)) if odd else (), strict=True))
     outcomes = {call: found for call, (found, _) in answers.items()}
+    differing = [
+        call
+        for call, found in zip(calls, second, strict=False)
+        if outcomes[call] and not (found and grading.same_outcome(outcomes[call], found))
+    ]
+    in_zone = replace(recording, calls=tuple(differing))
+    plain = dict(zip(differing, replay(bench, in_zone, tree, *LATER, trusted=True) if differing else (), strict=True))
 
     def ends_alike(call: str) -> bool:
         """Whether a call returns, or raises, as it did in the tests: they may have made a folder that is missing."""
@@ -272,12 +283,13 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
     ]
     return Replayed(
         recorded=[
-            (call, outcomes[call] if ends_alike(call) else "", unordered.get(call, found))
+            (call, outcomes[call] if ends_alike(call) else "", unordered.get(call, plain.get(call, found)))
             for call, found in zip(calls, second, strict=False)
         ],
         varied=tuple(call for call in steady if grading.is_result(call.outcome)),
         raising=tuple(call for call in steady if not grading.is_result(call.outcome)),
         reached={call: reached for call, (_, reached) in answers.items()},
+        local=frozenset(c for c, found in plain.items() if found and grading.same_outcome(outcomes[c], found)),
     )
 
 
@@ -389,6 +401,7 @@ def replay(
     hash_seed: int = 0,
     later_s: float = 0.0,
     *,
+    zone: str = "",
     trusted: bool = False,
     forked: bool = True,
     alone: int | None = None,
@@ -396,16 +409,17 @@ def replay(
     """Replay the calls of a recording on the base tree with ``edits``, in a fresh sandbox without tests; return the
     outcomes.
 
-    The clock in the sandbox is ``later_s`` seconds ahead. ``trusted``: the edits add no more than stubs to the original
-    code, so that its byte code may be there, and the replay be forked, if ``forked``: a server for each seed that is
-    seldom used would take the place of others. ``alone``: see :meth:`excise.protocols.Grading.replay_calls`.
+    The clock in the sandbox is ``later_s`` seconds ahead, and in the time zone ``zone``. ``trusted``: the edits add no
+    more than stubs to the original code, so that its byte code may be there, and the replay be forked, if ``forked``: a
+    server for each seed that is seldom used would take the place of others. ``alone``: see
+    :meth:`excise.protocols.Grading.replay_calls`.
     """
     grading = bench.language.grading
 
     def work(session: Session) -> list[str]:
         limit_s, seed = CALLS_TIMEOUT_S, hash_seed
         return grading.replay_calls(
-            session, bench.recipe, recording, timeout_s=limit_s, hash_seed=seed, later_s=later_s, alone=alone
+            session, bench.recipe, recording, timeout_s=limit_s, hash_seed=seed, later_s=later_s, zone=zone, alone=alone
         )
 
     if trusted and forked:

@@ -204,10 +204,11 @@ class PythonGrading:
         timeout_s: float,
         hash_seed: int = 0,
         later_s: float = 0.0,
+        zone: str = "",
         alone: int | None = None,
     ) -> list[str]:
         """See :meth:`excise.protocols.Grading.replay_calls`."""
-        asked = recorded_calls.AskedReplay(timeout_s, hash_seed=hash_seed, later_s=later_s, alone=alone)
+        asked = recorded_calls.AskedReplay(timeout_s, hash_seed=hash_seed, later_s=later_s, zone=zone, alone=alone)
         return recorded_calls.replay(session, recipe, recording, asked)
 
     def trace_calls(

@@ -295,6 +295,8 @@ class AskedReplay(NamedTuple):
     """The seed of hashes."""
     later_s: float = 0.0
     """Seconds by which the clock is ahead."""
+    zone: str = ""
+    """The time zone, as in ``TZ``; empty for that of the sandbox."""
     alone: int | None = None
     """Number of calls at the beginning with processes of their own; ``None``: all."""
 
@@ -372,6 +374,7 @@ def _replayed(
         "new_timeout_s": NEW_CALL_TIMEOUT_S,
         "timeout_s": asked.timeout_s,
         "later_s": asked.later_s,
+        "zone": asked.zone,
     }
     command = replay_server(recipe, asked.hash_seed)
     stdin = json.dumps(request).encode()

@@ -247,6 +247,9 @@ def main():
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
+    if request["zone"]:
+        os.environ["TZ"] = request["zone"]
+        time.tzset()
     if request["later_s"]:
         clock.move(request["later_s"])
     sys.path[:0] = [os.path.abspath(folder) for folder in request["path"]]  # as excise_run finds their modules

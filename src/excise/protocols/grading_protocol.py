@@ -303,6 +303,7 @@ class Grading(Protocol):
         timeout_s: float,
         hash_seed: int = 0,
         later_s: float = 0.0,
+        zone: str = "",
         alone: int | None = None,
     ) -> list[str]:
         """Make each call of ``recording`` and return its outcome as JSON; empty for a call that did not end.
@@ -310,7 +311,8 @@ class Grading(Protocol):
         The first ``alone`` calls, or all, have processes of their own; others share some, which is cheaper, and may
         have outcomes that depend on the calls before them.
         Replays with different values of ``hash_seed`` reveal outcomes that depend on the order of hashes, and replays
-        with a clock that is ahead by ``later_s`` seconds reveal those that depend on the date.
+        with a clock that is ahead by ``later_s`` seconds, or in another time zone (``zone``, if it is not empty),
+        those that depend on the date or the zone.
         """
         ...
 
