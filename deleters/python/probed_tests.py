@@ -19,12 +19,12 @@ from excise.deleters.python.deletion_builder import require_python
 from excise.deleters.python.references.hide_tests import id_of_test, is_defined_again
 from excise.deleters.python.references.shortened_tests import (
     BLOCKS,
-    DEFINITIONS,
     Span,
     can_lose_a_part,
     is_check,
     statements_to_remove,
 )
+from excise.deleters.python.references.statement_names import DEFINITIONS
 from excise.extractors.python.analysis.ast_walk import statements_below, walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import Reference

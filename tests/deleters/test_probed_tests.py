@@ -188,7 +188,8 @@ def test_checks_in_functions_of_a_test_and_statements_under_conditions_go_alone(
     feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=LOAD, symbols=LOAD, tests=())
     deletion = shorter.delete(codebase, feature, hide=frozenset(ids))
     left = after({"m.py": CODE, "test_m.py": f"import pytest\n{NESTED}"}, deletion)["test_m.py"]
-    gone = ("        assert load(x)\n", "        load(value)\n", "    Told().make(5)\n")
+    unused = NESTED[NESTED.index("    class Told") : NESTED.index("    if value")]
+    gone = ("        assert load(x)\n", "        load(value)\n", "    Told().make(5)\n", unused)
     expected = NESTED
     for each in gone:
         expected = expected.replace(each, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excise.deleters.all_deleters import get
+from excise.deleters.python.probed_tests import PartsOfTests
 from excise.deleters.python.remove import Remove
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -188,6 +189,53 @@ def test_statements_that_use_the_code_go(test: str, left: str) -> None:
 )
 def test_tests_of_the_code_go_whole(test: str) -> None:
     assert not shortened(test)
+
+
+@pytest.mark.parametrize(
+    ("test", "lost", "left"),
+    [
+        # the checks of a function that nothing calls any more do not count
+        (
+            "def test_it():\n    @load\n    def run():\n        n = 1\n        assert n\n        assert load(n)\n\n"
+            "    run()\n    assert load(1)\n",
+            ["run()"],
+            "",
+        ),
+        # it goes, also one in a block, with what only it calls, and itself
+        (
+            "def test_it():\n    def low(n):\n        return n and low(n - 1)\n\n    def run():\n        n = low(1)\n"
+            "        assert n\n\n    class Box:\n        n = 1\n\n    with open(os.devnull) as f:\n"
+            "        def inner():\n            assert load(f)\n\n        inner()\n        assert load(f)\n"
+            "    run()\n    Box()\n    n = 2\n" + "    assert load(n)\n" * 4,
+            ["run()", "inner()", "Box()"],
+            "():\n    with open(os.devnull) as f:\n        assert load(f)\n    n = 2\n" + "    assert load(n)\n" * 4,
+        ),
+        # not one that is called elsewhere, or that a local object may call
+        (
+            "def test_it(app):\n    @app.route\n    def index():\n        x = 1\n        return x\n\n    def run():\n"
+            "        y = 1\n        assert y\n\n    index()\n    run()\n    run()\n" + "    assert load(1)\n" * 2,
+            ["index()", "run()"],
+            "(app):\n    @app.route\n    def index():\n        x = 1\n        return x\n\n    def run():\n"
+            "        y = 1\n        assert y\n\n    run()\n" + "    assert load(1)\n" * 2,
+        ),
+        # one of two with a name
+        (
+            "def test_it():\n    def run():\n        x = load(1)\n        assert x\n\n    run()\n"
+            "    def run():\n        y = load(2)\n        assert y\n\n    run()\n    assert load(1)\n",
+            ["run()"],
+            "():\n    def run():\n        y = load(2)\n        assert y\n\n    run()\n    assert load(1)\n",
+        ),
+    ],
+)
+def test_functions_that_nothing_calls_any_more_go(test: str, lost: list[str], left: str) -> None:
+    files, lines = {"m.py": CODE, "test_m.py": HEAD + test}, [line.strip() for line in (HEAD + test).splitlines()]
+    failing = frozenset(lines.index(each) + 1 for each in lost)
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=("m.py::parse",), symbols=("m.py::parse",), tests=()
+    )
+    deleter = Remove(PartsOfTests(failing={"test_m.py::test_it": failing}))
+    deletion = deleter.delete(PythonCodebase.from_texts(files), feature, hide=frozenset({"test_m.py::test_it"}))
+    assert after(files, deletion).get("test_m.py", "").partition("def test_it")[2] == left
 
 
 def test_a_test_that_is_named_after_the_code_goes_whole() -> None:

@@ -7,10 +7,17 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple, TypeGuard
 
+from excise.deleters.python.references.statement_names import (
+    DEFINITIONS,
+    Definition,
+    Names,
+    all_names,
+    is_bound,
+    names_of,
+)
 from excise.deleters.python.test_excerpt import checks
-from excise.extractors.python.analysis.ast_walk import child_nodes, walk
+from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
 from excise.extractors.python.needs.test_uses import Function, function_of, last_name
 from excise.types import Symbol
@@ -19,8 +26,6 @@ Span = tuple[int, int]
 
 BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.If)
 """Statements of which a part of the body may go."""
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-"""Those of which only checks may go: others may be what the test is about."""
 MIN_CHECKS = 2
 """Checks that a test has at least, besides one that goes."""
 NAMED_SHARE = 3
@@ -42,16 +47,8 @@ _CHANGING = re.compile(
 _PREPARING = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
 """Statements that prepare what later ones check."""
 _LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ALWAYS = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
 """Statements that bind their names whatever happens."""
-
-
-class _Names(NamedTuple):
-    """The names that statements bind, and those that they read."""
-
-    bound: frozenset[str]
-    read: frozenset[str]
 
 
 def can_lose_a_part(module: PythonModule, test: Symbol) -> bool:
@@ -59,7 +56,7 @@ def can_lose_a_part(module: PythonModule, test: Symbol) -> bool:
     function = function_of(module.source, test)
     if function is None or sum(isinstance(node, ast.stmt) for node in walk(function)) > MAX_STATEMENTS:
         return False
-    return _num_checks(function.body, without=()) > MIN_CHECKS
+    return _num_checks(function.body, without=_uncalled(function.body)) > MIN_CHECKS
 
 
 @lru_cache(maxsize=1024)  # a deletion is planned several times, mostly with the same uses
@@ -97,7 +94,8 @@ def statements_to_remove(
     gone = _with_dependents(body, gone, _local_names(function))
     if len(gone) == len(body) and all(each in body for each in gone):
         return ()
-    left, lost = _num_checks(body, without=gone), sum(len(list(checks(each))) for each in gone)
+    left = _num_checks(body, without=[*gone, *_uncalled(body)])
+    lost = sum(len(list(checks(each))) for each in gone)
     if is_named and not failing:
         return ()
     is_larger = left > (NAMED_SHARE * max(1, lost) if is_named else lost)
@@ -121,7 +119,7 @@ def _using(statement: ast.stmt, places: Iterable[Span], span: Callable[[ast.stmt
             found = [each for inner in statement.body for each in _using(inner, inside, span)]
             left = [each for each in statement.body if each not in found]
             replaced = set(_stand_ins(statement))
-            is_rest = bool(left) and not any(replaced & _names_of(each, ()).read for each in left)
+            is_rest = bool(left) and not any(replaced & names_of(each, ()).read for each in left)
             is_rest = is_rest and not [*_reading_lost(statement.body, found)]
             if is_rest and (not isinstance(statement, DEFINITIONS) or all(map(is_check, found))):
                 yield from found
@@ -149,7 +147,8 @@ def _local_names(function: Function) -> frozenset[str]:
     """The names that a function binds, its parameters among them."""
     arguments = function.args
     given = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-    return _all_names(function).bound.union(each.arg for each in given if each is not None)
+    bound = (all_names(each).bound for each in function.body)
+    return frozenset(each.arg for each in given if each is not None).union(*bound)
 
 
 def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozenset[str]) -> list[ast.stmt]:
@@ -160,11 +159,13 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
     """Those that go since nothing reads what they give any more."""
     while True:
         staying = [each for each in body if each not in found]
-        read = frozenset[str]().union(*(_names_of(each, found).read - (_adding_to(each) & own) for each in staying))
-        lost = frozenset[str]().union(*(_names_of(each, ()).read for each in found))
+        read = frozenset[str]().union(*(names_of(each, found).read - (_adding_to(each) & own) for each in staying))
+        lost = frozenset[str]().union(*(names_of(each, ()).read for each in found))
         binding = (each for each in staying if _is_plain(each) or _adding_to(each) & own)
         reading = list(_reading_lost(body, found))
-        more = [each for each in binding if _names_of(each, ()).bound <= lost - read]
+        more = [each for each in binding if _given_by(each) <= lost - read]
+        more += [each for each in _definitions_in_blocks(body, found) if each.name in lost - read]
+        more = [each for each in more if not _is_registered(each, local)]
         more += _without_effect(body, found)
         unread |= {*more}.difference(reading)
         more += reading
@@ -178,6 +179,30 @@ def _with_dependents(body: list[ast.stmt], gone: list[ast.stmt], local: frozense
         found |= dict.fromkeys(more)
     found |= dict.fromkeys(_preparing_nothing(body, found))
     return [each for each in found if not any(each is not other and _holds(other, each) for other in found)]
+
+
+def _given_by(statement: ast.stmt) -> frozenset[str]:
+    """The names that a statement gives values to when it is executed: a definition, its own name alone."""
+    return frozenset([statement.name]) if isinstance(statement, DEFINITIONS) else names_of(statement, ()).bound
+
+
+def _definitions_in_blocks(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[Definition]:
+    """The functions and classes that are defined in blocks of a body and stay."""
+    for block in _blocks_of(body):
+        if block is not body:
+            yield from (each for each in block if isinstance(each, DEFINITIONS) and each not in gone)
+
+
+def _is_registered(statement: ast.stmt, local: Collection[str]) -> bool:
+    """Whether a decorator that is an object of the test may keep what a statement defines."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return any(isinstance(node, ast.Name) and node.id in local for each in decorators for node in walk(each))
+
+
+def _uncalled(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The definitions of a body that nothing else in it names and no decorator may have kept."""
+    plain = [each for each in body if isinstance(each, DEFINITIONS) and not each.decorator_list]
+    return [each for each in plain if not any(each.name in all_names(other).read for other in body)] if plain else []
 
 
 def _blocks_of(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
@@ -198,7 +223,7 @@ def _emptied(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterator[ast.s
 
 
 def _checking_nothing(
-    block: list[ast.stmt], gone: Collection[ast.stmt], local: frozenset[str], made: Collection[_Names]
+    block: list[ast.stmt], gone: Collection[ast.stmt], local: frozenset[str], made: Collection[Names]
 ) -> Iterator[ast.stmt]:
     """The checks that stay of what a lost call has done to an object of the test, to what that was made of, or to what
     was ``made`` of it in the test, right after it."""
@@ -206,7 +231,7 @@ def _checking_nothing(
     for statement in block:
         if statement in gone:
             direct = _changed_by(statement) & local - (_fixed(block) if isinstance(statement, ast.Assign) else set())
-            own = (_names_of(each, ()) for each in block if isinstance(each, ast.Assign) and direct)
+            own = (names_of(each, ()) for each in block if isinstance(each, ast.Assign) and direct)
             below = set(direct)
             while more := {name for each in made if each.read & below for name in each.bound} - below:
                 below |= more
@@ -229,7 +254,7 @@ def _preparing_nothing(body: list[ast.stmt], gone: Collection[ast.stmt]) -> list
     found = [each for each in found if not any(True for _ in checks(each))]
     while True:
         staying = (each for each in body[last_staying + 1 :] if each not in gone and each not in found)
-        read = frozenset[str]().union(*(_names_of(each, gone).read for each in staying))
+        read = frozenset[str]().union(*(names_of(each, gone).read for each in staying))
         left = [each for each in found if read.isdisjoint(_touched(each))]
         if len(left) == len(found):
             return found
@@ -238,7 +263,7 @@ def _preparing_nothing(body: list[ast.stmt], gone: Collection[ast.stmt]) -> list
 
 def _touched(statement: ast.stmt) -> frozenset[str]:
     """The names that a statement binds; of one that binds none, those of the objects that it may change."""
-    names = _names_of(statement, ())
+    names = names_of(statement, ())
     return names.bound or names.read
 
 
@@ -250,14 +275,14 @@ def _reads_one(check: ast.stmt, local: Collection[str]) -> bool:
     return any(each.id in local for each in names)
 
 
-def _makings(statement: ast.stmt) -> Iterator[_Names]:
+def _makings(statement: ast.stmt) -> Iterator[Names]:
     """What a statement gives names to, and what it makes that of."""
     if isinstance(statement, ast.Assign):
-        yield _names_of(statement, ())
+        yield names_of(statement, ())
     for item in statement.items if isinstance(statement, ast.With | ast.AsyncWith) else ():
         given = walk(item.optional_vars) if item.optional_vars is not None else ()
         bound = frozenset(each.id for each in given if isinstance(each, ast.Name))
-        yield _Names(bound, frozenset(each.id for each in walk(item.context_expr) if isinstance(each, ast.Name)))
+        yield Names(bound, frozenset(each.id for each in walk(item.context_expr) if isinstance(each, ast.Name)))
 
 
 def _changed_by(statement: ast.stmt) -> frozenset[str]:
@@ -268,7 +293,7 @@ def _changed_by(statement: ast.stmt) -> frozenset[str]:
     if not isinstance(value, ast.Call) or is_check(statement):
         return frozenset()
     if isinstance(statement, ast.Expr):
-        return _names_of(statement, ()).read
+        return names_of(statement, ()).read
     receiver: ast.expr = value.func
     while isinstance(receiver, ast.Attribute | ast.Subscript | ast.Call):
         receiver = receiver.func if isinstance(receiver, ast.Call) else receiver.value
@@ -290,8 +315,8 @@ def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterato
             continue
         inner = [each for each in getattr(statement, "body", []) if each not in gone]
         if isinstance(statement, ast.For | ast.AsyncFor | ast.If) and len(inner) < len(statement.body):
-            own = frozenset[str]().union(*(_names_of(each, gone).bound for each in inner))
-            others = (_names_of(each, gone).read for each in body if each is not statement and each not in gone)
+            own = frozenset[str]().union(*(names_of(each, gone).bound for each in inner))
+            others = (names_of(each, gone).read for each in body if each is not statement and each not in gone)
             if all(map(_is_plain, inner)) and own.isdisjoint(frozenset[str]().union(*others)):
                 yield statement
         elif _is_plain(statement) and _is_overwritten(body, number, gone):
@@ -300,16 +325,16 @@ def _without_effect(body: list[ast.stmt], gone: Collection[ast.stmt]) -> Iterato
 
 def _is_overwritten(body: list[ast.stmt], number: int, gone: Collection[ast.stmt]) -> bool:
     """Whether only lost statements read what an assignment gives, before the names get other values."""
-    names, has_lost = _names_of(body[number], ()).bound, False
+    names, has_lost = names_of(body[number], ()).bound, False
     for statement in body[number + 1 :]:
         if statement in gone:
-            has_lost = has_lost or not names.isdisjoint(_names_of(statement, ()).read)
+            has_lost = has_lost or not names.isdisjoint(names_of(statement, ()).read)
             continue
-        here = _names_of(statement, gone)
+        here = names_of(statement, gone)
         if names & here.read:
             return False
         if names <= here.bound:
-            return has_lost and isinstance(statement, ast.Assign)
+            return has_lost and isinstance(statement, (ast.Assign, *DEFINITIONS))
     return False
 
 
@@ -319,7 +344,7 @@ def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Itera
     lost: set[str] = set()
     collecting: set[str] = set()
     for statement in body:
-        names, whole = _names_of(statement, gone), _names_of(statement, ())
+        names, whole = names_of(statement, gone), names_of(statement, ())
         if statement in gone:
             lost |= whole.bound | _receivers(statement) | (collecting & whole.read)
         elif lost & (names.read - _bound_first(statement)):
@@ -329,7 +354,7 @@ def _reading_lost(body: Iterable[ast.stmt], gone: Collection[ast.stmt]) -> Itera
             lost |= whole.bound - names.bound
             collecting |= set(_collectors(statement))
             inside = [node for node in walk(statement) if isinstance(node, ast.stmt) and node in gone]
-            lost.update(*(collecting & _names_of(each, ()).read for each in inside))
+            lost.update(*(collecting & names_of(each, ()).read for each in inside))
             lost |= set(_stand_ins(statement)) if inside else set()
 
 
@@ -337,9 +362,9 @@ def _bound_first(statement: ast.stmt) -> frozenset[str]:
     """The names that a loop gives values to before its body reads them."""
     if not isinstance(statement, ast.For | ast.AsyncFor):
         return frozenset()
-    targets = {each.id for each in walk(statement.target) if _is_bound(each)}
+    targets = {each.id for each in walk(statement.target) if is_bound(each)}
     outside = (statement.target, statement.iter, *statement.orelse)
-    names = (each for part in outside for each in walk(part) if isinstance(each, ast.Name) and not _is_bound(each))
+    names = (each for part in outside for each in walk(part) if isinstance(each, ast.Name) and not is_bound(each))
     return frozenset(targets - {each.id for each in names})
 
 
@@ -382,8 +407,8 @@ def _names_imported(function: Function) -> set[str]:
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Whether a statement does nothing but to give a name a value, or to define a function."""
-    if isinstance(statement, Function):
+    """Whether a statement does nothing but to give a name a value, or to define a function or class."""
+    if isinstance(statement, DEFINITIONS):
         return True
     return isinstance(statement, ast.Assign) and all(isinstance(each, ast.Name) for each in statement.targets)
 
@@ -394,7 +419,7 @@ def _literals(body: Iterable[ast.stmt]) -> frozenset[str]:
     for statement in body:
         is_literal = isinstance(statement, ast.Assign) and isinstance(statement.value, _LITERALS)
         if not _adding_to(statement):
-            for name in _names_of(statement, ()).bound:
+            for name in names_of(statement, ()).bound:
                 given[name] = is_literal and given.get(name, True)
     return frozenset(name for name, is_literal in given.items() if is_literal)
 
@@ -405,7 +430,7 @@ def _fixed(body: Iterable[ast.stmt]) -> frozenset[str]:
     found: dict[str, bool] = {}
     for statement in body:
         is_plain = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant | ast.JoinedStr)
-        for name in _names_of(statement, ()).bound:
+        for name in names_of(statement, ()).bound:
             is_fixed = is_plain or isinstance(statement, ast.Import)
             found[name] = is_fixed and found.get(name, True)
     return frozenset(name for name, is_fixed in found.items() if is_fixed)
@@ -419,69 +444,6 @@ def _adding_to(statement: ast.stmt) -> frozenset[str]:
     is_plain = not any(isinstance(part, ast.Call | ast.Await | ast.NamedExpr) for part in parts)
     is_read = any(isinstance(part, ast.Name) and part.id == statement.target.id for part in parts)
     return frozenset([statement.target.id] if is_plain and not is_read else ())
-
-
-def _names_of(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
-    """The names of a statement, without those of the statements in it that are gone."""
-    is_simple = not hasattr(statement, "body") and not isinstance(statement, ast.Match) and statement not in without
-    return _all_names(statement) if not without or is_simple else _names_in(statement, without)
-
-
-@lru_cache(maxsize=4096)
-def _all_names(statement: ast.stmt) -> _Names:
-    return _names_in(statement, ())
-
-
-def _names_in(statement: ast.stmt, without: Collection[ast.stmt]) -> _Names:
-    bound, read = set[str](), set[str]()
-    nodes = list(_nodes(statement, without))
-    own = {id(each) for node in nodes if isinstance(node, _COMPREHENSIONS) for each in _own_names(node)}
-    for node in nodes:
-        if id(node) in own:
-            continue
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()):
-                bound.add(name)
-            case ast.Name(id=name):  # it is read, or given up
-                read.add(name)
-            case ast.AugAssign(target=ast.Name(id=name)):
-                read.add(name)
-            case ast.Nonlocal(names=names) | ast.Global(names=names):
-                read.update(names)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                bound.update(each.asname or each.name.partition(".")[0] for each in aliases)
-            case ast.MatchMapping(rest=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                bound.add(name)
-            case ast.ExceptHandler(name=str(name)) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                bound.add(name)
-            case ast.ClassDef(name=name):
-                bound.add(name)
-    return _Names(frozenset(bound), frozenset(read))
-
-
-def _own_names(comprehension: ast.expr) -> Iterator[ast.Name]:
-    """The names in a comprehension that it binds itself, where they are bound and where they are read.
-
-    What it iterates over first is outside of it, and so is what ``:=`` binds.
-    """
-    loops: list[ast.comprehension] = getattr(comprehension, "generators", [])
-    outside = {id(each) for each in walk(loops[0].iter)} if loops else set()
-    bound = {each.id for loop in loops for each in walk(loop.target) if _is_bound(each)}
-    named = (each for each in walk(comprehension) if isinstance(each, ast.Name) and id(each) not in outside)
-    yield from (each for each in named if each.id in bound)
-
-
-def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def _nodes(statement: ast.stmt, without: Collection[ast.stmt]) -> Iterator[ast.AST]:
-    stack: list[ast.AST] = [statement]
-    while stack:
-        node = stack.pop()
-        if node not in without:
-            yield node
-            stack += child_nodes(node)
 
 
 def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
