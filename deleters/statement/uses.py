@@ -31,6 +31,12 @@ _OWN_TYPES = (
 )  # fmt: skip
 _METHODS = frozenset(name for made in _OWN_TYPES for name in dir(made) if not name.startswith("_"))
 """Names of methods of Python's own types, of files, and of regular expressions and what they find."""
+_DEFINES = re.compile(r"(?:async\s+)?def\s+\w+\s*\(")
+"""The beginning of a definition in Python."""
+_PARAMETER = re.compile(r"([(,]\s*\*{0,2})\w+(?=\s*[:=,)])")
+"""A parameter of a definition, behind what is before it."""
+_IMPORT = re.compile(r"(?:from\s+\S+\s+import|import|(?:pub(?:\([^()]*\))?\s+)?use)\s")
+"""The beginning of an import."""
 _GIVING_ANY = frozenset(
     {"asyncio", "attr", "attrs", "collections", "concurrent", "contextlib", "copy", "dataclasses", "functools", "heapq"}
     | {"importlib", "inspect", "itertools", "joblib", "json", "operator", "pickle", "pydantic", "random", "shelve"}
@@ -168,7 +174,7 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol, gone: Collecti
     A call that goes on below is one line. Those in ``gone`` are not shown.
 
     Lines that name its place come first, then those with a method's class, then calls of functions and methods of
-    objects, then the first ones.
+    objects, then the first ones; imports come last, and lines in which only parameters have the name are none.
     """
     where = codebase.symbols()[caller]
     source = codebase.modules[where.path].source
@@ -192,13 +198,17 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol, gone: Collecti
     own, others = _places_of_name(codebase, symbol)
     before = re.compile(rf"(?:\b(\w+)\s*(?:::|\.)\s*)?\b(?:{names})\b")
     usable = [line for line in usable if not others.issuperset(before.findall(line))]
+    usable = [line for line in usable if named.search(_PARAMETER.sub(r"\1", line) if _DEFINES.match(line) else line)]
+    alias = rf"\w+\s*=\s*(?:{names})\s*(?:#.*)?" if owner and is_inside(symbol.symbol_id, caller) else "(?!)"
 
     def plainness(line: str) -> tuple[bool, bool, bool]:
+        if re.fullmatch(alias, line):
+            return True, True, True
         of_class = bool(owner) and re.search(rf"\b{re.escape(owner)}\b", line) is not None
         form = rf"\.(?:{names})\b" if owner else rf"(?<![.\w])(?:{names})\("
         return not own.isdisjoint(before.findall(line)), of_class, re.search(form, line) is not None
 
-    best = max(usable, key=plainness, default="")
+    best = max(usable, key=lambda line: (_IMPORT.match(line) is None, *plainness(line)), default="")
     is_unbound = bool(owner) and where.path.endswith(".py") and not any(plainness(best))
     return "" if is_unbound else best  # in Python, a method is used of an object: ``str`` alone is another one
 

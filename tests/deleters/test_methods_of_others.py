@@ -106,3 +106,26 @@ def test_long_lines_with_the_name_of_an_attribute_take_no_time() -> None:
     codebase, gone = PythonCodebase.from_texts(files), "tree.py::Tree.fell"
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
     assert not where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion)
+
+
+@pytest.mark.parametrize(
+    ("gone", "source", "user", "shown"),
+    [
+        ("Box.find", "def get(self, find: Box, *find) -> 'Box':\n        return 1", "Box", ""),
+        ("Box.find", "def get(self, find: Box):\n        return self.find(1)", "Box.get", "return self.find(1)"),
+        ("Box.find", "look_up = find", "Box", "look_up = find"),
+        ("load", "def get(self, load=None):\n        return load(1)", "Box.get", "return load(1)"),
+        ("load", "def get(self, x=load):\n        return 1", "Box", "def get(self, x=load):"),
+        ("load", "def get(self):\n        from box import load\n        y = [load]", "Box.get", "y = [load]"),
+        ("load", "def get(self):\n        from box import load", "Box.get", "from box import load"),
+    ],
+)
+def test_parameters_are_no_uses_and_imports_only_if_nothing_else_is(
+    gone: str, source: str, user: str, shown: str
+) -> None:
+    text = f"class Box:\n    def find(self, x):\n        return x\n\n    {source}\n\n\ndef load(x):\n    return x\n"
+    codebase = PythonCodebase.from_texts({"box.py": text, "test_m.py": "def test_m(): ..."})
+    deletion = delete_symbol(codebase, f"box.py::{gone}", ("test_m.py::test_m",), "stub")
+    callers = {f"box.py::{gone}": [f"box.py::{user}"]}
+    used = where_used(codebase, [codebase.symbols()[f"box.py::{gone}"]], callers, deletion)
+    assert used.partition("## Where it is used\n\n")[2] == (f"- `box.py::{user}`: `{shown}`" if shown else "")
