@@ -61,6 +61,8 @@ _EXAMPLE_LABEL = re.compile(r"\s*[*_]{0,2}(?:Examples?|Usage|Sample)[*_]{0,2}\s*
 """A line that is nothing but the label of the example below it."""
 _ENDS = (".", ":", "!", "?", "/", "*")
 """What a line ends with, markers of comments included, after which another sentence begins."""
+_BOLD = re.compile(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)[.:]?\s*$")
+"""A line that is a title of what stands below it, up to the next one."""
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _DATA = frozenset({"text", "txt", "output", "http", "json", "yaml", "xml", "html", "csv", "none"})
@@ -140,15 +142,18 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
     return all(map(is_lost, examples))
 
 
-def all_examples_lose(lines: Sequence[str], gone: GoneCode) -> bool:
-    """Whether a section has examples of code, of which each has a line that uses what is gone, and no commands."""
+def all_examples_lose(lines: Sequence[str], gone: GoneCode, *, everything: bool = False) -> bool:
+    """Whether a section has examples of code, of which each has a line that uses what is gone, and no commands.
+
+    ``everything``: nothing is left of any of them.
+    """
     lost = LostInExamples(gone)
     every = [chunk for chunk in chunks_of(lines) if chunk.kind is ChunkKind.CODE]
     if any(chunk.language in _SHELL for chunk in every):
         return False
     examples = [chunk for chunk in every if chunk.language not in _DATA]
     left = [_without_uses(lines[each.code : each.stop], each.language, lost) for each in examples]
-    return bool(left) and all(each is not None for each in left)
+    return bool(left) and all(each is not None and not (each and everything) for each in left)
 
 
 def _loses_half(lines: Sequence[str], language: str, lost: LostInExamples) -> bool:
@@ -218,6 +223,7 @@ def _drop_around(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[
             _drop_introduction(lines, chunks, left, number)
     for number in reversed(range(len(chunks))):
         _drop_bare_head(lines, chunks, left, number)
+    _drop_bare_titles(lines, chunks, left)
 
 
 def _drop_without_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]]) -> Iterator[int]:
@@ -330,6 +336,16 @@ def _drop_bare_head(lines: Sequence[str], chunks: Sequence[Chunk], left: list[li
         num_lost += 1
     if num_lost > (1 if is_title and not inside else 0):  # an introduction and an example, or items
         left[number] = left[number][:-1]
+
+
+def _drop_bare_titles(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]]) -> None:
+    """Take paragraphs that are a title in bold out of what is left if nothing is left up to the next one."""
+    texts = [number for number, chunk in enumerate(chunks) if chunk.kind is not ChunkKind.BLANK]
+    titles = {n for n in texts if chunks[n].end - chunks[n].start == 1 and _BOLD.match(lines[chunks[n].start])}
+    for at, number in enumerate(texts):
+        below = list(takewhile(lambda n: n not in titles, texts[at + 1 :]))
+        if number in titles and below and not any(left[n] for n in below):
+            left[number] = []
 
 
 def _drop_rest_of_item(

@@ -246,8 +246,11 @@ class LostInExamples:
 
         What a session shows of them later is another value without the call.
         """
+        self.lacks_effect = False
+        """Whether a lost statement of the block, or of one around it, passed what is gone to a call for its effect."""
         self.depends_on_lost = False
-        """Whether a statement that stays uses such an object later: the example makes no sense without the call."""
+        """Whether a statement that stays uses such an object later, or asserts something after such a call: the example
+        makes no sense without the call."""
 
     def uses(self) -> GoneUses:
         """What examples in languages with braces cannot use."""
@@ -273,6 +276,7 @@ class LostInExamples:
             self.own |= binds
             self.bound -= binds
             self.depends_on_lost |= not self.changed.isdisjoint(used)
+            self.depends_on_lost |= self.lacks_effect and any(isinstance(n, ast.Assert) for n in ast.walk(node))
             return lines
         self.bound |= made_anew
         self.has_lost = True
@@ -284,6 +288,8 @@ class LostInExamples:
             root = _chain(node.value.func).partition(".")[0]
             is_query = not is_script and root not in self.stateful and _has_output(lines)
             root = "" if is_query else root
+            is_effect = isinstance(node.value.func, ast.Attribute) and not self._is_lost(node.value.func)
+            self.lacks_effect |= is_script and is_effect
             is_method = self._is_lost(node.value.func) and root not in self.not_objects
             is_object = root in self.own if is_script else is_method
             self.changed |= {root} if root and is_object else set()
@@ -308,6 +314,7 @@ class LostInExamples:
             head -= 1
         kept = lines[:head]
         left: list[ast.stmt] = []
+        lacks_effect = self.lacks_effect
         end = len(kept)
         is_after_lost = False
         for statement in _placed(block.body, lines, end):
@@ -317,6 +324,7 @@ class LostInExamples:
             is_after_lost = not rest
             left += [statement.node] if rest else []
             kept += rest
+        self.lacks_effect = lacks_effect
         after = _parsed("\n".join([*kept, *lines[end:]])) if any(map(_does_something, left)) else None
         if not isinstance(block, ast.ClassDef) and is_after_lost:
             after = None  # it was there for its last statement

@@ -24,6 +24,8 @@ from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, wi
 from excise.deleters.documents.headings import heading_without_arguments, words_of_heading
 from excise.deleters.documents.link_targets import without_unused_targets
 
+MIN_WORD = 4
+"""Number of letters of a word from which on a heading with it may be about a name."""
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
 _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):|(?:<br\s?/?>)+$")
@@ -309,14 +311,25 @@ def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterato
 
 
 def _is_headed_by_words(section: Section, names: GoneCode) -> bool:
-    """Whether the heading of a section is the words of a name that is gone, and each of its examples loses a line."""
+    """Whether the heading of a section is the words of a name that is gone, and each of its examples loses a line; or
+    the heading has one of the words, and nothing is left of any example."""
     if not any(map(_is_of_words, section.heading)):
         return False
     gone = names.mentioned
     every = (*gone.names, *gone.bare, *gone.called, *gone.qualified, *names.dotted)
     known = {_letters_of(each.rpartition(".")[2]) for each in every}
     is_name = any(_letters_of(words_of_heading(line)) in known for line in section.heading)
-    return is_name and all_examples_lose(section.lines, names)
+    if is_name:
+        return all_examples_lose(section.lines, names)
+    words = {word for each in every for word in _stems(each.rpartition(".")[2])}
+    has_word = not words.isdisjoint(*(_stems(words_of_heading(line)) for line in section.heading[:1]))
+    return has_word and all_examples_lose(section.lines, names, everything=True)
+
+
+def _stems(words: str) -> set[str]:
+    """The words of a name or a heading, in singular, without short ones."""
+    found = (word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", words))
+    return {word.removesuffix("s") for word in found if len(word) >= MIN_WORD}
 
 
 def _is_of_words(heading: str) -> bool:

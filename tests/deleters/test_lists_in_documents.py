@@ -26,3 +26,9 @@ from .test_documents import left_of
 )  # fmt: skip
 def test_the_title_of_a_part_of_a_list_goes_with_the_last_item(before: str, expected: str) -> None:
     assert left_of(f"# pkg\n\n{before}\nEnd.\n", path="README.md") == f"# pkg\n\n{expected}\nEnd.\n"
+
+
+def test_members_of_a_module_that_directives_list() -> None:
+    text = "Boxes\n=====\n\n.. automodule:: pkg.{}\n   :members: {}other\n"
+    assert left_of(text.format("m", "gone_by, ")) == text.format("m", "")
+    assert left_of(text.format("n", "gone_by, ")) in {None, text.format("n", "gone_by, ")}

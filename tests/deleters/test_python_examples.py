@@ -171,3 +171,31 @@ def test_names_of_items_are_no_objects_above() -> None:
     left = left_of(f"# pkg\n\nSo:\n\n```python\n{before}```\n\nEnd.\n", TREE, "README.md", "Tree.chop")
     assert left is not None
     assert ">>> [t for t in trees()]\n[]\n>>> for t in trees(): print(t)\n1\n" in left
+
+
+@pytest.mark.parametrize(
+    ("heading", "last", "is_whole"),
+    [
+        ("Going with Boxes", "assert ask(1) == 2", True),
+        ("Going with Boxes", "ask(1)", False),
+        ("Asking for Paper", "assert ask(1) == 2", False),
+    ],
+)
+def test_answers_that_a_lost_call_prepared_go_with_it_and_with_the_section(
+    heading: str, last: str, *, is_whole: bool
+) -> None:
+    code = "@pkg.on\ndef test_it():\n    pkg.add(match=gone_boxes(1))\n    # now\n    {}\n"
+    section = f"## {heading}\n\nYou can ask, strictly or not.\n\n```python\n{code}```\n\n"
+    source = "def gone_boxes(x):\n    return x\n\n\ndef add(match):\n    return match\n\n\ndef other():\n    return 2\n"
+    document = "# pkg\n\nText.\n\n## More\n\nMore.\n\n{}## End\n\nEnd.\n"
+    text = document.format(section.format(last))
+    left = left_of(text, source, symbol="gone_boxes", path="README.md")
+    assert left is not None
+    assert (left == document.format("")) is is_whole
+    assert "def test_it" not in left or last == "ask(1)"
+
+
+def test_a_title_in_bold_goes_with_all_that_is_below_it() -> None:
+    titled = "**Example {}: it reports**\n\n    >>> {}(1)\n    1\n\n"
+    left = left_of("Boxes\n=====\n\n" + titled.format(1, "gone_by") + titled.format(2, "other"))
+    assert left == "Boxes\n=====\n\n" + titled.format(2, "other")

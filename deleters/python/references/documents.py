@@ -46,8 +46,10 @@ _MODULE = re.compile(r"^\.\.\s+(?:current)?module::\s+([\w.]+)\s*$")
 """A directive that says in which module the names below are."""
 _CLASS = re.compile(r"(?P<indent>[ \t]*)\.\.\s+(?:auto|py:)?(?:class|exception)::\s+(?P<name>[\w.]+)")
 """A directive for a class, below which those for its members stand, further in."""
+_SHOWN_MODULE = re.compile(r"(?P<indent>[ \t]*)\.\.\s+automodule::\s+(?P<name>[\w.]+)")
+"""A directive for a module, with what is in it."""
 _MEMBERS = re.compile(r"[ \t]+:(?:inherited-|special-|private-)?members:(?=[ \t]+\w)")
-"""An option of such a directive: the members of the class that it shows."""
+"""An option of such a directive: the members of the class, or module, that it shows."""
 _TOCTREE = re.compile(r"[ \t]*\.\.\s+toctree::")
 """The head of a table of contents; its entries stand below it, indented."""
 
@@ -166,22 +168,24 @@ def _without_directives(text: str, names: GoneCode) -> str:
     for section in sections:
         lines, section.lines = section.lines, []
         number = 0
-        klass: re.Match[str] | None = None
+        shown: re.Match[str] | None = None
         while number < len(lines):
             line = lines[number]
             number += 1
-            if klass is not None and line.strip() and indent_of(line) <= len(klass["indent"]):
-                klass = None
-            klass = _CLASS.match(line) or klass
+            if shown is not None and line.strip() and indent_of(line) <= len(shown["indent"]):
+                shown = None
+            shown = _CLASS.match(line) or _SHOWN_MODULE.match(line) or shown
+            klass = shown if shown is not None and _CLASS.match(shown[0]) else None
             if found := _MODULE.match(line):
                 module = found[1]
                 section.lines.append(line)
                 continue
-            if klass is not None and _MEMBERS.match(line):
+            if shown is not None and _MEMBERS.match(line):
                 end = number
                 while end < len(lines) and indent_of(lines[end]) > indent_of(line):
                     end += 1
-                option = _without_members(lines[number - 1 : end], names, module, klass["name"])
+                place = (module, shown["name"]) if klass is not None else (shown["name"], "")
+                option = _without_members(lines[number - 1 : end], names, *place)
                 section.has_lost |= option != lines[number - 1 : end]
                 section.lines += option
                 number = end
@@ -209,10 +213,11 @@ def _without_directives(text: str, names: GoneCode) -> str:
 
 
 def _without_members(lines: list[str], names: GoneCode, module: str, klass: str) -> list[str]:
-    """The lines of an option with the members of a class, without those that are gone; none if no other is left."""
+    """The lines of an option with the members of a class, or of a module if ``klass`` is empty, without those that are
+    gone; none if no other is left."""
     head = _MEMBERS.match(lines[0])
     listed = re.findall(r"\w+", "\n".join([lines[0][head.end() if head else 0 :], *lines[1:]]))
-    gone = [name for name in listed if _has(names, name, module, klass)]
+    gone = [n for n in listed if (_has(names, n, module, klass) if klass else f"{module}.{n}" in names.dotted)]
     if not gone:
         return lines
     if len(gone) == len(listed):
