@@ -204,3 +204,42 @@ def test_what_another_class_used_of_its_own_is_no_use() -> None:
     files = {"m.py": "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n", "test_m.py": f"import m\n\n\n{one}{two}"}
     left = after(files, delete(files, "m.py::f", hide=("test_m.py::TestF::test_f",)))["test_m.py"]
     assert left == f"import m\n\n\n{two}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_left"),
+    [
+        ("        assert Box().gone_by == x\n", False),
+        ("        if x:\n            return\n        assert Box().gone_by == x\n", True),
+        ("        if x:\n            assert Box().gone_by == x\n", True),
+    ],
+)
+def test_a_test_that_was_not_run_goes_if_its_helper_always_uses_what_is_gone(lines: str, *, is_left: bool) -> None:
+    test = (
+        "from m import Box\n\n\nclass TestBox:\n    @pytest.mark.slow\n    def test_a(self, benchmark):\n"
+        f"        benchmark(self._check, 1)\n\n    def _check(self, x):\n{lines}\n"
+        "    def test_b(self):\n        assert Box()\n"
+    )
+    source = "class Box:\n    @property\n    def gone_by(self):\n        return 1\n\n    other = 2\n"
+    files = {"m.py": source, "test_m.py": f"import pytest\n{test}"}
+    left = after(files, delete(files, "m.py::Box.gone_by"))["test_m.py"]
+    assert ("_check" in left) is ("def test_a" in left) is is_left
+    assert "def test_b" in left
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "is_left"),
+    [
+        ("with warnings.catch_warnings():", "warnings.simplefilter('ignore', DeprecationWarning)", False),
+        ("with suppress(ImportError):", "", False),
+        ("with warnings.catch_warnings():", "warnings.warn('here')", True),
+        ("with open('x'):", "", True),
+    ],
+)
+def test_a_block_that_only_ignores_warnings_goes_with_what_is_in_it(head: str, more: str, *, is_left: bool) -> None:
+    more = f"    {more}\n" if more else ""
+    test = f"import warnings\nfrom contextlib import suppress\n\nimport m\n\n# it\n{head}\n{more}    from m import f\n"
+    tests = "\n\ndef test_f():\n    assert f()\n\n\ndef test_g():\n    assert m.g()\n"
+    files = {"m.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n", "test_m.py": test + tests}
+    left = after(files, delete(files, "m.py::f", hide=("test_m.py::test_f",)))["test_m.py"]
+    assert (head in left) is ("# it" in left) is is_left

@@ -3,7 +3,7 @@
 With a definition, its decorators and the comment lines directly above it are removed, with an assignment the string
 directly below it, which describes it. The larger of the numbers of
 blank lines above and below the removed lines is kept. A block that loses its last statement gets ``pass``; an ``else``
-goes, and so does an ``if`` or ``try`` that loses all its statements.
+goes, and so does an ``if`` or ``try`` that loses all its statements, and a ``with catch_warnings()``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ _RULER = re.compile(rb"^#+\s*[-=#*~_]{3,}|^#{3,}|^#\s*(region|endregion|%%)")
 _DIRECTIVE = re.compile(rb"^#\s*(fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|!|-\*-)\b|^#!")
 _PLURAL = re.compile(rb"#+[ \t]*((?:[A-Z][\w-]*[^\Ws][ \t])?[A-Z]?[\w-]*[a-z]s)")
 """A comment of one or two words that say what several definitions are; ``# Handles errors`` says what one does."""
-_REMOVED_WHEN_EMPTY = frozenset({"if_statement", "try_statement"})
+_REMOVED_WHEN_EMPTY = frozenset({"if_statement", "try_statement", "with_statement"})
+_WITHOUT_EFFECT = re.compile(
+    rb"with\s+(?:warnings\s*\.\s*catch_warnings\s*\([^()]*\)|(?:contextlib\s*\.\s*)?suppress\s*\([^()]*\))\s*:"
+)
+"""A ``with`` statement that is there only for what its block does."""
+_OF_WARNINGS = re.compile(rb"(?:warnings\s*\.\s*)?(?:simplefilter|filterwarnings|resetwarnings)\s*\(")
+"""A statement that matters only to others of the block."""
 
 
 class StatementRemover:
@@ -95,9 +101,16 @@ class StatementRemover:
             return False
         bodies = [statements(b) for b in _blocks(statement)]
         main = bodies[0] if bodies else []
+        if statement.type == "with_statement":
+            text = self.source[statement.start_byte : statement.end_byte]
+            return bool(_WITHOUT_EFFECT.match(text)) and all(self._is_removed(s) or self._sets_filter(s) for s in main)
         if not main or not all(self._is_removed(s) for s in main):
             return False
         return all(self._is_removed(s) or self._only_binds_removed_name(s) for body in bodies[1:] for s in body)
+
+    def _sets_filter(self, statement: Node) -> bool:
+        """Whether a statement says which warnings are shown."""
+        return bool(_OF_WARNINGS.match(self.source[statement.start_byte : statement.end_byte]))
 
     def _only_binds_removed_name(self, statement: Node) -> bool:
         """Whether a statement is ``pass``, or only binds a removed name, such as the fallback ``f = None``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -13,16 +14,20 @@ from excise.deleters.python.references.name_uses import LostBinding
 from excise.deleters.python.references.unused_code import drop_unused_imports
 from excise.deleters.python.references.unused_test_code import drop_unused_helpers, support_files
 from excise.deleters.python.references.uses_by_name import fixture_users, is_fixture
+from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parameter_rows import RowElement, RowsApart, rows_apart
 from excise.extractors.python.analysis.parsed_file import Reference
+from excise.extractors.python.needs.test_uses import function_of
 from excise.types import Symbol, SymbolKind, symbol_of_test, without_parameter
 
 _SKIPPING = re.compile(r"skip|(?:^|[._])(?:only|requires?|needs?)(?:_|\b)", re.IGNORECASE)
 """A decorator that skips a class of tests: ``@skipIf(…)``, ``@only_nt``."""
 
 
+_PLAIN = (ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+"""Statements that are executed as a whole."""
 PartsOfTest = Callable[[Symbol], Collection[tuple[int, int]]]
 """The bytes of the statements that a test function loses, if it stays; else nothing."""
 
@@ -97,7 +102,8 @@ class TestHider:
             for path, ref in (use for use in uses if not self.remover.is_removed(use[0], use[1].start, use[1].end)):
                 symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
                 if symbol is not None and not self._is_removed(symbol.symbol_id):
-                    found.update(map(id_of_test, [symbol] if _is_test_function(symbol) else self._left_behind(symbol)))
+                    tests = [symbol] if _is_test_function(symbol) else self._left_behind(symbol, ref)
+                    found.update(map(id_of_test, tests))
             fixture = self.codebase.symbols().get(f"{lost.path}::{lost.qualname}")
             if fixture is not None and is_fixture(fixture):
                 asking = (each for each in fixture_users(self.remover, fixture) if self.codebase.is_test(each.path))
@@ -109,13 +115,15 @@ class TestHider:
         found = list(self.uses.possible_references_to(lost))
         return iter(found if found and self.uses.is_distinctive(lost.name) else ())
 
-    def _left_behind(self, helper: Symbol) -> list[Symbol]:
-        """The test functions that stay and call a helper, if at least as many that do are hidden."""
+    def _left_behind(self, helper: Symbol, use: Reference) -> list[Symbol]:
+        """The test functions that stay and call a helper, if at least as many that do are hidden, or each call of it
+        comes to the ``use`` of what is gone."""
         symbols = self.codebase.symbols()
         callers = (symbols[each] for each in self.codebase.callers(helper.symbol_id) if each in symbols)
         tests = [each for each in callers if self.codebase.is_test(each.path) and _is_test_function(each)]
         staying = [each for each in tests if not self._is_removed(each.symbol_id)]
-        return staying if 2 * len(staying) <= len(tests) else []
+        is_always = _is_always_reached(self.codebase.modules[helper.path].source, helper, use)
+        return staying if is_always or 2 * len(staying) <= len(tests) else []
 
     def _shorten(self, test: str, parts_of: PartsOfTest) -> bool:
         """Remove some statements of a test; whether that is possible."""
@@ -331,6 +339,17 @@ class TestHider:
         imported = any(r.bound.startswith(("test_", "Test")) or r.name == "*" for r in imports)
         if not (has_tests or doctests or assigned or imported):
             plan.deleted = True
+
+
+def _is_always_reached(source: bytes, helper: Symbol, use: Reference) -> bool:
+    """Whether a use is in a plain statement of a function, and no statement before it returns."""
+    function, line = function_of(source, helper), source.count(b"\n", 0, use.start) + 1
+    for statement in function.body if function is not None else ():
+        if statement.lineno <= line <= (statement.end_lineno or 0):
+            return isinstance(statement, _PLAIN)
+        if any(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in walk(statement)):
+            return False
+    return False
 
 
 def by_functions(test_ids: Iterable[str]) -> dict[str, set[str]]:
