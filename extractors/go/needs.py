@@ -23,6 +23,8 @@ _EXPECTED_PANIC = re.compile(r"(?<![\w.])recover\(\)|\.Panics\w*\(|\bPanic(?:Wit
 MAX_PANIC = 160
 """Number of characters of the text of a panic that is told."""
 _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal"})
+_OUTPUT = re.compile(r"(?im)^[ \t]*//[ \t]*(?:unordered[ \t]+)?output:(?P<rest>(?:.*\n[ \t]*//)*.*)\s*\}?\s*\Z")
+"""The comment at the end of an example that says what it prints."""
 
 
 def find_needs(codebase: GoCodebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
@@ -113,6 +115,8 @@ def _literals_of_test(codebase: GoCodebase, test: str) -> Iterator[str]:
     own = next((d for d in module.definitions if d.qualname == parts.names[0]), None) if module is not None else None
     if own is None:
         return
+    if parts.names[0].startswith("Example"):
+        yield from _expected_output(_code_of_test(codebase, test))
     for path in codebase.package_files(parts.path):
         if codebase.is_test(path):
             there = codebase.modules[path]
@@ -120,6 +124,14 @@ def _literals_of_test(codebase: GoCodebase, test: str) -> Iterator[str]:
             for node in _string_nodes(there.source):
                 if any(start <= node.start_byte < end for start, end in ranges):
                     yield _content(text(node, there.source))
+
+
+def _expected_output(code: str) -> tuple[str, ...]:
+    """What an example prints as its last comment says, as a whole and by lines; nothing if there is no such comment."""
+    found = _OUTPUT.search(code)
+    lines = [re.sub(r"^[ \t]*//[ ]?", "", line).rstrip() for line in found["rest"].splitlines()] if found else []
+    whole = "\n".join(lines).strip()
+    return tuple(dict.fromkeys(each for each in (whole, *lines) if each))
 
 
 @lru_cache(maxsize=64)

@@ -252,3 +252,22 @@ def test_panics_are_details_where_tests_tell_them(body: str, test: str, told: li
     codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
     needs = find_needs(codebase, ["a.go::F"], ["a_test.go::TestF"])
     assert [(need.word, need.exception) for need in needs] == told
+
+
+@pytest.mark.parametrize(
+    ("name", "comment", "told"),
+    [
+        ("ExampleF", "// Output:\n\t// 2 errors:\n\t//\n\t// * first\n\t// * second", [" errors:\n\n", "* %s"]),
+        ("ExampleF", "// Unordered output: * first", ["* %s"]),
+        ("ExampleF", "// 2 errors:\n\t// * first", []),
+        ("TestF", "// Output:\n\t// * first", []),
+    ],
+)
+def test_what_examples_print_is_expected(name: str, comment: str, told: list[str]) -> None:
+    body = 'use(fmt.Sprintf("* %s", one))\n\treturn fmt.Sprintf("%d errors:\\n\\n%s", n, all)'
+    files = {
+        "a.go": f"package a\n\nfunc F(n int) string {{\n\t{body}\n}}\n",
+        "a_test.go": f"package a\n\nfunc {name}() {{\n\tfmt.Println(F(2))\n\t{comment}\n}}\n",
+    }
+    codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
+    assert [need.word for need in find_needs(codebase, ["a.go::F"], [f"a_test.go::{name}"])] == told
