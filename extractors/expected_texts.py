@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from excise.types import FILLED_IN, Need, NeedKind
+from excise.types import FILLED_IN, Need, NeedKind, is_sign
 
 MIN_CHARS = 4
 """Minimum length of a text that is a detail; one with characters outside ASCII that is no word may be shorter."""
@@ -40,6 +40,8 @@ class WrittenText(NamedTuple):
     """Whether the function is no more than it."""
     exception: str = ""
     """For the message of an error, the name of its type, where the language shows it."""
+    is_character: bool = False
+    """Whether it is the literal of a character."""
 
 
 def expected_texts(
@@ -53,6 +55,11 @@ def expected_texts(
     found: dict[tuple[str, NeedKind, str], set[str]] = defaultdict(set)
     templates: dict[tuple[str, NeedKind, str], tuple[str, bool, str]] = {}
     for each in written:
+        if each.is_character and is_sign(each.text):
+            if fit := [t for t, literals in expected.items() if any(_repeats(each.text, one) for one in literals)]:
+                found[each.owner, each.kind, each.text].update(fit)
+                templates[each.owner, each.kind, each.text] = ("", False, each.exception)
+            continue
         parts = filled_in.split(each.text)
         if _is_short_format(parts) and (fit := [t for t, literals in expected.items() if _fits_one(parts, literals)]):
             key = each.owner, each.kind, filled_in.sub(shown_placeholder, each.text)
@@ -82,6 +89,11 @@ def expected_texts(
         )
         for (owner, kind, word), wanted in sorted(found.items())
     )
+
+
+def _repeats(sign: str, literal: str) -> bool:
+    """Whether a literal is a sign, or holds it several times in a row."""
+    return literal == sign or sign * MIN_SIGNS in literal
 
 
 def _is_short_format(parts: Sequence[str]) -> bool:

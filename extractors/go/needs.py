@@ -22,7 +22,7 @@ _EXPECTED_PANIC = re.compile(r"(?<![\w.])recover\(\)|\.Panics\w*\(|\bPanic(?:Wit
 """What a test does that tells a panic."""
 MAX_PANIC = 160
 """Number of characters of the text of a panic that is told."""
-_LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal"})
+_LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"})
 _OUTPUT = re.compile(r"(?im)^[ \t]*//[ \t]*(?:unordered[ \t]+)?output:(?P<rest>(?:.*\n[ \t]*//)*.*)\s*\}?\s*\Z")
 """The comment at the end of an example that says what it prints."""
 
@@ -80,13 +80,14 @@ def _texts_of(codebase: GoCodebase, symbol: Symbol) -> Iterator[WrittenText]:
     """The literals in a function."""
     source = codebase.modules[symbol.path].source
     body = " ".join(source[symbol.code_start : symbol.end].decode("utf-8", "replace").split())
-    for node in _string_nodes(source):
+    for node in _literal_nodes(source):
         if symbol.code_start <= node.start_byte < symbol.end:
             written = text(node, source)
             is_all = body.removesuffix("}").strip() == f"return {written}"
             calls = _calls_around(node, source)
             kind = NeedKind.MESSAGE if calls[:1] == ["panic"] or _ERRORS.intersection(calls[:1]) else NeedKind.TEXT
-            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all, "panic" if "panic" in calls else "")
+            exception, is_rune = "panic" if "panic" in calls else "", node.type == "rune_literal"
+            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all, exception, is_rune)
 
 
 def _calls_around(node: Node, source: bytes) -> list[str]:
@@ -121,7 +122,7 @@ def _literals_of_test(codebase: GoCodebase, test: str) -> Iterator[str]:
         if codebase.is_test(path):
             there = codebase.modules[path]
             ranges = [(d.start, d.end) for d in there.definitions if d is own or (own.uses & d.names and not d.about)]
-            for node in _string_nodes(there.source):
+            for node in _literal_nodes(there.source):
                 if any(start <= node.start_byte < end for start, end in ranges):
                     yield _content(text(node, there.source))
 
@@ -135,15 +136,15 @@ def _expected_output(code: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _string_nodes(source: bytes) -> tuple[Node, ...]:
+def _literal_nodes(source: bytes) -> tuple[Node, ...]:
     return tuple(node for node in descendants(parse_tree(source).root_node) if node.type in _LITERALS)
 
 
 def _content(written: str) -> str:
-    """The content of a string literal."""
+    """The content of the literal of a string or rune."""
     if written.startswith("`"):
         return written.strip("`")
     try:
         return str(ast.literal_eval(written))
     except (ValueError, SyntaxError):
-        return written.strip('"')
+        return written[1:-1]

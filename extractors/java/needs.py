@@ -17,7 +17,8 @@ from excise.types import Need, NeedKind, Symbol, TestId, joined
 _FORMAT = re.compile(r"%(?:\d+\$)?[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z]|\{\d*\}")
 """What ``String.format`` and ``MessageFormat`` fill in."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " "}
-_KINDS = frozenset({"string_literal", "type_identifier", "object_creation_expression"})
+_LITERALS = frozenset({"string_literal", "character_literal"})
+_KINDS = _LITERALS | {"type_identifier", "object_creation_expression"}
 _ERRORS = re.compile(r"(?:Exception|Error)$")
 
 
@@ -51,12 +52,13 @@ def _texts_of(codebase: JavaCodebase, symbol: Symbol) -> Iterator[WrittenText]:
     source = codebase.modules[symbol.path].source
     body = " ".join(source[symbol.code_start : symbol.end].decode("utf-8", "replace").split())
     for node in _nodes(source):
-        if node.type == "string_literal" and symbol.code_start <= node.start_byte < symbol.end:
+        if node.type in _LITERALS and symbol.code_start <= node.start_byte < symbol.end:
             written = text(node, source)
             is_all = body.removesuffix("}").strip() == f"return {written};"
             exception = _exception_around(node, source)
             kind = NeedKind.MESSAGE if exception else NeedKind.TEXT
-            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all, exception)
+            is_character = node.type == "character_literal"
+            yield WrittenText(symbol.symbol_id, _content(written), kind, is_all, exception, is_character)
 
 
 def _exception_around(node: Node, source: bytes) -> str:
@@ -76,11 +78,11 @@ class _Part(NamedTuple):
     text: str
     """The source text."""
     is_literal: bool
-    """Whether it is a string literal, else it is the name of a type."""
+    """Whether it is the literal of a string or character, else it is the name of a type."""
 
 
 def _code_of_test(codebase: JavaCodebase, test: str) -> tuple[_Part, ...]:
-    """String literals and types in a test method, and in the members of its file that it names."""
+    """Literals and types in a test method, and in the members of its file that it names."""
     parts = TestId.parse(test)
     module = codebase.modules.get(parts.path)
     own = codebase.symbols().get(joined(parts.path, parts.qualname))
@@ -91,9 +93,9 @@ def _code_of_test(codebase: JavaCodebase, test: str) -> tuple[_Part, ...]:
     spans = [(own.start, own.end)]
     spans += [(each.start, each.end) for each in module.definitions if each.holder and uses.intersection(each.names)]
     return tuple(
-        _Part(text(node, module.source), node.type == "string_literal")
+        _Part(text(node, module.source), node.type in _LITERALS)
         for node in _nodes(module.source)
-        if node.type in {"string_literal", "type_identifier"} and any(s <= node.start_byte < e for s, e in spans)
+        if node.type in {*_LITERALS, "type_identifier"} and any(s <= node.start_byte < e for s, e in spans)
     )
 
 
@@ -104,6 +106,6 @@ def _nodes(source: bytes) -> tuple[Node, ...]:
 
 
 def _content(written: str) -> str:
-    """The content of a string literal."""
-    plain = written.strip('"')
+    """The content of the literal of a string or character."""
+    plain = written[1:-1] if written.startswith("'") else written.strip('"')
     return re.sub(r"\\([a-z\"'\\])", lambda found: _ESCAPES.get(found[1], found[1]), plain)

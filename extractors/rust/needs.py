@@ -19,7 +19,7 @@ _FILLED_IN = re.compile(r"\{[\w.:$<>^+#?*!-]*\}")
 _MESSAGES = frozenset({"panic", "assert", "assert_eq", "assert_ne", "bail", "anyhow", "ensure", "expect", "Err"})
 """Macros and functions whose texts are messages of errors."""
 _EXPECTED_PANIC = re.compile(r"""should_panic\s*(?:\(\s*expected\s*)?=\s*("(?:\\.|[^"\\])*"|r"[^"]*"|r#"[\s\S]*?"#)""")
-_LITERALS = frozenset({"string_literal", "raw_string_literal"})
+_LITERALS = frozenset({"string_literal", "raw_string_literal", "char_literal"})
 
 
 def find_needs(codebase: RustCodebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
@@ -54,11 +54,12 @@ def _texts_of(codebase: RustCodebase, symbol: Symbol) -> Iterator[WrittenText]:
     """The literals in a function."""
     source = codebase.modules[symbol.path].source
     body = " ".join(source[symbol.code_start : symbol.end].decode("utf-8", "replace").split())
-    for node in _string_nodes(source):
+    for node in _literal_nodes(source):
         if symbol.code_start <= node.start_byte < symbol.end:
             kind = NeedKind.MESSAGE if _is_message(node, source) else NeedKind.TEXT
             is_all = body.removesuffix("}").strip() == text(node, source)
-            yield WrittenText(symbol.symbol_id, _content(text(node, source)), kind, is_all)
+            written, is_character = _content(text(node, source)), node.type == "char_literal"
+            yield WrittenText(symbol.symbol_id, written, kind, is_all, is_character=is_character)
 
 
 def _is_message(node: Node, source: bytes) -> bool:
@@ -77,7 +78,7 @@ def _literals_of_test(codebase: RustCodebase, test: str) -> Iterator[str]:
         return
     module = codebase.modules[TestId.parse(test).path]
     chosen = [item for item in module.items if item is own or (item.name in own.uses and not item.is_test)]
-    for node in _string_nodes(module.source):
+    for node in _literal_nodes(module.source):
         if any(item.start <= node.start_byte < item.end for item in chosen):
             yield _content(text(node, module.source))
 
@@ -91,14 +92,15 @@ def _item_of(codebase: RustCodebase, test: str) -> Item | None:
 
 
 @lru_cache(maxsize=64)
-def _string_nodes(source: bytes) -> tuple[Node, ...]:
+def _literal_nodes(source: bytes) -> tuple[Node, ...]:
     return tuple(node for node in descendants(parse_tree(source).root_node) if node.type in _LITERALS)
 
 
 def _content(written: str) -> str:
-    """The content of a string literal."""
-    inside = written[written.index('"') + 1 : written.rindex('"')]
-    if "r" in written[: written.index('"')]:
+    """The content of the literal of a string or character."""
+    mark = written[-1] if written[-1] == "'" else '"'
+    inside = written[written.index(mark) + 1 : written.rindex(mark)]
+    if "r" in written[: written.index(mark)]:
         return inside
     inside = re.sub(r"\\\r?\n\s*", "", inside)
     inside = re.sub(r"\\u\{([0-9a-fA-F_]+)\}", lambda m: chr(int(m[1].replace("_", ""), 16)), inside)

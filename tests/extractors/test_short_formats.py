@@ -7,8 +7,24 @@ import re
 import pytest
 
 from excise.extractors.expected_texts import WrittenText, expected_texts
+from excise.extractors.go import needs as go_needs
+from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java import needs as java_needs
+from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.rust import needs as rust_needs
+from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.types import NeedKind
 
+JAVA = "src/{}/java/a/{}.java"
+CODE = {
+    "java": (
+        JAVA.format("main", "A"), JAVA.format("test", "ATest"), "ATest::g",
+        "package a;\nclass A {{ void f() {} }}\n", "package a;\nclass ATest {{ @Test void g() {} }}\n",
+    ),
+    "go": ("a.go", "a_test.go", "TestG", "package a\n\nfunc f() {}\n", "package a\n\nfunc TestG(t *testing.T) {}\n"),
+    "rust": ("src/lib.rs", "src/tests.rs", "g", "fn f() {}\n#[cfg(test)]\nmod tests;\n", "#[test]\nfn g() {}\n"),
+}  # fmt: skip
+"""Of a language the paths of a source and of its test, the test, and both as formats of their bodies."""
 VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
 
 
@@ -51,6 +67,32 @@ def test_a_format_is_told_if_a_test_expects_a_text_of_its_form(text: str, litera
 )
 def test_signs_that_code_writes_and_a_test_expects_are_a_detail(text: str, literal: str, expected: list[str]) -> None:
     assert told(text, literal) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "test", "expected"),
+    [
+        ("java", "char[] marks = { '=', '%' };", 'check(" =====");', ["="]),
+        ("java", "add('\\\\');", "check('\\\\');", ["\\"]),
+        ("java", "add('=');", 'check("a == b");', []),
+        ("java", "add('a'); add(',');", "check('a', \"aaa\", ',');", []),
+        ("go", "marks := []rune{'=', '%'}", 'check(" =====")', ["="]),
+        ("go", "add('=')", "check('=')", ["="]),
+        ("rust", "let marks = ['=', '%'];", 'check(" =====");', ["="]),
+        ("rust", "add('\\''); add('\"');", "check('\\'', b'\"');", ['"', "'"]),
+    ],
+)
+def test_characters_that_a_test_expects_are_details(language: str, code: str, test: str, expected: list[str]) -> None:
+    path, test_path, name, function, first = CODE[language]
+    files = {path: function.format(f"{{ {code} }}"), test_path: first.format(f"{{ {test} }}")}
+    if language == "java":
+        needs = java_needs.find_needs(JavaCodebase.from_texts(files), [f"{path}::A.f"], [f"{test_path}::{name}"])
+    elif language == "go":
+        codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
+        needs = go_needs.find_needs(codebase, [f"{path}::f"], [f"{test_path}::{name}"])
+    else:
+        needs = rust_needs.find_needs(RustCodebase.from_texts(files), [f"{path}::f"], [f"{test_path}::{name}"])
+    assert [need.word for need in needs] == expected
 
 
 def test_long_texts_of_tests_take_no_time() -> None:
