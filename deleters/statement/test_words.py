@@ -91,14 +91,18 @@ def words_of_tests(
 
 def _titles(codebase: Codebase, tests: Iterable[str], own: Set[str]) -> list[str]:
     """The titles in words of tests that are no functions, as elements of a list: those that stand in their files as
-    they are, and have several words beside those of the code that is gone (``own``); of many, the longest ones."""
+    they are, and have several words beside those of the code that is gone (``own``), behind the title of the nearest
+    suite that says more; of many, the longest ones."""
     found: dict[str, set[str]] = {}
+    suites: dict[str, dict[str, None]] = {}
     for test in sorted(tests):
         parsed, module = TestId.parse(test), codebase.modules.get(path_of(test))
         title = parsed.names[-1] if parsed.names else ""
-        is_literal = module is not None and len(title) <= MAX_TITLE and title.encode(errors="replace") in module.source
-        if is_literal and " " in title and codebase.definition_of_test(test) is None:
+        if module is None or len(title) > MAX_TITLE or title.encode(errors="replace") not in module.source:
+            continue
+        if " " in title and codebase.definition_of_test(test) is None:
             found.setdefault(title, set()).update(_words_of(test))
+            suites.setdefault(title, {})[_suite_of(parsed.names, module.source, own)] = None
     if len(found) > MANY:
         stems = tuple(word for word in own - _PLAIN_WORDS if len(word) > MIN_LETTERS)
         found = {
@@ -108,9 +112,21 @@ def _titles(codebase: Codebase, tests: Iterable[str], own: Set[str]) -> list[str
         }
     telling = {title: len({word for word in _words_of(title) if len(word) >= MIN_LETTERS} - own) for title in found}
     said = [title for title in found if telling[title] >= MIN_NAME_WORDS and not is_code(title)]
-    best = sorted(said, key=lambda title: -telling[title])[:MAX_NAMES]
-    more = [f"- … and {len(said) - len(best)} more"] if len(said) > len(best) else []
-    return [*(f"- {' '.join(title.split())}" for title in said if title in best), *more]
+    entries = [(title, suite) for title in said for suite in suites[title]]
+    best = sorted(entries, key=lambda entry: -telling[entry[0]])[:MAX_NAMES]
+    more = [f"- … and {len(entries) - len(best)} more"] if len(entries) > len(best) else []
+    return [*(f"- {' '.join(f'{suite}{title}'.split())}" for title, suite in entries if (title, suite) in best), *more]
+
+
+def _suite_of(names: Sequence[str], source: bytes, own: Set[str]) -> str:
+    """What stands before the last of a test's ``names``: the nearest suite's title, with a colon, that has a word which
+    is neither one of this one nor one of ``own``, and that stands in the file as it is; empty if there is none."""
+    known = {*_words_of(names[-1]), *own}
+    for title in reversed(names[:-1]):
+        is_literal = len(title) <= MAX_TITLE and title.encode(errors="replace") in source
+        if is_literal and any(len(word) >= MIN_LETTERS and word not in known for word in _words_of(title)):
+            return f"{title}: "
+    return ""
 
 
 def _described(docstring: str) -> str:

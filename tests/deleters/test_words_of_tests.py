@@ -277,6 +277,25 @@ def test_titles_in_words_are_quoted(title: str, *, is_quoted: bool) -> None:
     assert words_of_tests(codebase, [test], Visibility.SIGNATURE, removed) == ""
 
 
+@pytest.mark.parametrize(
+    ("suites", "shown"),
+    [
+        (["options", "with a limit"], ["with a limit: keeps every empty list"]),
+        (["options", "of lists"], ["options: keeps every empty list"]),
+        (["join()"], ["keeps every empty list"]),
+        (["option %s"], ["keeps every empty list"]),  # its id has the value
+        ([], ["keeps every empty list"]),
+    ],
+)
+def test_titles_stand_behind_that_of_the_suite_that_says_more(suites: list[str], shown: list[str]) -> None:
+    title = "keeps every empty list"
+    block = "".join(f"describe('{each}', () => {{ " for each in suites) + f"it('{title}', () => {{}}); " + "});" * 9
+    test = "::".join(["test/join.js", *suites, title]).replace("%s", "lists or more")
+    codebase = JavaScriptCodebase.from_texts({"join.js": "exports.joinLists = () => 1;\n", "test/join.js": block})
+    found = words_of_tests(codebase, [test], Visibility.DOCSTRING, [codebase.symbols()["join.js::joinLists"]])
+    assert [line[2:] for line in found.splitlines() if line.startswith("- ")] == shown
+
+
 def test_titles_that_are_no_text_are_left_out() -> None:
     codebase = JavaScriptCodebase.from_texts({"join.js": "exports.join = 1;\n", "test/join.js": "it('a', () => {});\n"})
     assert words_of_tests(codebase, ["test/join.js::keeps all \ud800 lists"], Visibility.DOCSTRING, []) == ""
