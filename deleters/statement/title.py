@@ -27,9 +27,11 @@ MAX_VALUE = 80
 """Number of characters of an assignment up to which a statement shows it."""
 _PLAIN_VALUE = re.compile(
     r"^[^\n={}\"'`]*[^=\n:<>!]:?=\s*"
-    r"(?:[-+]?(?:new )?[\w$.]+(?:::\w+)*(?:\([\w$., ]*\))?|\{\}|\[\])\s*;?$"
+    r"(?:[-+]?(?:new )?[\w$.]+(?:::\w+)*(?:\([\w$., ]*\))?|\{\}|\[\]"
+    r"|/(?![*/])(?:[^/\\\[\n`]|\\[^\n`]|\[(?:[^\]\\\n`]|\\[^\n`])*\])+/[a-z]*)\s*;?$"
 )
-"""An assignment of a number, of a name, of a call with such arguments, or of nothing yet."""
+"""An assignment of a number, of a name, of a call with such arguments, of a regular expression of JavaScript, or of
+nothing yet."""
 MAX_AROUND = 2
 """Number of statements around a lost branch that are named."""
 _BLOCK = re.compile(r"\s*(?:(?:async )?(?:for|with)|while|if|elif|else|try|except|finally|match|case)\b.*:$")
