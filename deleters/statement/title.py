@@ -162,9 +162,10 @@ def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str],
 
 
 def _is_constructor(symbol: Symbol) -> bool:
-    """Whether a function has the name of its class, as constructors of Java have."""
+    """Whether a function of Java has the name of its class, as constructors have."""
     names = unnumbered(symbol.qualname).split(".")
-    return symbol.kind is SymbolKind.METHOD and names[-1:] == names[-2:-1] and names[-1][:1].isupper()
+    is_java = symbol.path.endswith(".java")
+    return is_java and symbol.kind is SymbolKind.METHOD and names[-1:] == names[-2:-1] and names[-1][:1].isupper()
 
 
 def _how_parts_are_gone(codebase: Codebase, deletion: Deletion) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,17 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
 from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.deleters.statement.title import title
+from excise.deleters.statement.uses import where_used
 from excise.envs.go.toolchain import VARIABLES
 from excise.errors import ConfigError, DeletionRefused
 from excise.extractors.fetch.trees import list_files
 from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.protocols import CompiledDeleter
 from excise.types import Deletion, Feature, FeatureKind
+
+from .planned_deletions import REPO as PROJECT
 
 REPO = Path(__file__).parents[1] / "repos" / "spans"
 GO = "/usr/lib/go/bin/go"
@@ -337,3 +343,51 @@ def test_a_private_constant_goes_though_another_package_has_one_of_its_name() ->
     deletion = removed(codebase, "one/one.go::Cut")
     after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.source_patch)
     assert b"mask" not in (after["one/one.go"] or b"")
+
+
+@pytest.mark.parametrize(
+    ("code", "is_shown"),
+    [
+        ("func show(err error) string { return err.Error() }", False),
+        ("func show() string {\n\terr := load()\n\treturn err.Error()\n}", False),
+        ("func show(a, b *Failure) string { return b.Error() }", True),
+        ("func show() string {\n\tf := &Failure{}\n\treturn f.Error()\n}", True),
+        ("func show(s Shown) string { return s.Error() }", True),
+        ("func show(s fmt.Stringer) string { return s.Error() }", False),
+        (
+            "func show(err error) string {\n\tswitch e := err.(type) {\n\tcase *Failure:\n\t\treturn e.Text\n"
+            "\tdefault:\n\t\treturn e.Error()\n\t}\n}",
+            False,
+        ),
+        (
+            "func show(err error) string {\n\tswitch e := err.(type) {\n\tcase nil:\n\t\treturn one\n"
+            "\tcase *Failure:\n\t\treturn e.Error()\n\t}\n\treturn two\n}",
+            True,
+        ),
+    ],
+)
+def test_calls_of_methods_of_any_error_are_no_uses(code: str, is_shown: bool) -> None:
+    source = "package a\n\ntype Failure struct{ Text string }\n\ntype Shown interface{ Error() string }\n\n"
+    source += f"func (f *Failure) Error() string {{ return f.Text }}\n\n{code}\n"
+    codebase = GoCodebase.from_texts({"a.go": source})
+    deletion = stubbed(codebase, "a.go::Failure.Error")
+    symbol = codebase.symbols()["a.go::Failure.Error"]
+    found = where_used(codebase, [symbol], {symbol.symbol_id: ["a.go::show"]}, deletion)
+    assert ("a.go::show" in found) is is_shown
+
+
+@pytest.mark.parametrize("path", ["a.go", "src/main/java/a/Error.java"])
+def test_only_methods_of_java_with_the_name_of_their_class_are_constructors(path: str) -> None:
+    sources = {
+        "go": "package a\n\ntype Error struct{ s string }\n\nfunc (e *Error) Error() string { return e.s }\n",
+        "java": "package a;\n\nclass Error {\n    int n;\n\n    Error() {\n        n = 2;\n    }\n}\n",
+    }
+    language = path.rpartition(".")[2]
+    kind = GoCodebase if language == "go" else JavaCodebase
+    codebase = kind.from_texts({path: sources[language]})
+    entry = feature(f"{path}::Error.Error")
+    deletion = get("stub", language).delete(codebase, entry)
+    shown = [codebase.symbols()[f"{path}::Error.Error"]]
+    repo = replace(PROJECT, language=language)
+    told = title(codebase, repo, shown, deletion, editor_of(language).words).partition("\n")[0]
+    assert told == ("# Implement the constructor of `Error`" if language == "java" else "# Implement `Error.Error`")
