@@ -26,6 +26,16 @@ _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal", "rune
 _OUTPUT = re.compile(r"(?im)^[ \t]*//[ \t]*(?:unordered[ \t]+)?output:(?P<rest>(?:.*\n[ \t]*//)*.*)\s*\}?\s*\Z")
 """The comment at the end of an example that says what it prints."""
 
+_TESTING = re.compile(rb"(\w+)\s+\*?testing\.(?:TB?|B|F)\b")
+"""A parameter by which a test reports."""
+_REPORTS = re.compile(r"(?:Fatal|Error|Log|Skip)f?")
+_CHECKS_OF_ONE = re.compile(r"(?:True|False|(?:Not)?(?:Nil|Empty|Zero|Panics)|(?:No)?Error)f?")
+_CHECKS_OF_TWO = re.compile(
+    r"(?:(?:Not)?(?:Equal|EqualValues|Same|Contains|Subset|Regexp|ErrorIs)|Exactly|EqualError|ErrorContains|ErrorAs"
+    r"|Len|IsType|JSONEq|YAMLEq|ElementsMatch|PanicsWith(?:Value|Error)|(?:Greater|Less)(?:OrEqual)?)f?"
+)
+"""Functions of testify that compare two values; what follows these is a message."""
+
 
 def find_needs(codebase: GoCodebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
     """Texts of the symbols ``removed`` that the code of ``tests``, or a table that it uses, expects."""
@@ -123,8 +133,24 @@ def _literals_of_test(codebase: GoCodebase, test: str) -> Iterator[str]:
             there = codebase.modules[path]
             ranges = [(d.start, d.end) for d in there.definitions if d is own or (own.uses & d.names and not d.about)]
             for node in _literal_nodes(there.source):
-                if any(start <= node.start_byte < end for start, end in ranges):
+                inside = any(start <= node.start_byte < end for start, end in ranges)
+                if inside and not _is_report(node, there.source):
                     yield _content(text(node, there.source))
+
+
+def _is_report(node: Node, source: bytes) -> bool:
+    """Whether a literal in a test is what the test reports: an argument of ``t.Fatalf``, or the message of a check."""
+    while node.parent is not None and node.parent.type in {"binary_expression", "parenthesized_expression"}:
+        node = node.parent
+    call = node.parent.parent if node.parent is not None and node.parent.type == "argument_list" else None
+    function = call.child_by_field_name("function") if call is not None else None
+    if node.parent is None or function is None or function.type != "selector_expression":
+        return False
+    receiver, _, name = text(function, source).rpartition(".")
+    if receiver in {"assert", "require"}:
+        first = 2 if _CHECKS_OF_ONE.fullmatch(name) else 3 if _CHECKS_OF_TWO.fullmatch(name) else 99
+        return node in [each for each in node.parent.named_children if each.type != "comment"][first:]
+    return _REPORTS.fullmatch(name) is not None and receiver.encode() in _TESTING.findall(source)
 
 
 def _expected_output(code: str) -> tuple[str, ...]:

@@ -21,6 +21,16 @@ _LITERALS = frozenset({"string_literal", "character_literal"})
 _KINDS = _LITERALS | {"type_identifier", "object_creation_expression"}
 _ERRORS = re.compile(r"(?:Exception|Error)$")
 
+_CHECKS = {
+    **dict.fromkeys(("assertTrue", "assertFalse", "assertNull", "assertNotNull"), 1),
+    **dict.fromkeys(("assertEquals", "assertNotEquals", "assertSame", "assertNotSame", "assertArrayEquals"), 2),
+    **dict.fromkeys(("assertIterableEquals", "assertLinesMatch", "assertThrows", "assertInstanceOf"), 2),
+    "fail": 0,
+}
+"""The checks of libraries, and how many values they take, at least, beside a message."""
+_MESSAGE_LAST = re.compile(rb"\bimport\s+(?:static\s+)?org\.(?:junit\.jupiter|testng)\b")
+_MESSAGE_FIRST = re.compile(rb"\bimport\s+(?:static\s+)?(?:org\.junit\.(?:Assert|\*)|junit\.framework)\b")
+
 
 def find_needs(codebase: JavaCodebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
     """Texts and exceptions of the symbols ``removed`` that the code of ``tests``, or a member that it uses, expects."""
@@ -96,7 +106,24 @@ def _code_of_test(codebase: JavaCodebase, test: str) -> tuple[_Part, ...]:
         _Part(text(node, module.source), node.type in _LITERALS)
         for node in _nodes(module.source)
         if node.type in {*_LITERALS, "type_identifier"} and any(s <= node.start_byte < e for s, e in spans)
+        if not _is_message_of_check(node, module.source)
     )
+
+
+def _is_message_of_check(node: Node, source: bytes) -> bool:
+    """Whether a literal in a test is the message of a check: the first argument in JUnit 4, the last one in JUnit 5."""
+    while node.parent is not None and node.parent.type in {"binary_expression", "parenthesized_expression"}:
+        node = node.parent
+    listed = node.parent if node.parent is not None and node.parent.type == "argument_list" else None
+    call = listed.parent if listed is not None else None
+    name = call.child_by_field_name("name") if call is not None and call.type == "method_invocation" else None
+    if listed is None or name is None:
+        return False
+    given = [each for each in listed.named_children if not each.type.endswith("comment")]
+    values = _CHECKS.get(text(name, source), len(given))
+    is_last = _MESSAGE_LAST.search(source) is not None
+    has_place = not values or is_last or _MESSAGE_FIRST.search(source) is not None
+    return has_place and len(given) > values and node == given[-1 if is_last and values else 0]
 
 
 @lru_cache(maxsize=64)

@@ -19,13 +19,27 @@ JAVA = "src/{}/java/a/{}.java"
 CODE = {
     "java": (
         JAVA.format("main", "A"), JAVA.format("test", "ATest"), "ATest::g",
-        "package a;\nclass A {{ void f() {} }}\n", "package a;\nclass ATest {{ @Test void g() {} }}\n",
+        "package a;\nclass A {{ void f() {} }}\n", "package a;\n{imports}\nclass ATest {{ @Test void g() {} }}\n",
     ),
     "go": ("a.go", "a_test.go", "TestG", "package a\n\nfunc f() {}\n", "package a\n\nfunc TestG(t *testing.T) {}\n"),
     "rust": ("src/lib.rs", "src/tests.rs", "g", "fn f() {}\n#[cfg(test)]\nmod tests;\n", "#[test]\nfn g() {}\n"),
 }  # fmt: skip
 """Of a language the paths of a source and of its test, the test, and both as formats of their bodies."""
 VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
+
+
+def words_of_needs(language: str, code: str, test: str, imports: str = "") -> list[str]:
+    """The details of a function with the body ``code`` that a test with the body ``test`` needs."""
+    path, test_path, name, function, first = CODE[language]
+    files = {path: function.format(f"{{ {code} }}"), test_path: first.format(f"{{ {test} }}", imports=imports)}
+    if language == "java":
+        needs = java_needs.find_needs(JavaCodebase.from_texts(files), [f"{path}::A.f"], [f"{test_path}::{name}"])
+    elif language == "go":
+        codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
+        needs = go_needs.find_needs(codebase, [f"{path}::f"], [f"{test_path}::{name}"])
+    else:
+        needs = rust_needs.find_needs(RustCodebase.from_texts(files), [f"{path}::f"], [f"{test_path}::{name}"])
+    return [need.word for need in needs]
 
 
 def told(text: str, *literals: str) -> list[str]:
@@ -83,16 +97,33 @@ def test_signs_that_code_writes_and_a_test_expects_are_a_detail(text: str, liter
     ],
 )
 def test_characters_that_a_test_expects_are_details(language: str, code: str, test: str, expected: list[str]) -> None:
-    path, test_path, name, function, first = CODE[language]
-    files = {path: function.format(f"{{ {code} }}"), test_path: first.format(f"{{ {test} }}")}
-    if language == "java":
-        needs = java_needs.find_needs(JavaCodebase.from_texts(files), [f"{path}::A.f"], [f"{test_path}::{name}"])
-    elif language == "go":
-        codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
-        needs = go_needs.find_needs(codebase, [f"{path}::f"], [f"{test_path}::{name}"])
-    else:
-        needs = rust_needs.find_needs(RustCodebase.from_texts(files), [f"{path}::f"], [f"{test_path}::{name}"])
-    assert [need.word for need in needs] == expected
+    assert words_of_needs(language, code, test) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "imports", "test", "is_needed"),
+    [
+        ("go", "", 't.Fatalf("two values, got " + "more")', False),
+        ("go", "", 't.Error(a, "two values")', False),
+        ("go", "", 'check(errors.Errorf("two values"))', True),
+        ("go", "", 't.Error(call("two values"))', True),
+        ("go", "", 'assert.Equal(t, a, b, "two values")', False),
+        ("go", "", 'assert.Equal(t, "two values", b)', True),
+        ("go", "", 'require.NoErrorf(t, err, "two values %d", 1)', False),
+        ("go", "", 'require.ErrorContains(t, err, "two values")', True),
+        ("java", "org.junit.Assert", 'assertEquals("two values", a, b);', False),
+        ("java", "org.junit.Assert", 'assertEquals("two values", a);', True),
+        ("java", "org.junit.Assert", 'Assert.assertTrue("two " + "two values", a);', False),
+        ("java", "org.junit.jupiter.api.Test", 'assertEquals("two values", a, b);', True),
+        ("java", "org.junit.jupiter.api.Test", 'assertEquals(a, b, "two values");', False),
+        ("java", "org.junit.jupiter.api.Test", 'assertTrue(use("two values"), a);', True),
+        ("java", "org.own.Assert", 'assertEquals("two values", a, b);', True),
+        ("java", "org.own.Assert", 'fail("two values");', False),
+    ],
+)
+def test_what_tests_report_is_no_detail(language: str, imports: str, test: str, *, is_needed: bool) -> None:
+    code = 'add("two values")' + ";" * (language == "java")
+    assert words_of_needs(language, code, test, f"import {imports};") == (["two values"] if is_needed else [])
 
 
 def test_long_texts_of_tests_take_no_time() -> None:
