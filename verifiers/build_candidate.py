@@ -16,6 +16,7 @@ from excise.deleters.statement.problem_statement import Statement, write_stateme
 from excise.deleters.statement.spelling import unnumbered
 from excise.deleters.statement.title import definitions_along
 from excise.extractors.features.tiers import tier_of
+from excise.extractors.fetch.source_git import name_in_words
 from excise.protocols import Codebase
 from excise.types import (
     Difficulty,
@@ -331,7 +332,7 @@ def _statement(
     return write_statement(
         bench.codebase,
         deletion,
-        bench.repo,
+        replace(bench.repo, repo=name_in_words(bench.repo, bench.root)),
         split.fail_to_pass,
         bench.settings.visibility,
         documents=bench.documents,

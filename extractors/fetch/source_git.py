@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from excise.errors import SourceError
 from excise.extractors.fetch.git_mirror import SHA, Mirror, is_repository
+from excise.extractors.fetch.project_info import read_project_info
 from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.protocols import Fetched
-from excise.types import SourceSpec
+from excise.types import Repo, SourceSpec
 
 _SCHEMES = ("https://", "http://", "ssh://", "git://", "file://")
+_LOCAL = ("/", "file://")
 _SCP = re.compile(r"(?P<host>[\w.-]+@[\w.-]+):(?P<path>[^/].*)")
 
 
@@ -99,10 +102,23 @@ class GitSource:
 def repository_name(url: str) -> str:
     """``owner/name`` for a forge's URL, the folder's name for a path."""
     scp = _SCP.fullmatch(url)
-    local = url.startswith(("/", "file://"))
+    local = url.startswith(_LOCAL)
     path = scp["path"] if scp else unquote(urlsplit(url).path)
     parts = [part for part in path.removesuffix("/").removesuffix(".git").split("/") if part]
     return parts[-1] if local or len(parts) == 1 else "/".join(parts[-2:])
+
+
+def name_in_words(repo: Repo, root: Path) -> str:
+    """The name of a project for texts about it: that of the manifests in ``root`` if its source is a repository on this
+    machine, whose folder may have any name; else that of its record."""
+    is_local = repo.source.removeprefix("git+").startswith(_LOCAL)
+    return (_name_in_manifests(root, repo.tree) if is_local else "") or repo.repo
+
+
+@lru_cache(maxsize=32)
+def _name_in_manifests(root: Path, tree: str) -> str:  # noqa: ARG001
+    """The name, read once for a root with the files of a tree."""
+    return read_project_info(root).name
 
 
 def _parsed(text: str) -> GitSpec:

@@ -12,11 +12,11 @@ import pytest
 
 from excise.errors import SourceError
 from excise.extractors.fetch import git_mirror, snapshot_records
-from excise.extractors.fetch.source_git import GitSpec, parse_git_spec, repository_name
+from excise.extractors.fetch.source_git import GitSpec, name_in_words, parse_git_spec, repository_name
 from excise.extractors.fetch.trees import git_tree_hash
 from excise.extractors.sources import resolve_source
 from excise.protocols import Fetched
-from excise.types import SourceSpec
+from excise.types import Repo, SourceSpec
 
 
 def git(where: Path, *argv: str) -> str:
@@ -261,3 +261,21 @@ def test_spec_forms(text: str, expected: GitSpec | None) -> None:
 )
 def test_repository_names(url: str, name: str) -> None:
     assert repository_name(url) == name
+
+
+@pytest.mark.parametrize(
+    ("source", "manifest", "name"),
+    [
+        ("git+/mirrors/owner+box/repo@abc", "module example.com/owner/box\n", "owner/box"),
+        ("git+file:///mirrors/repo@abc", "module github.com/owner/box\n", "owner/box"),
+        ("git+/mirrors/repo@abc", "", "repo"),
+        ("git+https://github.com/owner/other@abc", "module github.com/owner/box\n", "repo"),
+        ("pypi:repo==1.0", "module github.com/owner/box\n", "repo"),
+    ],
+)
+def test_projects_on_this_machine_have_the_names_of_their_manifests(
+    tmp_path: Path, source: str, manifest: str, name: str
+) -> None:
+    (tmp_path / "go.mod").write_text(manifest)
+    (tmp_path / "box.go").write_text("package box\n")
+    assert name_in_words(Repo(repo="repo", base_commit="a", tree=source + manifest, source=source), tmp_path) == name
