@@ -81,7 +81,7 @@ LONG, FEW_WORDS = 10, 12
 """Number of lines of a function from which on fewer words than these are no more than its title."""
 _BY_COMMENT = "A comment on it says:"
 """What introduces a comment in the place of a docstring."""
-BY_COMMENTS_INSIDE = "Comments in its code:"
+BY_COMMENTS_INSIDE = "Comments in its code (the authors' own words; where tests differ, these decide):"
 """What introduces comments in a function's body."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excise.deleters.python.statement_words import PythonWords
-from excise.deleters.statement.descriptions import described, description, undescribed
+from excise.deleters.statement.descriptions import BY_COMMENTS_INSIDE, described, description, undescribed
 from excise.deleters.statement.problem_statement import write_statement
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -63,7 +63,7 @@ def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
         ("    # Looks each word up once\n    # and keeps the longest one.\n    return x\n",
          "Looks each word up once\n> and keeps the longest one.", 1),
         ("    y = 1\n    # Looks each word up once and keeps the longest.\n    return x\n",
-         "Comments in its code:\n> Looks each word up once and keeps the longest.", 1),
+         "own words; where tests differ, these decide):\n> Looks each word up once and keeps the longest.", 1),
         ("    y = 1\n    # Type by type, the longest of all is looked up.\n    return x\n", "> Type by type, the", 1),
         ("    y = 1\n    # Each word counts.\n    return x\n", "> Each word counts.", 0),
         ("    y = 1\n    # TODO: look each word up once and keep the longest\n    return x\n", "", 0),
@@ -188,14 +188,14 @@ def test_comments_say_more_than_the_docstring(docstring: str, inside: str) -> No
     ("more", "expected"),
     [
         ("", ("A comment on it says:", "Turn it to the left.", "")),
-        ("    # Never a second time.\n", ("Comments in its code:", "Turn it to the left.\n\nNever a second time.", "")),
+        ("    # Never a second time.\n", (BY_COMMENTS_INSIDE, "Turn it to the left.\n\nNever a second time.", "")),
         (
             "    # Never a second time.\n    z = y\n    # Never a second time.\n",
-            ("Comments in its code:", "Turn it to the left.\n\nNever a second time.", ""),
+            (BY_COMMENTS_INSIDE, "Turn it to the left.\n\nNever a second time.", ""),
         ),
         (
             "    # Never a second time.\n    z = y\n    # Coverage.py cannot tell\n    # that this is executed.\n",
-            ("Comments in its code:", "Turn it to the left.\n\nNever a second time.", ""),
+            (BY_COMMENTS_INSIDE, "Turn it to the left.\n\nNever a second time.", ""),
         ),
     ],
 )
@@ -232,7 +232,7 @@ def test_comments_of_the_part_that_is_gone() -> None:
     codebase = PythonCodebase.from_texts({"m.py": source})
     symbol = codebase.symbols()["m.py::f"]
     part = source[source.index("    if y") :]
-    assert description(codebase, symbol, part) == ("Comments in its code:", "The second way is for large ones.", "")
+    assert description(codebase, symbol, part) == (BY_COMMENTS_INSIDE, "The second way is for large ones.", "")
     assert "first" in description(codebase, symbol)[1]
 
 
@@ -282,7 +282,7 @@ def test_a_block_of_code_in_comments_is_no_description(comment: str) -> None:
     source = f"def turn(kind):\n    kind += 1\n{said}{rest}"
     codebase = PythonCodebase.from_texts({"m.py": source})
     found = description(codebase, codebase.symbols()["m.py::turn"])
-    assert "\n".join(found) == "Comments in its code:\nThe second way: is for large ones,\nand what else.\n"
+    assert "\n".join(found) == f"{BY_COMMENTS_INSIDE}\nThe second way: is for large ones,\nand what else.\n"
 
 
 def test_a_method_of_the_project_stands_between_one_and_that_of_python() -> None:
