@@ -8,6 +8,7 @@ from typing import Generic
 from excise.deleters.compiled_edits import C, CompiledEdits
 from excise.deleters.deletion_record import PARTLY_KEPT, hiding, patch_of
 from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.function_shortcuts import function_shortcuts
 from excise.deleters.part_deleters import ExpressionDeleter, LineDeleter, edits_of_results
 from excise.deleters.parts_of_functions import returned_texts
 from excise.deleters.remove_definitions import RemoveDeleter
@@ -82,6 +83,10 @@ class CompiledEditor(Generic[C]):
     def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
         """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
         return syntax_parts(codebase, removed, self._edits.parts) if self._edits.parts else iter(())
+
+    def shortcuts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
+        """See :meth:`excise.protocols.CodeEditor.shortcuts`."""
+        return function_shortcuts(codebase, removed, self._edits.parts) if self._edits.parts else iter(())
 
     def changed_code(
         self,

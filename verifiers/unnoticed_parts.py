@@ -23,6 +23,8 @@ MOST_UNNOTICED, MOST_IDLE = 3, 2
 unless an error stands in the place of one."""
 WHOLE = REMOVALS | {"stub"}
 """Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
+MAX_SHORTCUTS = 4
+"""Number of lesser bodies of functions that are tried."""
 SUITE_SHARE, LEAST_S = 0.5, 2.0
 """What trying them may take if tests notice none: a share of the suite's time, or these seconds if it is less."""
 
@@ -48,8 +50,8 @@ class TriedParts(NamedTuple):
 def try_parts(candidate: Candidate) -> TriedParts:
     """Run FAIL_TO_PASS tests on the original sources without a part, until one fails, for some parts of the feature.
 
-    Ends when it is clear whether enough are noticed. Their order depends on nothing but their names, their number also
-    on what the tests took in the baseline.
+    Lesser bodies of whole functions come first, of which none may pass. Ends when it is clear whether enough are
+    noticed. Their order depends on nothing but their names, their number also on what the tests took in the baseline.
     """
     bench = candidate.bench
     coverage = bench.prepared.coverage
@@ -57,14 +59,21 @@ def try_parts(candidate: Candidate) -> TriedParts:
         return TriedParts(0, ())
     durations, failing = bench.baseline.durations, set(candidate.fail_to_pass)
     tests: dict[str, list[str]] = {}
+
+    def tests_of(symbol: str) -> list[str]:
+        if symbol not in tests:
+            executing = failing & coverage.executing([symbol]) or failing
+            tests[symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
+        return tests[symbol]
+
+    for part in islice(_shortcuts_of(candidate), MAX_SHORTCUTS):
+        if _is_noticed(candidate, part, tests_of(part.symbol)) is False:
+            return TriedParts(1, (f"{part.symbol}, {part.what}",), lacks_essential=True)
     chosen: list[LackingPart] = []
     left_s = max(LEAST_S, SUITE_SHARE * bench.expected_s(None))
     num_parts, parts = 0, _parts_of(candidate)
     for num_parts, part in enumerate(parts, start=1):  # noqa: B007
-        if part.symbol not in tests:
-            executing = failing & coverage.executing([part.symbol]) or failing
-            tests[part.symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
-        left_s -= bench.expected_s(tests[part.symbol])
+        left_s -= bench.expected_s(tests_of(part.symbol))
         if len(chosen) == MAX_PARTS or left_s < 0:
             break
         chosen.append(part)
@@ -77,7 +86,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
     essential = {part for part in chosen if _is_essential(candidate, part)}
     most, tried = _most(chosen), list[LackingPart]()
     for part in chosen:
-        is_noticed = _is_noticed(candidate, part, tests[part.symbol])
+        is_noticed = _is_noticed(candidate, part, tests_of(part.symbol))
         if is_noticed is None:
             num_lost += 1
             continue
@@ -125,6 +134,10 @@ def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool
 
 def _parts_of(candidate: Candidate) -> Iterator[LackingPart]:
     return candidate.bench.editor.lacking_parts(candidate.bench.codebase, _lines_gone(candidate))
+
+
+def _shortcuts_of(candidate: Candidate) -> Iterator[LackingPart]:
+    return candidate.bench.editor.shortcuts(candidate.bench.codebase, _lines_gone(candidate))
 
 
 def _lines_gone(candidate: Candidate) -> dict[str, frozenset[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from excise.deleters.function_shortcuts import function_shortcuts
 from excise.deleters.javascript.hidden_tests import hiding_only
 from excise.deleters.javascript.part_deleters import RESULTS, Line
 from excise.deleters.javascript.parts import PARTS, RETURNS
@@ -69,6 +70,10 @@ class JavaScriptEditor:
     def lacking_parts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
         """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
         return syntax_parts(codebase, removed, PARTS)
+
+    def shortcuts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
+        """See :meth:`excise.protocols.CodeEditor.shortcuts`."""
+        return function_shortcuts(codebase, removed, PARTS)
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]

@@ -78,6 +78,10 @@ class PythonEditor:
         """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
         return lacking_parts(require_python(codebase), removed)
 
+    def shortcuts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:  # noqa: ARG002
+        """None: trivial programs are tried instead."""
+        return iter(())
+
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]
     ) -> MissingCode:

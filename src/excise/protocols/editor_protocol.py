@@ -205,3 +205,7 @@ class CodeEditor(Protocol):
         In an order that depends on nothing but their names; found as they are asked for.
         """
         ...
+
+    def shortcuts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
+        """Lesser bodies of the functions that were ``removed`` whole, as parts that tests have to notice."""
+        ...

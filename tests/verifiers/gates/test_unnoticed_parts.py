@@ -93,8 +93,25 @@ def test_more_is_tried_of_more_parts_that_need_a_compiler(
     assert _tried(monkeypatch, parts, [True] * num_parts).num_tried == num_tried
 
 
+@pytest.mark.parametrize(
+    ("noticed", "expected"),
+    [([False], (1, True)), ([True, False], (1, True)), ([True, True], (0, False)), ([None, None], (0, False))],
+)
+def test_no_lesser_body_may_pass(
+    monkeypatch: pytest.MonkeyPatch, noticed: list[bool | None], expected: tuple[int, bool]
+) -> None:
+    """One that is noticed does not count: it is no part of the code."""
+    bodies = [LackingPart("m.go::F", "m.go", str(number), 0, 0, b"") for number in range(len(noticed))]
+    tried = _tried(monkeypatch, [], noticed, shortcuts=bodies)
+    assert (tried.num_tried, tried.is_thin) == expected
+
+
 def _tried(
-    monkeypatch: pytest.MonkeyPatch, parts: list[LackingPart], noticed: Sequence[bool | None], statement: str = ""
+    monkeypatch: pytest.MonkeyPatch,
+    parts: list[LackingPart],
+    noticed: Sequence[bool | None],
+    statement: str = "",
+    shortcuts: Sequence[LackingPart] = (),
 ) -> TriedParts:
     """What is found of parts that tests notice, or not."""
     coverage = SimpleNamespace(executing=lambda symbols: {"t"})
@@ -107,5 +124,6 @@ def _tried(
         bench=bench, fail_to_pass=("t",), task=SimpleNamespace(problem_statement=statement)
     )
     monkeypatch.setattr(unnoticed_parts, "_parts_of", lambda candidate: iter(parts))
+    monkeypatch.setattr(unnoticed_parts, "_shortcuts_of", lambda candidate: iter(shortcuts))
     monkeypatch.setattr(unnoticed_parts, "_is_noticed", lambda candidate, part, ids: noticed[int(part.what)])
     return try_parts(candidate)

@@ -1,0 +1,175 @@
+"""Shorter ways to pass tests than to write a function again, in languages with braces: each is tried as its body.
+
+One takes a documented parameter as the literal that every call gives it; another one is the body of the function of the
+same parameters and result, beside it, whose name is most alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from tree_sitter import Node
+
+from excise.deleters.syntax_parts import MAX_BYTES, PartGrammar
+from excise.protocols import Codebase, LackingPart
+from excise.types import Symbol
+
+ALIKE = 0.5
+"""Minimum similarity of two names, from 0 to 1, for the body of one to be tried in place of the other's."""
+MAX_ARGUMENTS = 2_000
+"""Number of characters within which the arguments of a call end."""
+_STRING = r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'" + r"|`[^`$]*`"
+_LITERAL = re.compile(rf"{_STRING}|-?\d[\w.]*|true|false")
+_TOKEN = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|[()\[\]{{}},]", re.DOTALL)
+"""What tells where an argument ends."""
+_COMMENT = re.compile(r"[ \t]*(?://|/?\*)")
+"""The beginning of a line that is a comment, as a rule."""
+_SELF = frozenset({"self_parameter", "receiver_parameter"})
+"""Parameters that stand for the object."""
+_NAMED = frozenset(
+    {"parameter_declaration", "formal_parameter", "parameter", "required_parameter", "optional_parameter",
+     "assignment_pattern", "identifier"}
+)  # fmt: skip
+"""Parameters that may have one name."""
+
+
+def function_shortcuts(
+    codebase: Codebase, removed: Mapping[str, frozenset[int]], grammar: PartGrammar
+) -> Iterator[LackingPart]:
+    """Those of the functions that were ``removed`` whole (path to their lines), in the order of the source."""
+    for path, lines in sorted(removed.items()):
+        module = codebase.modules.get(path)
+        if module is None or codebase.is_test(path) or len(module.source) > MAX_BYTES:
+            continue
+        root = grammar.parse_tree(module.source).root_node
+        functions = {each: node for each in module.symbols if each.is_callable and (node := _node_of(root, each))}
+        gone = [each for each in functions if lines.issuperset(range(each.start_line, each.end_line + 1))]
+        for function in gone:
+            stayed = {each: node for each, node in functions.items() if each not in gone}
+            found = [*_constant_parameters(codebase, function, functions[function], grammar)]
+            found += _bodies_beside(module.source, function, functions[function], stayed)
+            is_compiled = not grammar.any_value or path.endswith(grammar.typed)
+            for what, start, end, text in found:
+                yield LackingPart(
+                    function.symbol_id, path, what, start, end, text, is_compiled=is_compiled, is_essential=True
+                )
+
+
+_Change = tuple[str, int, int, bytes]
+"""What goes, its first byte, the byte behind it, and what stands in its place."""
+
+
+def _node_of(root: Node, function: Symbol) -> Node | None:
+    """The node of a function with a block; a symbol may be a whole declaration."""
+    pending = [root.descendant_for_byte_range(function.start, max(function.start, function.end - 1))]
+    while pending:
+        node = pending.pop()
+        if node is None:
+            continue
+        body = node.child_by_field_name("body")
+        if node.child_by_field_name("parameters") is not None and body is not None:
+            return node if _is_block(body) and function.start <= node.start_byte < function.end else None
+        pending += reversed(node.named_children)
+    return None
+
+
+def _is_block(body: Node) -> bool:
+    return body.type in {"block", "statement_block", "constructor_body"}
+
+
+def _constant_parameters(codebase: Codebase, function: Symbol, node: Node, grammar: PartGrammar) -> Iterator[_Change]:
+    """The documented parameters of a function, of which each is always given one literal."""
+    body, names = node.child_by_field_name("body"), _parameters(node)
+    documented = [name for name in names if len(name) > 1 and re.search(rf"\b{re.escape(name)}\b", function.docstring)]
+    if not documented or body is None:
+        return
+    calls = [*_calls(codebase, function, None if grammar.any_value else len(names))]
+    for name in documented:
+        place = names.index(name)
+        values = {call[place] if place < len(call) else "" for call in calls}
+        value = next(iter(values)) if len(values) == 1 else ""
+        if _LITERAL.fullmatch(value):
+            declared = "let " if grammar.has_tail else ""
+            at = body.start_byte + 1
+            yield f"what `{name}` is, if not {value}", at, at, f" {declared}{name} = {value};".encode()
+
+
+def _parameters(function: Node) -> list[str]:
+    """The names of a function's parameters; empty ones for those that have none, or take several arguments."""
+    listed = function.child_by_field_name("parameters")
+    names: list[str] = []
+    for node in listed.named_children if listed is not None else ():
+        if node.type in _SELF or "comment" in node.type:
+            continue
+        fields = ("name", "pattern", "left")
+        inner = [each for field in fields for each in node.children_by_field_name(field)] or [node]
+        inner = inner if node.type in _NAMED else []
+        names += [_text(each) if each.type == "identifier" else "" for each in inner] or [""]
+    return names
+
+
+def _calls(codebase: Codebase, function: Symbol, num_arguments: int | None) -> Iterator[list[str]]:
+    """The arguments of all calls of functions of this name, if there are so many; also of those in macros."""
+    called = re.compile(rf"(?<![\w$]){re.escape(function.name)}\s*(?:::<[^<>()]*>)?\(")
+    name = function.name.encode()
+    for module in codebase.modules.values():
+        if name not in module.source:
+            continue
+        own = [s for s in module.symbols if s.is_callable and s.name == function.name]
+        heads = [(len(_decoded(module.source[: s.start])), len(_decoded(module.source[: s.body_start]))) for s in own]
+        text = _decoded(module.source)
+        for found in called.finditer(text):
+            is_head = any(start <= found.start() < end for start, end in heads)
+            if is_head or _COMMENT.match(text[text.rfind("\n", 0, found.start()) + 1 : found.start()]):
+                continue
+            arguments = _arguments(text[found.end() : found.end() + MAX_ARGUMENTS])
+            if num_arguments in {None, len(arguments)}:
+                yield arguments
+
+
+def _arguments(text: str) -> list[str]:
+    """The arguments that a text begins with, behind the parenthesis that opens."""
+    depth, start = 0, 0
+    found: list[str] = []
+    for token in _TOKEN.finditer(text):
+        is_end = token[0] in {")", "]", "}"}
+        if not depth and (is_end or token[0] == ","):
+            found.append(text[start : token.start()].strip())
+            start = token.end()
+        if is_end and not depth:
+            break
+        depth += (token[0] in {"(", "[", "{"}) - is_end
+    return found[:-1] if found and not found[-1] else found
+
+
+def _bodies_beside(source: bytes, function: Symbol, node: Node, stayed: Mapping[Symbol, Node]) -> Iterator[_Change]:
+    """The body of the function whose name is most alike, of those that stayed with the same parameters and result."""
+    own = node.child_by_field_name("body")
+    alike = {
+        each.name: other
+        for each, other in stayed.items()
+        if each.holder_id == function.holder_id and _shape(other) == _shape(node)
+    }
+    for name in get_close_matches(function.name, sorted(alike), n=1, cutoff=ALIKE):
+        body = alike[name].child_by_field_name("body")
+        if own is None or body is None or re.search(rf"\b{re.escape(function.name)}\b", _text(body)):
+            continue
+        text = source[body.start_byte : body.end_byte]
+        yield f"all that `{name}` does not do", own.start_byte, own.end_byte, text
+
+
+def _shape(function: Node) -> list[str]:
+    """The parameters and the result of a function."""
+    fields = ("receiver", "type_parameters", "parameters", "result", "return_type", "type")
+    nodes = (function.child_by_field_name(field) for field in fields)
+    return ["" if node is None else " ".join(_text(node).split()) for node in nodes]
+
+
+def _text(node: Node) -> str:
+    return _decoded(node.text or b"")
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

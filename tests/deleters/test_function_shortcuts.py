@@ -1,0 +1,100 @@
+"""Lesser bodies of functions in languages with braces, which tests have to notice."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.function_shortcuts import function_shortcuts
+from excise.deleters.go.parts import PARTS as GO
+from excise.deleters.java.parts import PARTS as JAVA
+from excise.deleters.javascript.parts import PARTS as JAVASCRIPT
+from excise.deleters.rust.parts import PARTS as RUST
+from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
+from excise.extractors.rust.analysis.codebase import RustCodebase
+
+GO_CODE = """package a
+
+// ByParts splits at the given sep.
+func ByParts(s, sep string) []string { return strings.Split(s, sep) }
+"""
+GO_TEST = 'package a\n\nfunc TestByParts(t *testing.T) {\n\tByParts(%s)\n\tByParts("d, (e", %s)\n}\n'
+JAVA_CODE = """class A {
+    /** Splits.
+     * @param sep what stands between
+     */
+    String[] split(String text, char sep) {
+        return null;
+    }
+    String[] split(String text) { return split(text, 'x'); }
+}
+"""
+RUST_CODE = """/// Splits at `sep`.
+pub fn split(text: &str, sep: char) -> u8 {
+    1
+}
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn splits() { assert_eq!(super::split("a,b", ','), 1); }
+}
+"""
+SCRIPT_CODE = """/**
+ * Splits.
+ * @param {string} sep  what stands between
+ */
+export function split(text, sep) {
+  return text
+}
+"""
+SCRIPT_TEST = "import { split } from './m.js'\nit('splits', () => { split('a', ',') })\n"
+
+
+def changes(files: dict[str, str], name: str) -> dict[str, str]:
+    """What a shortcut leaves out, to what stands in its place, where a function of the first file is gone."""
+    path = next(iter(files))
+    codebase, grammar = {
+        "go": (GoCodebase.from_texts(files), GO),
+        "java": (JavaCodebase.from_texts(files), JAVA),
+        "rs": (RustCodebase.from_texts(files), RUST),
+        "js": (JavaScriptCodebase.from_texts(files), JAVASCRIPT),
+    }[path.rpartition(".")[2]]
+    gone = next(symbol for symbol in codebase.symbols().values() if symbol.name == name and symbol.path == path)
+    removed = {path: frozenset(range(gone.start_line, gone.end_line + 1))}
+    found = [*function_shortcuts(codebase, removed, grammar)]
+    assert all(part.is_essential and part.symbol == gone.symbol_id for part in found)
+    return {part.what: part.replacement.decode() for part in found}
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "text"),
+    [
+        ({"a.go": GO_CODE, "a_test.go": GO_TEST % ('"a,b", ","', '","')}, "ByParts", ' sep = ",";'),
+        ({"a.go": GO_CODE, "a_test.go": GO_TEST % ('"a,b", ","', '"."')}, "ByParts", ""),
+        ({"a.go": GO_CODE, "a_test.go": GO_TEST % ('"a,b", ","', "c()")}, "ByParts", ""),
+        ({"a.go": GO_CODE.replace("given sep", "dot"), "a_test.go": GO_TEST % ('"", ","', '","')}, "ByParts", ""),
+        ({"A.java": JAVA_CODE}, "split", " sep = 'x';"),
+        ({"src/lib.rs": RUST_CODE}, "split", " let sep = ',';"),
+        ({"m.js": SCRIPT_CODE, "m.test.js": SCRIPT_TEST}, "split", " sep = ',';"),
+        ({"m.js": SCRIPT_CODE, "m.test.js": SCRIPT_TEST.replace("})", "; split('b') })")}, "split", ""),
+    ],
+)
+def test_a_documented_parameter_is_what_every_call_gives(files: dict[str, str], name: str, text: str) -> None:
+    assert list(changes(files, name).values()) == ([text] if text else [])
+
+
+def test_the_body_of_the_function_beside_it_that_is_most_alike() -> None:
+    code = """package a
+
+func ToKebab(s string) string { return By(s, '-') }
+
+func ToSnake(s string) string { return By(s, '_') }
+
+func ToUpperKebab(s string) string { return Up(s, '-') }
+
+func ToKebabOf(s string, n int) string { return s }
+"""
+    expected = {"all that `ToUpperKebab` does not do": "{ return Up(s, '-') }"}
+    assert changes({"a.go": code}, "ToKebab") == expected
+    assert not changes({"a.go": code.replace("Up(s, '-')", "ToKebab(s)")}, "ToKebab")
