@@ -13,6 +13,7 @@ from excise.deleters.documents.document_text import without_mentions
 from excise.deleters.documents.gone_names import GoneCode
 from excise.deleters.documents.running_text import sentences_of, shortened, with_shorter_lists
 from excise.deleters.documents.sections import not_emptied, sections_of, words_of
+from excise.deleters.documents.tables import start_of_table
 from excise.deleters.edits.byte_edits import Edit
 
 _LINE = re.compile(r"(?P<mark>//!|///?(?!/)|#(?!#))[ ]?")
@@ -161,10 +162,10 @@ def _of_block(text: str, start: int, end: int) -> _Comment | None:
 
 
 def _documentation_left(lines: list[str], code: GoneCode, pattern: re.Pattern[str]) -> list[str]:
-    """The lines of documentation: of its first paragraph the first sentence stays, whatever it names."""
+    """The lines of documentation: of the text that it begins with the first sentence stays, whatever it names."""
     lines = list(_without_references(lines, pattern))
     end = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
-    first = lines[:end]
+    first = lines[: (end := start_of_table(lines[:end]))]
     kept = with_shorter_lists(shortened(first, pattern, num_kept=1), pattern)
     return [*kept, *(_sections_left(lines[end:], code) if end < len(lines) else [])]
 

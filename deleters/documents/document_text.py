@@ -25,7 +25,7 @@ from excise.deleters.documents.running_text import (
     without_back_references,
     without_introduction,
 )
-from excise.deleters.documents.tables import Row, column_of_names, is_only, rows_of
+from excise.deleters.documents.tables import Row, column_of_names, is_only, rows_of, start_of_table
 
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -437,7 +437,9 @@ def _end_of_indented(lines: Sequence[str], number: int, indent: int) -> int:
 
 # --------------------------------------------------------------------------------------------- text
 def _parts_left(lines: list[str], gone: GoneCode) -> list[tuple[list[str], list[str]]]:
-    """(lines, those that are left) of each part of a chunk of text."""
+    """(lines, those that are left) of each part of a chunk of text, which may stand directly above a table."""
+    if 0 < (start := start_of_table(lines)) < len(lines):
+        return [*_parts_left(lines[:start], gone), *_parts_left(lines[start:], gone)]
     names = [gone.mentioned.pattern().pattern] if gone.mentioned else []
     pattern, item = re.compile("|".join([*names, gone.commands.mention()])), item_pattern(gone.mentioned.names)
     if rows := rows_of(lines):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from excise.deleters.documents.running_text import indent_of
@@ -44,7 +45,7 @@ class Row(NamedTuple):
 
 def rows_of(lines: Sequence[str]) -> list[Row] | None:
     """All lines of a paragraph that is a table, as rows; ``None`` if it is none that can be read."""
-    if len(lines) > 2 and "|" in lines[0] and _DELIMITER.match(lines[1]):
+    if len(lines) > 2 and start_of_table(lines[:2]) == 0:
         head = [Row([lines[0]], (), _between_bars(lines[0])), Row([lines[1]], ())]
         return [*head, *(Row([line], _between_bars(line)) for line in lines[2:])]
     if len(lines) > 2 and _GRID.match(lines[0]) and _GRID.match(lines[-1]):
@@ -52,6 +53,12 @@ def rows_of(lines: Sequence[str]) -> list[Row] | None:
     if len(lines) > 3 and _BORDER.match(lines[0]) and _BORDER.match(lines[-1]):
         return _rows_of_columns(lines)
     return _rows_of_list(lines) if _LISTED.match(lines[0]) else None
+
+
+def start_of_table(lines: Sequence[str]) -> int:
+    """The number of the first line that is the head of a Markdown table; that of all lines if none is."""
+    pairs = enumerate(pairwise(lines))
+    return next((at for at, (head, below) in pairs if "|" in head and _DELIMITER.match(below)), len(lines))
 
 
 def column_of_names(rows: Sequence[Row]) -> int:

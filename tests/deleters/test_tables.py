@@ -161,3 +161,11 @@ def test_a_name_in_a_cell_that_lists_names_goes_alone() -> None:
     rows = ("| A    | `open_box`_,  |\n", "|      | `make_box`_,  |\n", "|      | `shut_box`_   |\n")
     text = "# Kit\n\n| Name | Kinds |\n|---|---|\n" + "".join(rows)
     assert left(text, "make_box") == text.replace("|      | `make_box`_,  |\n", "")
+
+
+def test_text_may_stand_directly_above_a_table() -> None:
+    lost = "| `make_box` | makes a box |\n"
+    text = (
+        f"# Kit\n\nAll of it, as make_box does. Boxes are small:\n| Name | What |\n|---|---|\n{lost}| `a_box` | one |\n"
+    )
+    assert left(text, "make_box") == text.replace(lost, "").replace("All of it, as make_box does. ", "")
