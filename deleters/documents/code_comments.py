@@ -37,6 +37,14 @@ _LIKE = re.compile(
     r"(?:like|same as|equivalent (?:to|of)|identical to|similar to|variant of|version of|shorthand for) (?=\S)"
 )
 """What says that something is another thing with a difference, before the name of that."""
+_THING = r"(?:type|value|result|output|iterator|error|state|future|stream|option|argument|parameter|helper)s?"
+_DONE = r"(?:returned|given|used|made|created|produced|yielded|accepted|taken)"
+_OF = re.compile(
+    rf"(?:(?:An?|The) (?:[\w-]{{0,30}}[^\Ws] )?|Return(?:ed)? )?{_THING}(?: {_DONE})? (?:of|by|from|for) [\[(`]*",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence that only says of which function a thing is, before the name of that."""
+_SENTENCE_END = re.compile(r"(?:\(\))?[\])`]*\.?$")
 MAX_NAME = 60
 """Number of characters that are shown from such a name on."""
 
@@ -65,7 +73,8 @@ def comment_edits(
 ) -> Iterator[Edit]:
     """Edits of a file's comments.
 
-    Documentation, and what has several paragraphs, keeps its first sentence: it says what the code that stays does.
+    Documentation, and what has several paragraphs, keeps its first sentence, which says what the code that stays does,
+    unless that is only of which removed function it is the result, or the like.
     """
     pattern, words = code.mentioned.pattern(), words_of(code)
     for nodes in _blocks(source, comments):
@@ -85,7 +94,8 @@ def comment_edits(
             continue
         is_kept = is_documentation(nodes[0]) or any(not line.strip() for line in comment.lines)
         left = _documentation_left(comment.lines, code, pattern) if is_kept else shortened(comment.lines, pattern)
-        if left != comment.lines and not (left and comment.is_box):
+        is_asked_for = is_kept and b"missing_docs" in source and not any(map(str.strip, left))
+        if left != comment.lines and not (left and comment.is_box) and not is_asked_for:
             yield _edit(source, comment, left)
 
 
@@ -162,12 +172,26 @@ def _of_block(text: str, start: int, end: int) -> _Comment | None:
 
 
 def _documentation_left(lines: list[str], code: GoneCode, pattern: re.Pattern[str]) -> list[str]:
-    """The lines of documentation: of the text that it begins with the first sentence stays, whatever it names."""
+    """The lines of documentation: the first sentence stays, unless it only says whose result or the like a thing is."""
     lines = list(_without_references(lines, pattern))
     end = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
     first = lines[: (end := start_of_table(lines[:end]))]
-    kept = with_shorter_lists(shortened(first, pattern, num_kept=1), pattern)
+    num_kept = 0 if _is_only_of_what_is_gone(first, pattern) else 1
+    kept = with_shorter_lists(shortened(first, pattern, num_kept=num_kept), pattern)
     return [*kept, *(_sections_left(lines[end:], code) if end < len(lines) else [])]
+
+
+def _is_only_of_what_is_gone(lines: list[str], pattern: re.Pattern[str]) -> bool:
+    """Whether the first sentence only says that something is the result, or the like, of a function that is gone."""
+    first = next(iter(sentences_of(" ".join(map(str.strip, lines)))), "")
+    head = _OF.match(first)
+    named = [found for found in pattern.finditer(first) if head is not None and found.end() > head.end()]
+    return (
+        head is not None
+        and len(named) == 1
+        and named[0].start() <= head.end()
+        and _SENTENCE_END.match(first, named[0].end()) is not None
+    )
 
 
 def _sections_left(lines: list[str], code: GoneCode) -> list[str]:
