@@ -169,6 +169,13 @@ def test_parameters_that_may_be_others_get_no_arguments(source: str) -> None:
     assert not any(parameters_of(codebase, removed).values())
 
 
+def test_overloads_have_the_parameters_of_their_implementation() -> None:
+    source = "@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\ndef f(x, size=1): ...\n"
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = parameters_of(codebase, [symbol for symbol in codebase.symbols() if "::" in symbol])
+    assert {name: [each.name for each in own] for name, own in found.items()} == {"f": ["size"]}
+
+
 def test_functions_of_one_name_in_several_files_get_no_arguments() -> None:
     codebase = PythonCodebase.from_texts({"a.py": "def f(x, a=1): ...\n", "b.py": "def f(x, y): ...\n"})
     assert parameters_of(codebase, ["a.py::f", "b.py::f"]) == {}

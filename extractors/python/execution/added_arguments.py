@@ -54,13 +54,14 @@ class Parameter(NamedTuple):
 def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[Parameter]]:
     """Qualified name of each function among the symbols ``removed``, and in them, to its parameters with defaults.
 
-    Left out are functions of which there are several by this name, and those whose decorators may change the
-    parameters.
+    Left out are functions of which there are several by this name, besides overloads, and those whose decorators may
+    change the parameters.
     """
     gone, found = set(removed), dict[str, list[Parameter]]()
     counts = Counter[str]()
     for symbol in codebase.symbols().values():
-        if symbol.is_callable and not gone.isdisjoint((*holders_of(symbol.symbol_id), symbol.symbol_id)):
+        is_gone = not gone.isdisjoint((*holders_of(symbol.symbol_id), symbol.symbol_id))
+        if is_gone and symbol.is_callable and not symbol.is_overload:
             name = _NUMBER.sub("", name_in_file(symbol.symbol_id))
             counts[name] += 1
             if _KEEPING.issuperset(symbol.decorators):
