@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from excise.extractors.python.analysis.ast_walk import is_literal, walk
 from excise.extractors.python.needs.test_uses import Function, last_name
@@ -37,18 +37,21 @@ def excerpt(source: str, name: str, *, whole: bool) -> str:
     statements = function.body[1:] if ast.get_docstring(function) is not None else function.body
     number = sum(len(list(checks(each))) for each in statements)
     seen, is_named = 0, False
+    values: dict[str, ast.expr] = {}
     for last, statement in enumerate(statements):
         found = list(checks(statement))
         seen += len(found)
         is_named = is_named or _names(statement, name)
         if not whole and 2 * seen > number:
             return ""
-        if is_named and any(map(_tells, found)):
+        if is_named and any(_tells(check, values) for check in found):
             text = _text(textwrap.dedent(source), statements[: last + 1])
             lines = [function.lineno, *(each.lineno for each in statements[last + 1 : last + 2])]
             is_short = text.count("\n") < MAX_LINES and len(text) <= MAX_CHARS and "```" not in text
             is_apart = {statements[0].lineno, statement.end_lineno}.isdisjoint(lines)
             return text if is_short and is_apart and not any(map(_needs_its_object, statements[: last + 1])) else ""
+        if isinstance(statement, ast.Assign):
+            values |= {each.id: statement.value for each in statement.targets if isinstance(each, ast.Name)}
     return ""
 
 
@@ -59,8 +62,18 @@ def _takes_nothing(given: ast.arguments) -> bool:
 
 
 def _text(source: str, statements: list[ast.stmt]) -> str:
-    lines = source.replace("\r\n", "\n").split("\n")[statements[0].lineno - 1 : statements[-1].end_lineno]
-    return textwrap.dedent("\n".join(lines))
+    """The lines of statements without their indentation; those within a literal keep theirs if one has less of it."""
+    first = statements[0].lineno
+    lines = source.replace("\r\n", "\n").split("\n")[first - 1 : statements[-1].end_lineno]
+    text = textwrap.dedent("\n".join(lines))
+    if not text[:1].isspace():
+        return text
+    literals = (n for each in statements for n in walk(each) if isinstance(n, ast.Constant | ast.JoinedStr))
+    inside = {line - first for n in literals for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
+    indent = text[: len(text) - len(text.lstrip())]
+    return "\n".join(
+        line if number in inside else line.removeprefix(indent) for number, line in enumerate(text.split("\n"))
+    )
 
 
 def checks(statement: ast.stmt) -> Iterator[ast.Assert | ast.Call]:
@@ -70,14 +83,16 @@ def checks(statement: ast.stmt) -> Iterator[ast.Assert | ast.Call]:
             yield node
 
 
-def _tells(check: ast.Assert | ast.Call) -> bool:
-    """Whether a check compares something with a value that nobody would guess."""
+def _tells(check: ast.Assert | ast.Call, values: Mapping[str, ast.expr]) -> bool:
+    """Whether a check compares something with a value that nobody would guess; ``values`` are those of variables."""
     if isinstance(check, ast.Assert):
         compared = check.test if isinstance(check.test, ast.Compare) else None
         operands = [compared.left, *compared.comparators] if compared is not None else []
     else:
         operands = check.args[:2]
-    return len(operands) > 1 and any(is_literal(each) and ast.unparse(each) not in _PLAIN for each in operands)
+    written = [values.get(each.id, each) if isinstance(each, ast.Name) else each for each in operands]
+    is_text = any(isinstance(each, ast.JoinedStr) for each in written)
+    return len(operands) > 1 and (is_text or any(is_literal(e) and ast.unparse(e) not in _PLAIN for e in written))
 
 
 def _names(statement: ast.stmt, name: str) -> bool:

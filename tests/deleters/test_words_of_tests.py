@@ -87,6 +87,7 @@ def test_walk(self):
 SECOND = 'self.assertEqual(flat(tree.walk()), (("a", "b"), ("b", "")))'
 THREE_CHECKS = WALK.replace("    assert tree.size == 2\n", "")
 LONG = WALK.replace("    tree = Tree()\n", "    tree = Tree()\n" + "    tree.add(1)\n" * 30)
+WANTED = "    wanted = [7]\n    assert Tree().walk() == wanted"
 LATER = "def test_walk():\n    assert Tree().size == 5\n    assert Tree().walk() == [7]\n"
 
 
@@ -102,6 +103,9 @@ LATER = "def test_walk():\n    assert Tree().size == 5\n    assert Tree().walk()
         (LONG, True, ""),
         ("def test_walk():\n    assert Tree().walk() == []\n    assert Tree().walk()\n", True, ""),
         (LATER, True, "assert Tree().walk() == [7]"),
+        (LATER.replace("    assert Tree().walk() == [7]", WANTED), True, "assert Tree().walk() == wanted"),
+        (LATER.replace("[7]", "f'{Tree().size} nodes'"), True, "assert Tree().walk() == f'{Tree().size} nodes'"),
+        (LATER.replace("[7]", "wanted"), True, ""),
         (LATER.replace("test_walk()", "test_walk(*, tmp_path)"), True, ""),
         (LATER.replace("[7]\n", "[7]; assert 1\n"), True, ""),
         (LATER.replace("[7]", "['```']"), True, ""),
@@ -113,6 +117,13 @@ def test_an_excerpt_ends_with_a_check_that_tells_something(source: str, last: st
     assert found.rpartition("\n")[2] == last
     assert "Walks" not in found
     compile(found, "<excerpt>", "exec")
+
+
+def test_literals_of_several_lines_stay_as_they_are_in_an_excerpt() -> None:
+    lines = ["wanted = f'''{", "    1", "}'''", "assert walk() == wanted"]
+    assert excerpt(
+        f"def test_walk():\n    {lines[0]}\n{lines[1]}\n{lines[2]}\n    {lines[3]}\n", "walk", whole=True
+    ) == ("\n".join(lines))
 
 
 def test_parts_of_tests_are_shown_where_asked_for() -> None:
