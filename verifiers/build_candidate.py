@@ -264,12 +264,20 @@ def _described(
         chosen[name] = without_known(own, statement.text)
     lines = _some_of_each(chosen)
     told = {name for name, own in chosen.items() if any(tells_something(line) for line in own if line in lines)}
-    tested = {
-        each: split.hidden & coverage.executing([each])
-        for each in statement.barely_described
-        if coverage is not None and name_of(each) not in told
-    }
+    functions = [
+        each
+        for each in untold_by_words(statement.barely_described, parts, split.deletion.deleter)
+        if name_of(each) not in told
+    ]
+    hidden = split.hidden.intersection(graded) if is_part else split.hidden
+    tested = {each: hidden & coverage.executing([each]) for each in functions} if coverage is not None else {}
     return split, _statement(split, behaviour, lines, tested), behaviour
+
+
+def untold_by_words(barely: Iterable[str], parts: Iterable[str], deleter: str) -> list[str]:
+    """The functions of which words do not say what is missing: the ``barely`` described ones, and those with ``parts``
+    that alone are gone."""
+    return list(dict.fromkeys([*barely, *(sorted(parts) if deleter in PARTS_ALONE else ())]))
 
 
 def name_in_calls(codebase: Codebase, symbol_id: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import takewhile
@@ -192,7 +193,7 @@ def _named_by(
     codebase: Codebase, symbol: Symbol, sources: Sequence[str], removed: Collection[str]
 ) -> tuple[str, list[str]]:
     """The name of a function, or else of the nearest public one left that calls it, and the tests with the name."""
-    symbols, own = codebase.symbols(), symbol.name.partition("#")[0]
+    symbols, own = codebase.symbols(), _called_as(symbol)
     names, near, seen = [own], {symbol.symbol_id}, {symbol.symbol_id}
     for _ in range(MAX_CALLS_BETWEEN + 1):
         for name in names:
@@ -202,8 +203,15 @@ def _named_by(
         near = {each for each in near if each in symbols and not codebase.is_test(path_of(each))}
         seen |= near
         functions = (symbols[each] for each in sorted(near.difference(removed)))
-        names = [each.name.partition("#")[0] for each in functions if each.is_callable and each.is_public]
+        names = [_called_as(each) for each in functions if each.is_callable and each.is_public]
     return own, []
+
+
+def _called_as(symbol: Symbol) -> str:
+    """The name by which tests call a function: that of the builtin function for ``__str__`` and the like."""
+    name = symbol.name.partition("#")[0]
+    plain = name[2:-2]
+    return plain if name == f"__{plain}__" and plain in vars(builtins) else name
 
 
 def _source_of(codebase: Codebase, symbol: Symbol) -> str:

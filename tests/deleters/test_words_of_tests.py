@@ -258,6 +258,18 @@ def test_a_part_of_a_test_of_the_nearest_public_caller_is_shown(caller: str, cal
     assert ("## From the tests" in text) is is_shown
 
 
+def test_special_methods_are_called_as_builtin_functions() -> None:
+    files = {
+        "m.py": "class C:\n    def __len__(self):\n        return self._gone()\n\n"
+        "    def _gone(self):\n        return 7\n",
+        "test_m.py": "from m import C\n\n\ndef test_m():\n    assert len(C()) == 7\n    assert C()\n",
+    }
+    codebase, ids = PythonCodebase.from_texts(files), ("test_m.py::test_m",)
+    deletion = delete_symbol(codebase, "m.py::C._gone", ids, "stub")
+    text = write_statement(codebase, deletion, REPO, ids, tested={"m.py::C._gone": ids}).text
+    assert "```python\nassert len(C()) == 7\n```" in text
+
+
 def test_characters_that_cannot_be_seen_are_written_as_in_literals() -> None:
     source = 'def gone(x):\n    """Writes \x1b[31mred\x1b[0m again."""\n    return x\n'
     files = {"m.py": source, "test_m.py": TESTS_OF_GONE}

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.verifiers.build_candidate import name_in_calls, num_calls, without_known
+from excise.verifiers.build_candidate import name_in_calls, num_calls, untold_by_words, without_known
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,11 @@ def test_implementations_of_overloads_are_found_among_recorded_calls(symbol: str
         "    @property\n    def size(self):\n        return 1\n    @size.setter\n    def size(self, n):\n        pass\n"
     )
     assert name_in_calls(PythonCodebase.from_texts({"m.py": source}), f"m.py::{symbol}") == name
+
+
+@pytest.mark.parametrize(
+    ("deleter", "untold"),
+    [("path", ["m.py::f", "m.py::g"]), ("line", ["m.py::f", "m.py::g"]), ("proposed", ["m.py::f"])],
+)
+def test_words_do_not_tell_what_a_part_does(deleter: str, untold: list[str]) -> None:
+    assert untold_by_words(["m.py::f"], {"m.py::g": {"m.py:1"}, "m.py::f": {"m.py:9"}}, deleter) == untold
