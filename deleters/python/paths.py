@@ -17,6 +17,7 @@ from excise.deleters.python.edits.file_plan import check_parses
 from excise.deleters.python.edits.statement_removal import end_of_comments_in
 from excise.deleters.python.lost_state import has_lost_sense
 from excise.deleters.python.references.loop_ends import ends_a_loop
+from excise.deleters.python.references.unfilled_containers import filled_attributes, stays_empty
 from excise.deleters.python.remove import Remove
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -55,7 +56,7 @@ def longest_path(codebase: PythonCodebase, symbol: Symbol) -> CodePath | None:
     found = _cuts(module.source, symbol, node) if node is not None else ()
     for lines, name, cut in sorted(found, key=lambda each: each[:2], reverse=True):
         text = _text_without(module.source, symbol, name, cut)
-        if text is not None:
+        if text is not None and not _leaves_empty(codebase, symbol.path, cut):
             return CodePath(name, text.decode("utf-8", "replace"), lines)
     return None
 
@@ -95,6 +96,18 @@ def _text_without(source: bytes, symbol: Symbol, name: str, cut: Edit) -> bytes 
     line = source.rfind(b"\n", 0, symbol.start) + 1
     was, now = (data.decode("utf-8", "replace") for data in (source[line : symbol.end], after[line:end]))
     return None if has_lost_sense(was, now, re.findall(r"\w+", name)) else after[symbol.start : end]
+
+
+def _leaves_empty(codebase: PythonCodebase, path: str, cut: Edit) -> bool:
+    """Whether a path is all that fills a container of an object, into which code that stays looks."""
+    source = codebase.modules[path].source
+    names = filled_attributes(_root(source), cut.start, cut.end) if b"self." in _gone(source, cut) else ()
+    after = parse_tree(apply_edits(source, [cut])).root_node if names else None
+    others = [module.source for other, module in codebase.modules.items() if other != path] if names else []
+    return any(
+        after is not None and stays_empty(after, name) and not any(f".{name}".encode() in each for each in others)
+        for name in names
+    )
 
 
 def _gone(source: bytes, cut: Edit) -> bytes:

@@ -124,3 +124,24 @@ def test_other_line_endings_and_bytes_stay() -> None:
     found = path(run(f"        if form == 'ä':\n{BODY}{OTHERS}").replace("\n", "\r\n"))
     assert found is not None
     assert found[1] == method(OTHERS).replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("last", "more", "is_offered"),
+    [
+        ("return x in self.known", "", False),
+        ("return x in self.known", "    def fill(self):\n        self.known.add(1)\n", True),
+        ("return x in self.known", "    def give(self):\n        return use(self.known)\n", True),
+        ("return self.all", "", True),
+    ],
+)
+def test_what_alone_fills_a_container_is_no_path(last: str, more: str, *, is_offered: bool) -> None:
+    arms = "".join(f"        if x == {n}:\n            y = {n}\n            return y\n" for n in (1, 2))
+    filling = "        if x == 3:\n            z = x + 1\n            z *= 2\n            self.known.add(z)\n"
+    source = (
+        f"class Box:\n    def __init__(self):\n        self.known = set()\n        self.all = 1\n\n"
+        f"    def find(self, x):\n{arms}{filling}        {last}\n\n{more}"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = longest_path(codebase, codebase.symbols()["m.py::Box.find"])
+    assert (found is not None and "known.add" not in found.text) is is_offered

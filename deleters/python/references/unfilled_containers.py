@@ -72,6 +72,30 @@ def unset_flags(remover: DependentRemover, removed: Symbol) -> Iterator[str]:
             yield name
 
 
+def filled_attributes(root: Node, start: int, end: int) -> set[str]:
+    """The attributes of ``self`` that statements between two places of a file fill."""
+    inside = (node for node in of_types(root, "attribute") if start <= node.start_byte and node.end_byte <= end)
+    owned = (node for node in inside if text_of(node.child_by_field_name("object") or node) == "self")
+    return {_attribute(node) for node in owned if _fills(_use_of("", node))}
+
+
+def stays_empty(root: Node, name: str) -> bool:
+    """Whether code of a file only looks into attributes of a name, which begin empty."""
+    return _stay_empty([_use_of("", node) for node in of_types(root, "attribute") if _attribute(node) == name])
+
+
+def _attribute(node: Node) -> str:
+    """The last name of ``a.b``."""
+    return text_of(node.child_by_field_name("attribute") or node)
+
+
+def _use_of(path: str, node: Node) -> _Use:
+    """An attribute as a use, with the attribute that follows it."""
+    parent = node.parent
+    has_more = parent is not None and parent.type == "attribute" and parent.child_by_field_name("object") == node
+    return _Use(path, node, _attribute(parent) if parent is not None and has_more else "")
+
+
 def _global_names(remover: DependentRemover, removed: Symbol) -> tuple[set[str], set[str]]:
     """The names in ``global`` statements of a removed definition, and those in the statements of its file that stay."""
     inside, left = set[str](), set[str]()
@@ -165,11 +189,16 @@ def _names_of(remover: DependentRemover, path: str, name: str) -> Iterator[LostB
 
 def _is_only_read(remover: DependentRemover, uses: list[_Use]) -> bool:
     """Whether a container begins empty, is looked into by sources, and never filled."""
+    rest = [use for use in uses if _given_value(use.node) is None]
+    return any(not remover.codebase.is_test(use.path) for use in rest) and _stay_empty(uses)
+
+
+def _stay_empty(uses: list[_Use]) -> bool:
+    """Whether containers begin empty, are looked into, and never filled."""
     given = [value for use in uses if (value := _given_value(use.node)) is not None]
     rest = [use for use in uses if _given_value(use.node) is None]
     is_empty = bool(given) and all(text_of(v) in _EMPTY or _VARIABLE.match(text_of(v)) for v in given)
-    is_looked_into = any(not remover.codebase.is_test(use.path) for use in rest)
-    return is_empty and is_looked_into and all(map(_reads, rest))
+    return is_empty and bool(rest) and all(map(_reads, rest))
 
 
 def _given_value(node: Node) -> Node | None:
