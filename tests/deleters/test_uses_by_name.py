@@ -284,7 +284,9 @@ def test_the_key_of_an_entry_stays_if_other_code_has_it(rest: str, *, is_left: b
 
 
 def test_helpers_of_tests_that_use_it_stay_with_it() -> None:
-    helper = "from pkg.m import gone\n\n\nclass Base:\n    def run(self):\n        return gone(1)\n"
+    helper = (
+        "from pkg.m import gone\n\n\nclass Base:\n    def run(self):\n        if self:\n            return gone(1)\n"
+    )
     files = {
         "pkg/m.py": "def gone(x):\n    return x\n\n\ndef stay(x):\n    return -x\n",
         "tests/__init__.py": "",
