@@ -38,6 +38,10 @@ class StatementWordsDefaults:
         """None: tests are not taken apart."""
         return ""
 
+    def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:  # noqa: ARG002
+        """None: what tests do is shown by calls, or not looked for."""
+        return ""
+
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
         """Not known: where names lead to is not followed."""
         return False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
+from excise.deleters.go.table_rows import table_rows
 from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.protocols import Module
 from excise.types import Symbol, SymbolKind
@@ -29,6 +30,10 @@ class GoWords(StatementWordsDefaults):
             return ""
         text = module.source[symbol.start : symbol.end].decode("utf-8", "replace")
         return text if text.startswith("type") else "type " + text.replace("\n\t", "\n")
+
+    def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:
+        """Those with an error, or with something empty."""
+        return table_rows(module.source, test.start, test.end, set(names))
 
     def module_of(self, path: str) -> str:
         """The folder of a package."""

@@ -84,6 +84,10 @@ class PythonWords:
         """See :func:`excise.deleters.python.test_excerpt.excerpt`."""
         return excerpt(test, name, whole=whole)
 
+    def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:  # noqa: ARG002
+        """None: examples show calls, and parts of tests."""
+        return ""
+
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
         """Where the imports of the file lead to."""
         found = require_python(codebase).resolver.name(path, name)

@@ -49,7 +49,7 @@ from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.offered_names import also_importable
 from excise.deleters.statement.project_docs import Quote, is_quoted, one_line, quotes, rendered
 from excise.deleters.statement.spelling import kind_and_name, signature_or_path, unnumbered, without_parameters
-from excise.deleters.statement.test_words import parts_of_tests, words_of_tests
+from excise.deleters.statement.test_words import parts_of_tests, rows_of_tests, words_of_tests
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
 from excise.protocols import Codebase, Module, StatementWords
@@ -143,6 +143,7 @@ def write_statement(
         _examples(examples, words.fence),
         words_of_tests(codebase, unseen, visibility, removed),
         parts_of_tests(codebase, by_symbol, words, visibility, deletion.removed),
+        rows_of_tests(codebase, unseen, words, visibility, removed),
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(codebase, fail_to_pass, deletion, visibility, compares_calls=compares_calls),
     )

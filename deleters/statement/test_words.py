@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from excise.deleters.statement.project_docs import is_code
 from excise.protocols import Codebase, StatementWords
@@ -30,6 +30,8 @@ _PLAIN_WORDS = frozenset(
 """Words of names that say nothing of what is tested."""
 MAX_EXCERPTS = 3
 """Number of tests of which a part is shown."""
+MAX_TABLES = 3
+"""Number of tests of which rows are shown."""
 MAX_CALLS_BETWEEN = 3
 """Number of calls from a public function to one that no test names, up to which tests of the former show the latter."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -187,6 +189,18 @@ def parts_of_tests(
     blocks = [f"```{words.fence}\n{part}\n```" for part in list(found)[:MAX_EXCERPTS]]
     what = "Parts of tests that are" if len(blocks) > 1 else "A part of a test that is"
     return "\n\n".join(["## From the tests", f"{what} not in this checkout:", *blocks]) if blocks else ""
+
+
+def rows_of_tests(
+    codebase: Codebase, tests: Iterable[str], words: StatementWords, visibility: Visibility, removed: Iterable[Symbol]
+) -> str:
+    """The section with rows of tables of ``tests`` that name what is ``removed``; empty if there are none."""
+    names = {each.name.partition("#")[0] for each in removed}
+    functions = _functions(codebase, tests if visibility in _WITH_WORDS else ())
+    found = (words.table_rows(codebase.modules[each.path], each, names) for each in functions)
+    blocks = [f"```{words.fence}\n{part}\n```" for part in islice(filter(None, found), MAX_TABLES)]
+    lead = "Some rows of tables in tests that are not in this checkout:"
+    return "\n\n".join(["## From the tests", lead, *blocks]) if blocks else ""
 
 
 def _named_by(

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from excise.deleters.go.statement_words import GoWords
 from excise.deleters.python.test_excerpt import excerpt
 from excise.deleters.statement.how_checked import CALLS, without_calls
 from excise.deleters.statement.problem_statement import write_statement
-from excise.deleters.statement.test_words import MAX_NAMES, words_of_tests
+from excise.deleters.statement.test_words import MAX_NAMES, rows_of_tests, words_of_tests
+from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Visibility
@@ -342,3 +344,70 @@ def test_of_many_titles_the_longest_are_quoted() -> None:
     titles = [title.replace("keeps", "joins") for title in titles]
     codebase = JavaScriptCodebase.from_texts({**files, "test/other.js": block.replace("keeps", "joins")})
     assert "- joins every" in said("test/other.js"), "as the function does"
+
+
+TABLE = """package a
+
+import "testing"
+{tables}
+func TestParse(t *testing.T) {{
+	limit := 3
+	other := 4
+	cases := []struct {{
+		in      string
+		want    []string
+		wantErr bool
+	}}{{
+{rows}
+	}}
+	for _, tc := range cases {{
+		got, err := Parse(tc.in, limit)
+		if (err != nil) != tc.wantErr {{
+			t.Fatal(tc.in, got, other)
+		}}
+	}}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        (['{"a", []string{"a"}, false}', '{"b", nil, true}', '{"c", []string{"c"}, false}'], ['{"b", nil, true}']),
+        (['{"a", []string{"a"}, false}', '{"", []string{}, false}', '{in: "c"}'], ['{"", []string{}, false}']),
+        (
+            ['{in: "a"}', '{in: "b", wantErr: true}', '{in: "c"}', '{in: "", want: []string{}}', '{in: "d"}'],
+            ['{in: "b", wantErr: true}', '{in: "", want: []string{}}'],
+        ),
+        (['{"a", list, false}', '{"b", list, false}'], []),
+        (['{"b", nil, true}'], []),
+        (["load()", "load()"], []),
+    ],
+)
+def test_rows_with_errors_and_empty_values_are_shown(rows: list[str], shown: list[str]) -> None:
+    table = TABLE.format(tables="", rows="\n".join(f"\t\t{row}," for row in rows))
+    files = {"a.go": "package a\n\nfunc Parse(s string, n int) []string { return nil }\n", "a_test.go": table}
+    codebase = GoCodebase.from_texts(files)
+    removed = [codebase.symbols()["a.go::Parse"]]
+    tests = ["a_test.go::TestParse"]
+    found = rows_of_tests(codebase, tests, GoWords(), Visibility.DOCSTRING, removed)
+    assert [line.strip()[:-1] for line in found.splitlines() if line.startswith("\t{")] == shown
+    assert bool(found) is bool(shown)
+    if shown:
+        assert "```go\n// TestParse\nlimit := 3\ncases := []struct {\n\tin      string\n" in found
+        assert found.endswith("\t// …\n}\n// each row: got, err := Parse(tc.in, limit)\n```")
+    assert rows_of_tests(codebase, tests, GoWords(), Visibility.SIGNATURE, removed) == ""
+    assert rows_of_tests(codebase, tests, GoWords(), Visibility.DOCSTRING, []) == "", "it does not name what is gone"
+
+
+def test_tables_of_the_file_and_of_the_loop_have_rows() -> None:
+    whole = TABLE.format(tables="", rows='\t\t{"a", nil, false},\n\t\t{"b", nil, true},')
+    start, end = whole.index("\tcases := "), whole.index("\tfor _,")
+    table = whole[start:end].partition(":= ")[2].strip()
+    in_loop = whole[:start] + whole[end:].replace("range cases", f"range {table}")
+    in_file = whole[:start] + whole[end:] + f"\nvar cases = {table}\n"
+    for source in (in_loop, in_file):
+        codebase = GoCodebase.from_texts({"a.go": "package a\n\nfunc Parse() {}\n", "a_test.go": source})
+        removed = [codebase.symbols()["a.go::Parse"]]
+        found = rows_of_tests(codebase, ["a_test.go::TestParse"], GoWords(), Visibility.DOCSTRING, removed)
+        assert '\t{"b", nil, true},\n\t// …\n}' in found

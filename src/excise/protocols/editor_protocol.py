@@ -89,6 +89,10 @@ class StatementWords(Protocol):
         """
         ...
 
+    def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:
+        """Some rows of a table of a test function that has one of ``names``, as code. Empty if there are none."""
+        ...
+
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
         """Whether a name of a file is known to stand for a definition that is in none of the files ``own``."""
         ...

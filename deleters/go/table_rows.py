@@ -1,0 +1,163 @@
+"""Rows of tables in tests of Go that a statement shows: with an error, with something empty."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from excise.extractors.go.analysis.grammar import descendants, names_in, parse_tree, statements, text
+from excise.extractors.go.execution.expected_values import element_type, fields_of
+from excise.types import content_id
+
+MAX_ROW, MAX_LINE, MAX_CHARS = 300, 160, 1200
+"""Number of characters of a row, of a line around the table, and of all that is shown of a test."""
+ROWS_FOR_EACH_SHOWN = 2
+"""Number of rows of a table for each one that is shown, at least."""
+MIN_ROWS = 3
+"""Number of rows from which on one is shown though none is special."""
+MAX_DECLARATIONS = 6
+"""Number of declarations above a table."""
+_TABLES = frozenset({"slice_type", "array_type", "implicit_length_array_type", "map_type"})
+_ERROR = re.compile(r"(?i)err|fail|panic|invalid")
+"""Names of fields that say that a call fails."""
+_SUCCESS = re.compile(r"(?i)(?:is|want)?_?(?:ok|valid|success)")
+_NO_ERROR = frozenset({"nil", "false", '""'})
+"""Values of such fields where it does not."""
+_EMPTY = re.compile(r'(?<![\w"\\])""(?!")|``|^nil$|\(nil\)|\{\s*\}$')
+_DECLARATIONS = frozenset({"short_var_declaration", "var_declaration", "const_declaration"})
+
+
+class _Row(NamedTuple):
+    """A row of a table."""
+
+    node: Node
+    text: str
+    """Its source, indented by one tab."""
+    is_error: bool
+    is_empty: bool
+
+
+def table_rows(source: bytes, start: int, end: int, names: Set[str]) -> str:
+    """Some rows of the first table that a test function goes through, with the declarations that these need and the
+    line that uses each; empty if there is none, or if the function, from ``start`` to ``end``, has none of ``names``.
+
+    At most every second row is shown; which ones of several alike depends on their texts alone.
+    """
+    root = parse_tree(source).root_node
+    functions = (each for each in root.children if each.type == "function_declaration")
+    function = next((each for each in functions if start <= each.start_byte < end), None)
+    body = function.child_by_field_name("body") if function is not None else None
+    if function is None or body is None or names.isdisjoint(names_in(function, source)):
+        return ""
+    for loop in (each for each in descendants(body) if each.type == "range_clause"):
+        name, table = _table_of(loop, body, root, source)
+        if table is not None and (shown := _chosen(table, root, source)):
+            return _written(function, source, (name, table, loop), shown, names)
+    return ""
+
+
+def _table_of(loop: Node, body: Node, root: Node, source: bytes) -> tuple[str, Node | None]:
+    """The name of the variable that a loop goes through, and the table in it; no name if the loop itself has it."""
+    ranged = loop.child_by_field_name("right")
+    if ranged is None or ranged.type == "composite_literal":
+        return "", ranged
+    name = text(ranged, source)
+    files = [part for each in root.children if each.type == "var_declaration" for part in descendants(each)]
+    for node in (*descendants(body), *files):
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if node.type == "var_spec":
+            left, right = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if left is not None and right is not None and text(left, source) == name:
+            value = right.named_children[0] if right.type == "expression_list" and right.named_children else right
+            return name, value if value.type == "composite_literal" else None
+    return name, None
+
+
+def _chosen(table: Node, root: Node, source: bytes) -> list[_Row]:
+    """The rows that are shown: one with an error, one with something empty, or one of many."""
+    kind, body = table.child_by_field_name("type"), table.child_by_field_name("body")
+    if kind is None or body is None or kind.type not in _TABLES:
+        return []
+    held = element_type(kind, root, source)
+    fields = [name for name, _ in fields_of(held, root, source)] if held is not None else []
+    rows = [each for each in _rows(body, fields, source) if len(each.text) <= MAX_ROW]
+    rows.sort(key=lambda row: content_id("row", row.text))
+    most = sum(each.type != "comment" for each in body.named_children) // ROWS_FOR_EACH_SHOWN
+    special = [row for row in rows if row.is_error][:1]
+    special += [row for row in rows if row.is_empty and row not in special][:1]
+    found = special or rows[: len(rows) >= MIN_ROWS]
+    return sorted(found[:most], key=lambda row: row.node.start_byte)
+
+
+def _rows(body: Node, fields: list[str], source: bytes) -> Iterator[_Row]:
+    """The rows of a table that are written out; ``fields`` are the names of their parts, where these are known."""
+    for node in body.named_children:
+        inner = node.named_children[-1] if node.named_children else None
+        while inner is not None and inner.type == "literal_element" and inner.named_children:
+            inner = inner.named_children[-1]
+        if inner is None or inner.type not in {"literal_value", "composite_literal", "unary_expression"}:
+            continue
+        value = next((each for each in descendants(inner) if each.type == "literal_value"), inner)
+        cells = list(_cells(value, fields, source))
+        failing = [name for name, _ in cells if _ERROR.search(name)]
+        is_error = any(name in failing and cell not in _NO_ERROR for name, cell in cells)
+        is_error = is_error or any(_SUCCESS.fullmatch(name) and cell == "false" for name, cell in cells)
+        is_empty = any(name not in failing and _EMPTY.search(cell) for name, cell in cells)
+        yield _Row(node, _moved(node, source, "\t"), is_error, is_empty)
+
+
+def _cells(row: Node, fields: list[str], source: bytes) -> Iterator[tuple[str, str]]:
+    """The names of a row's fields, where they are known, and their values."""
+    cells = [each for each in row.named_children if each.type != "comment"]
+    for number, cell in enumerate(cells):
+        if cell.type == "keyed_element":
+            yield text(cell.named_children[0], source), text(cell.named_children[-1], source)
+        else:
+            yield (fields[number] if number < len(fields) else ""), text(cell, source)
+
+
+def _written(function: Node, source: bytes, place: tuple[str, Node, Node], rows: list[_Row], names: Set[str]) -> str:
+    """What is shown of a test: declarations, the table with some of its rows, and the line that uses each."""
+    name, table, loop = place
+    use = _use(loop, source, names)
+    kind, body = table.child_by_field_name("type"), function.child_by_field_name("body")
+    assert kind is not None
+    assert body is not None
+    wanted = {part for row in rows for part in names_in(row.node, source)} | set(re.findall(r"\w+", use))
+    before = [each for each in statements(body) if each.end_byte <= table.start_byte and each.type in _DECLARATIONS]
+    declared: list[str] = []
+    for each in reversed(before):
+        words = set(names_in(each, source))
+        head = each.child_by_field_name("left") or each
+        if not wanted.isdisjoint(names_in(head, source)) and len(text(each, source)) <= MAX_LINE:
+            wanted |= words
+            declared.insert(0, _moved(each, source, ""))
+    opening = f"{f'{name} := ' if name else ''}{_moved(kind, source, '')}{{"
+    lines = [f"// {text(function.child_by_field_name('name') or function, source)}", *declared[:MAX_DECLARATIONS]]
+    lines += [opening, *(f"\t{row.text}," for row in rows), "\t// …", "}", *([f"// each row: {use}"] if use else [])]
+    shown = "\n".join(lines)
+    return shown if len(shown) <= MAX_CHARS and "```" not in shown else ""
+
+
+def _use(loop: Node, source: bytes, names: Set[str]) -> str:
+    """The line of a loop that gives the row to code: one that names some of ``names`` if there is one."""
+    left, around = loop.child_by_field_name("left"), loop.parent
+    if left is None or around is None:
+        return ""
+    row = text(left, source).rpartition(",")[2].strip()
+    block = around.child_by_field_name("body")
+    every = [line.strip() for line in text(block, source).splitlines()] if block is not None else []
+    lines = [line for line in every if re.search(rf"\b{re.escape(row)}\b[^\n]*\)", line) and ".Run(" not in line]
+    lines = [line for line in lines if len(line) <= MAX_LINE and not re.search(r"\b(?:Fatal|Error|Log)f?\(", line)]
+    named = [line for line in lines if not names.isdisjoint(re.findall(r"\w+", line))]
+    return next(iter(named or lines), "")
+
+
+def _moved(node: Node, source: bytes, indent: str) -> str:
+    """The source of a node whose further lines have its own line's indentation replaced."""
+    line = source.rfind(b"\n", 0, node.start_byte) + 1
+    own = re.match(r"[ \t]*", source[line : node.start_byte].decode("utf-8", "replace"))
+    return text(node, source).replace(f"\n{own[0] if own else ''}", f"\n{indent}")
