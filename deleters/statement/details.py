@@ -77,10 +77,10 @@ _QUOTED = re.compile(r"""(?<!\w)(['"`])([^'"`\n]+)\1""")
 _ORDER = re.compile(r"\b(?:sort|order|ascending|descending|alphabetical)", re.IGNORECASE)
 """A word on the order of things; descendants and alphabetic characters have none."""
 _NO_ORDER = re.compile(
-    r"\bin[\s>]+order[\s>]+to\b|\b(?:an?|any|some|this|what)[\s>]+sort[\s>]+of\b|\border[\s>]+of[\s>]+magnitude",
-    re.IGNORECASE,
+    r"(?i)\bin[\s>]+order[\s>]+to\b|\b(?:an?|any|some|this|what)[\s>]+sort[\s>]+of\b|\border[\s>]+of[\s>]+magnitude"
+    r"|[\"`]sort[\"`]"
 )
-"""Phrases with such a word that are not about order, also over two lines of a quoted docstring."""
+"""Phrases with such a word that are not about order, also over two lines of a quoted docstring; a package of Go."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
     NeedKind.NAME: "Names in the module",

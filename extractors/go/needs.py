@@ -20,6 +20,7 @@ _SENTINEL = re.compile(r"(?<![\w.])(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)\b")
 _ERRORS = frozenset({"New", "Errorf", "Error", "Wrap", "Wrapf"})
 _EXPECTED_PANIC = re.compile(r"(?<![\w.])recover\(\)|\.Panics\w*\(|\bPanic(?:With)?\(")
 """What a test does that tells a panic."""
+_SORTS = re.compile(r"(?<![\w.])(?:sort\.(?:Strings|Ints|Float64s|Sort|Stable|Slice\w*)|slices\.Sort\w*)(?=\()")
 MAX_PANIC = 160
 """Number of characters of the text of a panic that is told."""
 _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"})
@@ -44,7 +45,15 @@ def find_needs(codebase: GoCodebase, removed: Sequence[str], tests: Sequence[str
     written = [text for function in functions for text in _texts_of(codebase, function)]
     texts = expected_texts(written, {test: tuple(_literals_of_test(codebase, test)) for test in tests}, _VERB)
     panics = _panics(codebase, functions, tests, {(need.owner, need.template or need.word) for need in texts})
-    return (*texts, *_errors(codebase, functions, tests), *panics)
+    return (*texts, *_errors(codebase, functions, tests), *panics, *_orders(codebase, functions, tests))
+
+
+def _orders(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str]) -> Iterator[Need]:
+    """By what removed functions sort."""
+    for function in functions if tests else ():
+        code = codebase.modules[function.path].source[function.code_start : function.end].decode("utf-8", "replace")
+        for name in sorted(set(_SORTS.findall(code))):
+            yield Need(kind=NeedKind.ORDER, word=name, owner=function.symbol_id, tests=tuple(sorted(tests)))
 
 
 def _errors(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str]) -> Iterator[Need]:

@@ -218,7 +218,8 @@ def test_punctuation_of_a_message_is_not_listed_beside_it() -> None:
     [
         ("The element and all of its descendants.", False), ("Cached in order\n> to save time.", False),
         ("Whether it has alphabetic characters.", False), ("They are some sort of key.", False),
-        ("In descending order.", True), ("Sorts the rows.", True), ("Keeps the order in which they came.", True),
+        ("In descending order.", True), ('Gone as well (`"sort"`).', False),
+        ("Sorts the rows.", True), ("Keeps the order in which they came.", True),
         ("In order to be found, they are sorted.", True),
     ],
 )  # fmt: skip

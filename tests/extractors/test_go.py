@@ -271,3 +271,17 @@ def test_what_examples_print_is_expected(name: str, comment: str, told: list[str
     }
     codebase = GoCodebase.from_texts(files, import_paths=["example.com/a"])
     assert [need.word for need in find_needs(codebase, ["a.go::F"], [f"a_test.go::{name}"])] == told
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("sort.Strings(n)", ["sort.Strings"]),
+        ("slices.SortFunc(n, less)\n\tsort.Slice(n, less)", ["slices.SortFunc", "sort.Slice"]),
+        ("sort.SearchInts(n, 1)\n\tmy.sort.Strings(n)\n\tsort(n)", []),
+    ],
+)
+def test_what_code_sorts_by_is_a_detail(code: str, told: list[str]) -> None:
+    codebase = GoCodebase.from_texts({"a.go": f"package a\n\nfunc F(n []string) {{\n\t{code}\n}}\n"})
+    needs = find_needs(codebase, ["a.go::F"], ["a_test.go::TestF"])
+    assert [(need.kind, need.word) for need in needs] == [(NeedKind.ORDER, name) for name in told]
