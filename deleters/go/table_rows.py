@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
-from typing import NamedTuple
 
 from tree_sitter import Node
 
+from excise.deleters.statement.chosen_rows import MAX_LINE, Row, chosen_rows, shown_table
 from excise.extractors.go.analysis.grammar import descendants, names_in, parse_tree, statements, text
 from excise.extractors.go.execution.expected_values import element_type, fields_of
-from excise.types import content_id
 
-MAX_ROW, MAX_LINE, MAX_CHARS = 300, 160, 1200
-"""Number of characters of a row, of a line around the table, and of all that is shown of a test."""
-ROWS_FOR_EACH_SHOWN = 2
-"""Number of rows of a table for each one that is shown, at least."""
-MIN_ROWS = 3
-"""Number of rows from which on one is shown though none is special."""
 MAX_DECLARATIONS = 6
 """Number of declarations above a table."""
 _TABLES = frozenset({"slice_type", "array_type", "implicit_length_array_type", "map_type"})
@@ -28,16 +21,6 @@ _NO_ERROR = frozenset({"nil", "false", '""'})
 """Values of such fields where it does not."""
 _EMPTY = re.compile(r'(?<![\w"\\])""(?!")|``|^nil$|\(nil\)|\{\s*\}$')
 _DECLARATIONS = frozenset({"short_var_declaration", "var_declaration", "const_declaration"})
-
-
-class _Row(NamedTuple):
-    """A row of a table."""
-
-    node: Node
-    text: str
-    """Its source, indented by one tab."""
-    is_error: bool
-    is_empty: bool
 
 
 def table_rows(source: bytes, start: int, end: int, names: Set[str]) -> str:
@@ -76,23 +59,18 @@ def _table_of(loop: Node, body: Node, root: Node, source: bytes) -> tuple[str, N
     return name, None
 
 
-def _chosen(table: Node, root: Node, source: bytes) -> list[_Row]:
+def _chosen(table: Node, root: Node, source: bytes) -> list[Row]:
     """The rows that are shown: one with an error, one with something empty, or one of many."""
     kind, body = table.child_by_field_name("type"), table.child_by_field_name("body")
     if kind is None or body is None or kind.type not in _TABLES:
         return []
     held = element_type(kind, root, source)
     fields = [name for name, _ in fields_of(held, root, source)] if held is not None else []
-    rows = [each for each in _rows(body, fields, source) if len(each.text) <= MAX_ROW]
-    rows.sort(key=lambda row: content_id("row", row.text))
-    most = sum(each.type != "comment" for each in body.named_children) // ROWS_FOR_EACH_SHOWN
-    special = [row for row in rows if row.is_error][:1]
-    special += [row for row in rows if row.is_empty and row not in special][:1]
-    found = special or rows[: len(rows) >= MIN_ROWS]
-    return sorted(found[:most], key=lambda row: row.node.start_byte)
+    number = sum(each.type != "comment" for each in body.named_children)
+    return chosen_rows(list(_rows(body, fields, source)), number)
 
 
-def _rows(body: Node, fields: list[str], source: bytes) -> Iterator[_Row]:
+def _rows(body: Node, fields: list[str], source: bytes) -> Iterator[Row]:
     """The rows of a table that are written out; ``fields`` are the names of their parts, where these are known."""
     for node in body.named_children:
         inner = node.named_children[-1] if node.named_children else None
@@ -106,7 +84,8 @@ def _rows(body: Node, fields: list[str], source: bytes) -> Iterator[_Row]:
         is_error = any(name in failing and cell not in _NO_ERROR for name, cell in cells)
         is_error = is_error or any(_SUCCESS.fullmatch(name) and cell == "false" for name, cell in cells)
         is_empty = any(name not in failing and _EMPTY.search(cell) for name, cell in cells)
-        yield _Row(node, _moved(node, source, "\t"), is_error, is_empty)
+        text_shown = _moved(node, source, "\t")
+        yield Row(node.start_byte, text_shown, is_error, is_empty, frozenset(names_in(node, source)))
 
 
 def _cells(row: Node, fields: list[str], source: bytes) -> Iterator[tuple[str, str]]:
@@ -119,14 +98,14 @@ def _cells(row: Node, fields: list[str], source: bytes) -> Iterator[tuple[str, s
             yield (fields[number] if number < len(fields) else ""), text(cell, source)
 
 
-def _written(function: Node, source: bytes, place: tuple[str, Node, Node], rows: list[_Row], names: Set[str]) -> str:
+def _written(function: Node, source: bytes, place: tuple[str, Node, Node], rows: list[Row], names: Set[str]) -> str:
     """What is shown of a test: declarations, the table with some of its rows, and the line that uses each."""
     name, table, loop = place
     use = _use(loop, source, names)
     kind, body = table.child_by_field_name("type"), function.child_by_field_name("body")
     assert kind is not None
     assert body is not None
-    wanted = {part for row in rows for part in names_in(row.node, source)} | set(re.findall(r"\w+", use))
+    wanted = frozenset[str]().union(*(row.names for row in rows)) | set(re.findall(r"\w+", use))
     before = [each for each in statements(body) if each.end_byte <= table.start_byte and each.type in _DECLARATIONS]
     declared: list[str] = []
     for each in reversed(before):
@@ -137,9 +116,7 @@ def _written(function: Node, source: bytes, place: tuple[str, Node, Node], rows:
             declared.insert(0, _moved(each, source, ""))
     opening = f"{f'{name} := ' if name else ''}{_moved(kind, source, '')}{{"
     lines = [f"// {text(function.child_by_field_name('name') or function, source)}", *declared[:MAX_DECLARATIONS]]
-    lines += [opening, *(f"\t{row.text}," for row in rows), "\t// …", "}", *([f"// each row: {use}"] if use else [])]
-    shown = "\n".join(lines)
-    return shown if len(shown) <= MAX_CHARS and "```" not in shown else ""
+    return shown_table([*lines, opening, *(f"\t{row.text}," for row in rows), "\t// …", "}"], use)
 
 
 def _use(loop: Node, source: bytes, names: Set[str]) -> str:

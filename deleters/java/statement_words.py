@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from excise.deleters.java.bodies import PLACEHOLDER
+from excise.deleters.java.table_rows import table_rows
 from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.extractors.java.analysis.grammar import parse_tree, text
 from excise.extractors.java.analysis.parsed_file import JavaModule
@@ -43,6 +44,10 @@ class JavaWords(StatementWordsDefaults):
                 text = module.source[member.start : member.end].decode("utf-8", "replace").rstrip()
                 parts.append(textwrap.indent(textwrap.dedent(_without_code(text)), "    "))
         return "\n".join([f"{symbol.signature} {{", *parts, "}"]) if parts else ""
+
+    def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:
+        """Those with an error, or with something empty."""
+        return table_rows(module.source, test.start, test.end, set(names))
 
     def module_of(self, path: str) -> str:
         """The name of the type that the file is named after, with its package as far as the path tells."""

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from excise.deleters.go.statement_words import GoWords
+from excise.deleters.java.statement_words import JavaWords
 from excise.deleters.python.test_excerpt import excerpt
 from excise.deleters.statement.how_checked import CALLS, without_calls
 from excise.deleters.statement.problem_statement import write_statement
 from excise.deleters.statement.test_words import MAX_NAMES, rows_of_tests, words_of_tests
 from excise.extractors.go.analysis.codebase import GoCodebase
+from excise.extractors.java.analysis.codebase import JavaCodebase
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Visibility
@@ -411,3 +413,48 @@ def test_tables_of_the_file_and_of_the_loop_have_rows() -> None:
         removed = [codebase.symbols()["a.go::Parse"]]
         found = rows_of_tests(codebase, ["a_test.go::TestParse"], GoWords(), Visibility.DOCSTRING, removed)
         assert '\t{"b", nil, true},\n\t// …\n}' in found
+
+
+JAVA_TEST = """package a;
+
+import org.junit.jupiter.params.ParameterizedTest;
+
+class ATest {{
+    static Stream<Arguments> rows() {{
+        return Stream.of({rows});
+    }}
+
+    @ParameterizedTest
+    @{source}
+    void parses(String given, Object expected) {{
+        Object other = 1;
+        assertEquals(expected, A.parse(given), "" + other);
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "rows", "shown"),
+    [
+        ('CsvSource({"a,1", "b,2", "\'\',0", "c,3"})', "", ["\"'',0\","]),
+        ('CsvSource({"a,1", "b,"})', "", ['"b,",']),
+        ('CsvSource({"a,1"})', "", []),
+        (
+            'MethodSource("rows")',
+            'Arguments.of("a", 1), Arguments.of("b", xs[0]), Arguments.of("", 0), Arguments.of("c", FooError.class)',
+            ['Arguments.of("", 0),', 'Arguments.of("c", FooError.class),'],
+        ),
+        ('MethodSource("rows")', 'new Object[] {"a", 1}, new Object[] {"b", null}', ['new Object[] {"b", null},']),
+        ('MethodSource("rows")', "", []),
+    ],
+)
+def test_rows_of_parametrised_tests_of_java_are_shown(source: str, rows: str, shown: list[str]) -> None:
+    path, test = "src/main/java/a/A.java", "src/test/java/a/ATest.java"
+    files = {path: "package a;\n\nclass A {\n    static int parse(String s) {\n        return 1;\n    }\n}\n"}
+    codebase = JavaCodebase.from_texts({**files, test: JAVA_TEST.format(source=source, rows=rows)})
+    removed = [codebase.symbols()[f"{path}::A.parse"]]
+    found = rows_of_tests(codebase, [f"{test}::ATest::parses"], JavaWords(), Visibility.DOCSTRING, removed)
+    lines = found.partition("```java\n")[2].splitlines()
+    use = '// each row: assertEquals(expected, A.parse(given), "" + other);'
+    assert lines == (["// parses(String given, Object expected)", *shown, "// …", use, "```"] if shown else [])
