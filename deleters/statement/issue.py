@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from excise.deleters.code_editors import editor_of
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.statement.completeness import completed
-from excise.deleters.statement.specification import Entry, Specification, specification_of
+from excise.deleters.statement.specification import Entry, Specification, project_of, specification_of
 from excise.protocols import StatementWords
 from excise.types import Task, name_in_file, path_of
 
@@ -28,10 +28,6 @@ def issue(task: Task) -> tuple[str, tuple[str, ...]]:
     return completed(task, "\n\n".join(section for section in sections if section) + "\n")
 
 
-def _project(task: Task) -> str:
-    return f"{task.repo.rpartition('/')[2]} {task.version}".strip()
-
-
 def _whole_files(parts: Specification) -> list[str]:
     return [entry.path for entry in parts.entries if not entry.head]
 
@@ -47,7 +43,7 @@ def _title(task: Task, parts: Specification) -> str:
     lack = "not implemented" if task.deleter in KEPT_DEFINITIONS else "missing"
     if task.deleter in PARTLY_KEPT:
         lack = "incomplete"
-    return f"# {names}: {lack} in {_project(task)}"
+    return f"# {names}: {lack} in {project_of(task)}"
 
 
 def _outer(parts: Specification) -> list[Entry]:
@@ -70,7 +66,7 @@ def _happens(task: Task, parts: Specification) -> str:
             lines += words.failure(entry.path, entry.name, task.deleter)
             shown += 1
     if not shown:
-        lines = ["## What happens", "", f"{_project(task)} no longer does what is described here."]
+        lines = ["## What happens", "", f"{project_of(task)} no longer does what is described here."]
         return "\n".join(lines)
     lines.append("```")
     more = len(_outer(parts)) - MAX_SHOWN

@@ -18,6 +18,10 @@ TESTED = "From the tests"
 _BARE = re.compile(
     r"^(?:async )?(?:function|method|class method|static method|(?:(?:sett|delet)er of )?property|class) `([\w.]+)`"
 )
+_PROJECT = re.compile(
+    r"(?m)^(?:In this checkout of )?(\S+)(?: \S+)? (?:used to offer what|one `return` of|the code below) "
+)
+"""How the paragraph below the title calls the project."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,6 +115,12 @@ def specification_of(task: Task) -> Specification:
         elif title == OFFERED:
             found.offered = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
     return found
+
+
+def project_of(task: Task) -> str:
+    """The name and version of a task's project: as its specification has it, else as its record has it."""
+    found = _PROJECT.search(task.problem_statement)
+    return f"{(found[1] if found else task.repo).rpartition('/')[2]} {task.version}".strip()
 
 
 def _sections(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.statement.completeness import missing_items
 from excise.deleters.statement.issue import issue
+from excise.deleters.statement.specification import project_of
 from excise.deleters.statement.spelling import unnumbered
 from excise.types import DETERMINISTIC, IMPORTED, StatementStyle, Task, TaskStatement, name_in_file, path_of
 
@@ -67,10 +68,10 @@ def _terse(task: Task) -> str:
         for path, names in _by_path(task).items()
     )
     if task.deleter in KEPT_DEFINITIONS:
-        return f"Please implement {wanted}. {_project(task)} has only stand-ins there.\n"
+        return f"Please implement {wanted}. {project_of(task)} has only stand-ins there.\n"
     if task.deleter in PARTLY_KEPT:
-        return f"Please bring back what is gone of {wanted}. {_project(task)} used to do more there.\n"
-    return f"Please bring back {wanted}. {_project(task)} used to have it.\n"
+        return f"Please bring back what is gone of {wanted}. {project_of(task)} used to do more there.\n"
+    return f"Please bring back {wanted}. {project_of(task)} used to have it.\n"
 
 
 def _ambiguous(task: Task) -> str:
@@ -83,19 +84,15 @@ def _ambiguous(task: Task) -> str:
     is_left = task.deleter in KEPT_DEFINITIONS | PARTLY_KEPT
     if named:
         lack = "do not work" if is_left else "are gone"
-        text = f"In {_project(task)}, {', '.join(f'`{name}`' for name in named)} and {rest} more in {files} {lack}."
+        text = f"In {project_of(task)}, {', '.join(f'`{name}`' for name in named)} and {rest} more in {files} {lack}."
     else:
         lack = "does not work" if is_left else "is gone"
-        text = f"In {_project(task)}, something in {files} {lack}."
+        text = f"In {project_of(task)}, something in {files} {lack}."
     summary = _summary(task.problem_statement, names)
     if summary:
         text += f" It was about this: “{summary}”"
     tests = sorted({path_of(test) for test in task.fail_to_pass})
     return f"{text} Make it work again; its tests were in {_listed(tests)}.\n"
-
-
-def _project(task: Task) -> str:
-    return f"{task.repo.rpartition('/')[2]} {task.version}".strip()
 
 
 def _by_path(task: Task) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from excise.datasets.taskset import TaskSet
+from excise.deleters.statement.specification import project_of
 from excise.deleters.statement.styles import in_style
 from excise.types import StatementStyle
 
@@ -74,3 +75,15 @@ def test_no_line_of_the_deleted_code_is_told() -> None:
         code = {line[1:].strip() for line in task.patch.splitlines() if line.startswith("+") and len(line) > 20}
         for style in (StatementStyle.TERSE, StatementStyle.AMBIGUOUS):
             assert not [line for line in code if line in in_style(task, style) and line not in task.problem_statement]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_all_styles_call_a_project_as_its_specification_does(name: str) -> None:
+    task = TASKS[name]
+    assert project_of(task) == project_of(replace(task, problem_statement="")) == "shapes 1.2.0"
+    called = replace(
+        task, repo="repo", problem_statement=task.problem_statement.replace("shapes 1.2.0", "me/forms 1.2.0")
+    )
+    assert project_of(called) == "forms 1.2.0"
+    styles = (StatementStyle.TERSE, StatementStyle.AMBIGUOUS, StatementStyle.ISSUE)
+    assert all("forms 1.2.0" in in_style(called, style) for style in styles)
