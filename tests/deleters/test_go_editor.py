@@ -391,3 +391,33 @@ def test_only_methods_of_java_with_the_name_of_their_class_are_constructors(path
     repo = replace(PROJECT, language=language)
     told = title(codebase, repo, shown, deletion, editor_of(language).words).partition("\n")[0]
     assert told == ("# Implement the constructor of `Error`" if language == "java" else "# Implement `Error.Error`")
+
+
+@pytest.mark.parametrize(
+    ("other", "stays"),
+    [
+        ("reflect.Array", False),
+        ("made.Array", False),
+        ("struct{ Array int }{Array: 1}.Array", True),  # the key may be a constant's name
+        ("Array{}", True),
+        ("box.Array{}", True),
+        ("mine.Array{}", True),
+    ],
+)
+def test_fields_and_names_of_other_packages_are_no_uses_of_test_types(other: str, *, stays: bool) -> None:
+    tests = (
+        'package box\n\nimport (\n\t"reflect"\n\t"testing"\n)\n\n'
+        "type Array struct{ n int }\n\nfunc TestCut(t *testing.T) { Cut(Array{}) }\n\n"
+        "func TestOne(t *testing.T) { One(reflect.Array) }\n"
+    )
+    files = {
+        "box.go": "package box\n\nfunc Cut(x any) any { return x }\n\nfunc One(x any) any { return x }\n",
+        "box_test.go": tests,
+        "more_test.go": 'package box_test\n\nimport mine "example.com/box"\n\n'
+        f"func TestTwo(t *testing.T) {{ mine.One({other}) }}\n",
+    }
+    codebase = GoCodebase.from_texts(files, import_paths=["example.com/box"])
+    deletion = stubbed(codebase, "box.go::Cut", tests=("box_test.go::TestCut",))
+    assert deletion.hidden == ("box_test.go::TestCut",)
+    after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.hide_patch)
+    assert (b"type Array" in (after["box_test.go"] or b"")) is stays
