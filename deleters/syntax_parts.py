@@ -68,8 +68,10 @@ class PartGrammar(NamedTuple):
     """Statements that can go alone, to the types of the node in them; empty if that does not matter."""
     parentheses: bool
     """Whether conditions stand in parentheses."""
+    joining: frozenset[str] = frozenset({"&&", "||"})
+    """Operators one side of which may go."""
     any_value: bool = False
-    """Whether operands of ``&&`` and ``||`` may be of any type, and nothing asks for a use of variables."""
+    """Whether operands of these may be of any type, and nothing asks for a use of variables."""
     passes_on: Callable[[str], object] = lambda _: False
     """Whether a condition only asks for an error; where that is handed on, tests seldom cause it."""
     hands_on: Callable[[str], object] = lambda _: True
@@ -82,6 +84,8 @@ class PartGrammar(NamedTuple):
     """Cases of a choice (``switch``, ``match``), but for those that say so by their type that they are for all else."""
     values: frozenset[str] = frozenset()
     """Nodes in cases with the values that they are for, if there are several."""
+    exhaustive: frozenset[str] = frozenset()
+    """Cases of which none may be missing unless there is one for all else."""
     failing_arm: bytes = b""
     """What stands in the place of the value ``%s`` of a case, where none of the cases may be missing."""
     returns: frozenset[str] = frozenset({"return_statement"})
@@ -124,12 +128,10 @@ def _found(
         is_compiled = not grammar.any_value or path.endswith(grammar.typed)
         if root.has_error:
             continue
-        own = (
-            _conversions(root, module.source, lines) if of_arguments else _parts_of(root, module.source, lines, grammar)
-        )
-        parts = [*own]
+        source = module.source
+        parts = [*(_conversions(root, source, lines) if of_arguments else _parts_of(root, source, lines, grammar))]
         if num_functions > 1 and grammar.any_value and not is_compiled and not of_arguments:
-            parts += _arguments(root, module.source, lines, functions)
+            parts += _arguments(root, source, lines, functions)
         for each in parts:
             if (owner := _innermost(functions, each.start, each.end)) is not None:
                 part = LackingPart(
@@ -240,11 +242,11 @@ def _is_no_part(condition: str, branch: Node, source: bytes, grammar: PartGramma
 
 
 def _case(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
-    """A case of a choice that has one for all else, and the first and the last one of its values."""
+    """A case of a choice that may be missing, and the first and the last one of its values."""
     others = [each for each in node.parent.named_children if each != node] if node.parent is not None else []
     if _is_for_else(node, source):
         return
-    if not (grammar.any_value or any(_is_for_else(each, source) for each in others)):
+    if node.type in grammar.exhaustive and not any(_is_for_else(each, source) for each in others):
         yield from _arm(node, source, grammar)
         return
     line, head = node.start_point[0] + 1, node.named_children[0]
@@ -275,9 +277,8 @@ def _arm(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
 def _is_for_else(case: Node, source: bytes) -> bool:
     """Whether a case is for all that no other one is for."""
     head = _text(case.named_children[0], source) if case.named_children else ""
-    return (
-        "default" in case.type or head == "default" or (case.type == "match_arm" and _ANY.fullmatch(head) is not None)
-    )
+    is_any = case.type == "match_arm" and _ANY.fullmatch(head) is not None
+    return is_any or "default" in case.type or head == "default"
 
 
 def _values(node: Node, grammar: PartGrammar) -> list[Node]:
@@ -297,10 +298,10 @@ def _joined(condition: Node, source: bytes, rest: bytes) -> bytes:
 
 
 def _operands(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
-    """The operands of ``&&`` or ``||``, but for those that are joined by the same operator themselves."""
+    """The operands of ``&&``, ``||`` or ``??``, but for those that are joined by the same operator themselves."""
     operator, sides = _operator(node), (node.child_by_field_name("left"), node.child_by_field_name("right"))
     left, right = sides
-    if operator not in {"&&", "||"} or left is None or right is None or grammar.passes_on(_text(node, source)):
+    if operator not in grammar.joining or left is None or right is None or grammar.passes_on(_text(node, source)):
         return
     neutral = b"|| true" if operator == "&&" else b"&& false"
     for side in (left, right):
@@ -465,9 +466,8 @@ def _may_go(node: Node, source: bytes, grammar: PartGrammar) -> bool:
         return False  # the head of a loop, or a branch without braces
     if len(node.parent.named_children) == 1 and _is_only_branch(node.parent, grammar):
         return False
-    if inner and (first is None or first.type not in inner):
-        return False
-    return not _is_said(node, source) and not grammar.keeps(node, source)
+    is_other = bool(inner) and (first is None or first.type not in inner)
+    return not (is_other or _is_said(node, source) or grammar.keeps(node, source))
 
 
 def _is_only_branch(block: Node, grammar: PartGrammar) -> bool:

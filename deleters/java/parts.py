@@ -59,6 +59,7 @@ PARTS = PartGrammar(
     binds=_binds,
     cases=frozenset({"switch_block_statement_group", "switch_rule"}),
     values=frozenset({"switch_label"}),
+    exhaustive=frozenset({"switch_rule"}),
 )
 """Parts of Java code."""
 

@@ -21,6 +21,7 @@ PARTS = PartGrammar(
         ),
     },
     parentheses=True,
+    joining=frozenset({"&&", "||", "??"}),
     any_value=True,
     typed=TYPED,
     passes_on=re.compile(r"\(\s*(?:err|error)\s*\)").fullmatch,

@@ -44,6 +44,7 @@ PARTS = PartGrammar(
     binds=_binds,
     cases=frozenset({"match_arm"}),
     values=frozenset({"or_pattern"}),
+    exhaustive=frozenset({"match_arm"}),
     failing_arm=b"if true { unimplemented!() } else { %s }",
     returns=frozenset({"return_expression"}),
     has_tail=True,

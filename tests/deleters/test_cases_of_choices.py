@@ -60,7 +60,8 @@ def test_go() -> None:
     [
         ("case 1, 2 -> 5;\ndefault -> 3;", {"line 2: case 1, 2", "line 2: 1", "line 2: 2"}),
         ("case 1:\ncase 2: return 5;\ndefault: return 3;", {"line 2: case 1", "line 3: case 2"}),
-        ("case 1: return 5;", set()),
+        ("case 1: return 5;", {"line 2: case 1"}),
+        ("case 1 -> g(5);", set()),  # of an expression, none may be missing
     ],
 )
 def test_java(cases: str, expected: set[str]) -> None:
@@ -73,4 +74,20 @@ def test_javascript() -> None:
     assert parts(JavaScriptCodebase.from_texts({"m.js": code}), JAVASCRIPT) == {
         "line 2: case 1": "function f (c) { switch (c) { case 2: return 1 } }",
         "line 3: case 2": "function f (c) { switch (c) { case 1: } }",
+    }
+
+
+def test_where_go_has_no_case_for_all_else_cases_are_parts() -> None:
+    code = "package a\nfunc F(c byte) int {\n\tswitch c {\n\tcase 'a', 'b':\n\t\tG()\n\tcase 'c':\n\t}\n\treturn 2\n}\n"
+    found = parts(GoCodebase.from_texts({"m.go": code}), GO)
+    assert set(found) == {"line 4: case 'a', 'b'", "line 6: case 'c'", "line 4: 'a'", "line 4: 'b'", "line 5"}
+
+
+def test_each_operand_is_a_part() -> None:
+    code = "function f(c) {\n  return g(c.size ?? c.length ?? 1)\n}\n"
+    head, tail = "function f(c) { return g(", ") }"
+    assert parts(JavaScriptCodebase.from_texts({"m.js": code}), JAVASCRIPT) == {
+        "line 2: c.size": f"{head}c.length ?? 1{tail}",
+        "line 2: c.length": f"{head}c.size ?? 1{tail}",
+        "line 2: 1": f"{head}c.size ?? c.length{tail}",
     }
