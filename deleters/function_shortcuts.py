@@ -124,12 +124,12 @@ def _calls(codebase: Codebase, function: Symbol, num_arguments: int | None) -> I
             is_head = any(start <= found.start() < end for start, end in heads)
             if is_head or _COMMENT.match(text[text.rfind("\n", 0, found.start()) + 1 : found.start()]):
                 continue
-            arguments = _arguments(text[found.end() : found.end() + MAX_ARGUMENTS])
+            arguments = arguments_of(text[found.end() : found.end() + MAX_ARGUMENTS])
             if num_arguments in {None, len(arguments)}:
                 yield arguments
 
 
-def _arguments(text: str) -> list[str]:
+def arguments_of(text: str) -> list[str]:
     """The arguments that a text begins with, behind the parenthesis that opens."""
     depth, start = 0, 0
     found: list[str] = []

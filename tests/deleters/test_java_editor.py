@@ -326,6 +326,32 @@ def test_links_to_an_overload_go_with_it_alone(parameters: str, link: str) -> No
     assert (after["src/Parser.java"] or b"").decode() == f"{head}{kept}{links}{more}"
 
 
+@pytest.mark.parametrize(
+    ("example", "is_lost"),
+    [
+        ('kit.show("a", of(1, 2), true);', True),
+        ('kit.show(\n *     "a", 1, true);', True),
+        ('kit.show("a, b");', False),
+        ('kit.show("a", 1, 2, 3);', False),
+        ("kit.show(...);", False),
+        ("kit.show();", False),
+    ],
+)
+def test_examples_that_call_an_overload_which_is_gone_are_uses(example: str, *, is_lost: bool) -> None:
+    source = (
+        f"/**\n * Shows.\n * <pre>\n * {example}\n * </pre>\n */\npublic class Kit {{\n"
+        "    public void show(String a) { }\n\n    public void show(int a, Map<String, int[]> b, int c, int d) { }\n\n"
+        "    public void show(String a, Map<String, Integer> b, boolean c) { }\n}\n"
+    )
+    other = "class Other {\n    void show(int a, int b, int c) { }\n}\n"
+    codebase = JavaCodebase.from_texts({f"{MAIN}/Kit.java": source, f"{MAIN}/Other.java": other})
+    (gone,) = (each.symbol_id for each in codebase.symbols().values() if "boolean c" in each.signature)
+    assert bool(removed(codebase, gone).uses_left) is is_lost
+    heir = source.replace("class Kit", "class Kit extends Other")
+    codebase = JavaCodebase.from_texts({f"{MAIN}/Kit.java": heir, f"{MAIN}/Other.java": other})
+    assert not removed(codebase, gone).uses_left
+
+
 def test_links_in_another_encoding_end_no_run() -> None:
     source = "class A {\n  /** See {@link #f(int gr\u00f6\u00dfe)}. */\n  void k() {}\n  void f(int a) {}\n}\n"
     codebase = JavaCodebase({"A.java": parse_file("A.java", source.encode("latin-1"))})
