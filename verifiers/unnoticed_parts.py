@@ -50,8 +50,9 @@ class TriedParts(NamedTuple):
 def try_parts(candidate: Candidate) -> TriedParts:
     """Run FAIL_TO_PASS tests on the original sources without a part, until one fails, for some parts of the feature.
 
-    Lesser bodies of whole functions come first, of which none may pass. Ends when it is clear whether enough are
-    noticed. Their order depends on nothing but their names, their number also on what the tests took in the baseline.
+    Lesser bodies of whole functions come first, which may pass for few of the removed functions. Ends when it is clear
+    whether enough are noticed. Their order depends on nothing but their names, their number also on what the tests took
+    in the baseline.
     """
     bench = candidate.bench
     coverage = bench.prepared.coverage
@@ -66,9 +67,13 @@ def try_parts(candidate: Candidate) -> TriedParts:
             tests[symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
         return tests[symbol]
 
-    for part in islice(_shortcuts_of(candidate), MAX_SHORTCUTS):
+    executed = (part for part in _shortcuts_of(candidate) if failing & coverage.executing([part.symbol]))
+    passing: list[str] = []
+    for part in islice(executed, MAX_SHORTCUTS):
         if _is_noticed(candidate, part, tests_of(part.symbol)) is False:
-            return TriedParts(1, (f"{part.symbol}, {part.what}",), lacks_essential=True)
+            passing.append(f"{part.symbol}, {part.what}")
+        if MOST_UNNOTICED * len(passing) > len(candidate.deletion.removed):
+            return TriedParts(len(passing), tuple(passing), lacks_essential=True)
     chosen: list[LackingPart] = []
     left_s = max(LEAST_S, SUITE_SHARE * bench.expected_s(None))
     num_parts, parts = 0, _parts_of(candidate)

@@ -94,16 +94,29 @@ def test_more_is_tried_of_more_parts_that_need_a_compiler(
 
 
 @pytest.mark.parametrize(
-    ("noticed", "expected"),
-    [([False], (1, True)), ([True, False], (1, True)), ([True, True], (0, False)), ([None, None], (0, False))],
+    ("noticed", "num_functions", "expected"),
+    [
+        ([False], 1, (1, True)),
+        ([True, False], 2, (1, True)),
+        ([True, True], 1, (0, False)),
+        ([None, None], 1, (0, False)),
+        ([False, True, True], 3, (0, False)),
+        ([False, True, False], 3, (2, True)),
+        ([True, True, True, True, False], 1, (0, False)),  # no more than four are tried
+    ],
 )
-def test_no_lesser_body_may_pass(
-    monkeypatch: pytest.MonkeyPatch, noticed: list[bool | None], expected: tuple[int, bool]
+def test_lesser_bodies_may_pass_for_few_functions(
+    monkeypatch: pytest.MonkeyPatch, noticed: list[bool | None], num_functions: int, expected: tuple[int, bool]
 ) -> None:
     """One that is noticed does not count: it is no part of the code."""
     bodies = [LackingPart("m.go::F", "m.go", str(number), 0, 0, b"") for number in range(len(noticed))]
-    tried = _tried(monkeypatch, [], noticed, shortcuts=bodies)
+    tried = _tried(monkeypatch, [], noticed, shortcuts=bodies, num_functions=num_functions)
     assert (tried.num_tried, tried.is_thin) == expected
+
+
+def test_lesser_bodies_are_tried_of_functions_that_tests_execute(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = [LackingPart("m.go::G", "m.go", "0", 0, 0, b"")]
+    assert not _tried(monkeypatch, [], [False], shortcuts=bodies).is_thin
 
 
 def _tried(
@@ -112,16 +125,20 @@ def _tried(
     noticed: Sequence[bool | None],
     statement: str = "",
     shortcuts: Sequence[LackingPart] = (),
+    num_functions: int = 1,
 ) -> TriedParts:
     """What is found of parts that tests notice, or not."""
-    coverage = SimpleNamespace(executing=lambda symbols: {"t"})
+    coverage = SimpleNamespace(executing=lambda symbols: {"t"} - {"t" for each in symbols if each.endswith("::G")})
     bench = SimpleNamespace(
         prepared=SimpleNamespace(coverage=coverage),
         baseline=SimpleNamespace(durations={"t": 0.0}),
         expected_s=lambda ids: 0.0,
     )
     candidate: Any = SimpleNamespace(
-        bench=bench, fail_to_pass=("t",), task=SimpleNamespace(problem_statement=statement)
+        bench=bench,
+        fail_to_pass=("t",),
+        task=SimpleNamespace(problem_statement=statement),
+        deletion=SimpleNamespace(removed=("f",) * num_functions),
     )
     monkeypatch.setattr(unnoticed_parts, "_parts_of", lambda candidate: iter(parts))
     monkeypatch.setattr(unnoticed_parts, "_shortcuts_of", lambda candidate: iter(shortcuts))
