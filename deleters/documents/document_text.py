@@ -143,10 +143,8 @@ def is_about(lines: Sequence[str], gone: GoneCode) -> bool:
 
 
 def all_examples_lose(lines: Sequence[str], gone: GoneCode, *, everything: bool = False) -> bool:
-    """Whether a section has examples of code, of which each has a line that uses what is gone, and no commands.
-
-    ``everything``: nothing is left of any of them.
-    """
+    """Whether a section has no commands, but examples of code each of which has a line that uses what is gone, or of
+    which nothing is left (``everything``)."""
     lost = LostInExamples(gone)
     every = [chunk for chunk in chunks_of(lines) if chunk.kind is ChunkKind.CODE]
     if any(chunk.language in _SHELL for chunk in every):
