@@ -6,7 +6,9 @@ import collections
 import datetime
 import decimal
 import enum
+import io
 import json
+import logging
 import math
 import re
 import sys
@@ -129,6 +131,17 @@ def test_times_of_a_frozen_clock_are_plain(monkeypatch: pytest.MonkeyPatch) -> N
     assert decoding.decode(node) == datetime.datetime(2020, 1, 2)
 
 
+def test_loggers_and_standard_streams_are_what_the_process_has() -> None:
+    logger = logging.getLogger("excise.carried")
+    logger.addHandler(handler := logging.StreamHandler())
+    try:
+        for value in (logger, logging.getLogger(), sys.stdout, sys.stderr):
+            assert decoding.decode(values.Encoder().encode([value]))[0] is value
+        assert decoding.decode(values.Encoder().encode(logger.info)) == logger.info
+    finally:
+        logger.removeHandler(handler)
+
+
 def test_exceptions_have_their_attributes() -> None:
     error = OSError(2, "gone")
     error.place = [1]  # type: ignore[attr-defined]
@@ -221,7 +234,7 @@ def test_nan_is_decoded() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [(x for x in ()), sys.stdout, "x" * (1 << 20), list(range(10**5))],
+    [(x for x in ()), io.TextIOWrapper(io.BytesIO()), "x" * (1 << 20), list(range(10**5))],
     ids=["generator", "file", "long", "many"],
 )
 def test_values_that_cannot_be_encoded_are_refused(value: object) -> None:

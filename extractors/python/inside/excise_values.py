@@ -224,6 +224,10 @@ class Encoder:
             return ["pa", self.all((value.func, value.args, value.keywords), depth)]
         if isinstance(value, types.ModuleType):
             return ["m", value.__name__]
+        if kind.__module__ == "logging" and kind.__name__ in ("Logger", "RootLogger"):
+            return ["new", "logging:getLogger", [self.encode(value.name, depth)]]
+        if value is sys.stdout or value is sys.stderr:
+            return ["ref", "sys:stdout" if value is sys.stdout else "sys:stderr"]
         if isinstance(value, BaseException):
             args = self.all(value.args, depth)
             return [
