@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from excise.extractors.python.execution.call_examples import example, is_told_whole
+from excise.extractors.python.execution.call_examples import example, told_outcome
+from excise.extractors.python.execution.compared_outcomes import same_outcome
 from excise.extractors.python.execution.varied_calls import MAX_VARIED, varied
 
 
@@ -160,8 +161,20 @@ def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[ob
 def test_a_method_that_changes_nothing_may_return_nothing(made: str, after: list[object], expected: str) -> None:
     outcome = {"result": ["c", None], "after": [after, *json.loads(made)["args"][1:]]}
     assert example(made, json.dumps({**outcome, "kept": True})) == expected
-    assert is_told_whole(made, json.dumps({**outcome, "kept": True})) == bool(expected)
-    assert not is_told_whole(made, json.dumps(outcome)), "nobody knows whether it changes its object"
+    whole = json.dumps({**outcome, "kept": True})
+    assert told_outcome(made, whole) == (whole if expected else "")
+    is_shown = "dict(x)" in expected
+    assert bool(told_outcome(made, json.dumps(outcome))) is is_shown, "nobody knows whether it changes its object"
+
+
+def test_of_a_call_that_may_change_its_arguments_only_a_result_is_told() -> None:
+    made = call("Box.pop", ["made", "m:Box", [], [], []], kind="method")
+    outcome = {"result": ["i", "3"], "printed": "", "after": [["seen", ["m:Box"], ["l", []], "end"]]}
+    told = told_outcome(made, json.dumps(outcome))
+    assert json.loads(told) == {"result": ["i", "3"]}
+    assert same_outcome(told, json.dumps({**outcome, "after": [["seen", ["m:Box"], ["l", [["i", "1"]]], "end"]]}))
+    assert not same_outcome(told, json.dumps({**outcome, "result": ["i", "4"]}))
+    assert not told_outcome(made, json.dumps({**outcome, "printed": "x"}))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ MAX_TESTS = 200
 some are drawn."""
 MAX_GIVEN_TEXTS = 500
 """Maximum number of texts in what recorded calls give that are looked for in the code."""
-KIT_FORMAT = 11
+KIT_FORMAT = 12
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 OTHER_SEEDS = (1, 2, 3)
 """Hash seeds of further replays of calls whose outcomes may have the order of hashes."""
@@ -77,7 +77,8 @@ def make_kit(
         else:
             calls.append(RecordedCall(call=call, outcome=first))
     told = [c for c in (*replayed.varied, *replayed.raising) if grading.example(c.call, c.outcome) in shown]
-    calls += answered_alike(bench, recording, tree, [c for c in told if grading.is_told_whole(c.call, c.outcome)])
+    compared = (replace(each, outcome=grading.told_outcome(each.call, each.outcome)) for each in told)
+    calls += answered_alike(bench, recording, tree, [each for each in compared if each.outcome])
     kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}, trusted=True, alone=0) if calls else []
     telling = grading.distinguish_from_stub(calls, stub)

@@ -69,14 +69,21 @@ def _without_reads(call: dict[str, Any]) -> dict[str, Any]:
 
 _CUT = re.compile(r"\[:\d\]  # |; len\(y\), y\[")
 """What the line of a long list has."""
+_OF_OBJECT = re.compile(r"  # (?:list|dict|set)\(x\) == ")
+"""What the line of a call has that changes its object."""
 
 
-def is_told_whole(call: str, outcome: str) -> bool:
-    """Whether :func:`example` says all that is compared: the call prints nothing and changes none of its arguments, and
-    no item is left out."""
+def told_outcome(call: str, outcome: str) -> str:
+    """What :func:`example` says of an outcome: all of it, or its result alone if the call may change its arguments.
+
+    Empty if the call prints something, if an item is left out, and if changes are all that there is to say.
+    """
     line, made, found = example(call, outcome), json.loads(call), json.loads(outcome)
-    is_unchanged = _leaves_arguments(made, found)
-    return bool(line) and is_unchanged and not found.get("printed") and _CUT.search(line) is None
+    if not line or found.get("printed") or _CUT.search(line):
+        return ""
+    if _leaves_arguments(made, found) or (_OF_OBJECT.search(line) and found["after"][1:] == made["args"][1:]):
+        return outcome
+    return json.dumps({"result": found["result"]}) if found.get("result", ["c", None]) != ["c", None] else ""
 
 
 def _leaves_arguments(made: dict[str, Any], found: dict[str, Any]) -> bool:

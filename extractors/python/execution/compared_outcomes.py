@@ -109,10 +109,11 @@ def _same_after(first: dict[str, Any], second: dict[str, Any]) -> bool:
     """Whether the arguments are equal after the call.
 
     A container that the original empties on its way to a result (``first["given"]`` has what was passed) may also be
-    left as it was; after an exception, except one that ends the process, nothing is compared.
+    left as it was. Nothing is compared after an exception, except one that ends the process, and where only the result
+    is known.
     """
     raised = _raised_at_once(first).get("raised")
-    if raised and _EXIT not in raised:
+    if "after" not in first or (raised and _EXIT not in raised):
         return True
     mine, theirs = _unread(first.get("after")), _unread(second.get("after"))
     given = first.get("given") if first.get("result") not in (None, ["c", None]) else None

@@ -265,9 +265,9 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.is_compared_whole`."""
         return compared_outcomes.is_compared_whole(outcome)
 
-    def is_told_whole(self, call: str, outcome: str) -> bool:
-        """See :meth:`excise.protocols.Grading.is_told_whole`."""
-        return call_examples.is_told_whole(call, outcome)
+    def told_outcome(self, call: str, outcome: str) -> str:
+        """See :meth:`excise.protocols.Grading.told_outcome`."""
+        return call_examples.told_outcome(call, outcome)
 
     def example(self, call: str, outcome: str) -> str:
         """See :meth:`excise.protocols.Grading.example`."""

@@ -372,8 +372,9 @@ class Grading(Protocol):
         it was."""
         ...
 
-    def is_told_whole(self, call: str, outcome: str) -> bool:
-        """Whether the line of :meth:`example` says all that is compared of an outcome."""
+    def told_outcome(self, call: str, outcome: str) -> str:
+        """What the line of :meth:`example` says of an outcome, to be compared: all of it, or its result alone; empty if
+        it does not say all of that."""
         ...
 
     def example(self, call: str, outcome: str) -> str:
