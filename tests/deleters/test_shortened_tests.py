@@ -309,3 +309,14 @@ def test_rows_go_alone_from_a_list_and_a_test_of_their_own(test: str, other: str
     left = after(files, deletion).get("test_m.py", "")
     assert ("test_it" not in left) is is_whole
     assert ('CASES = ["a"]' in left) is not is_whole
+
+
+@pytest.mark.parametrize(
+    "body", ["return [x for x in x]", "return (lambda x: x)(x)", "class A:\n            x = 1\n        return x"]
+)
+def test_what_scopes_in_a_nested_function_bind_is_not_its_own(body: str) -> None:
+    test = (
+        f"def test_it():\n    x = [1]\n    y = parse(x)\n    def f():\n        {body}\n    assert y\n"
+        "    assert f() == [1]\n    assert load(2)\n    assert load(3)\n"
+    )
+    assert "    x = [1]\n    def f()" in shortened(test)

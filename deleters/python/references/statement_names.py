@@ -74,12 +74,24 @@ def _in_scope(scope: Definition | ast.Lambda) -> Iterator[ast.AST]:
     if isinstance(scope, ast.ClassDef):
         yield from (node for node in inside if not outer.intersection(_binding(node)) and any(_binding(node)))
         return
-    own = {node.arg for node in walk(scope.args) if isinstance(node, ast.arg)}
-    own = own.union({getattr(scope, "name", "")}, *map(_binding, inside)) - outer
+    own = {node.arg for node in child_nodes(scope.args) if isinstance(node, ast.arg)}
+    own = own.union({getattr(scope, "name", "")}, *map(_binding, _in_scope_itself(body))) - outer
     for node in inside:
         reads = {node.id} if isinstance(node, ast.Name) else _binding(node)
         if reads and reads <= own:
             yield node
+
+
+def _in_scope_itself(body: list[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of a body, without those in the scopes in it; of comprehensions, what ``:=`` binds."""
+    stack = [*body]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, _COMPREHENSIONS):
+            yield from (each.target for each in walk(node) if isinstance(each, ast.NamedExpr))
+        elif not isinstance(node, _SCOPES):
+            stack += child_nodes(node)
 
 
 def _binding(node: ast.AST) -> set[str]:
