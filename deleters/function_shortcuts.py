@@ -7,6 +7,7 @@ same parameters and result, beside it, whose name is most alike.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
@@ -24,10 +25,12 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'" + r"|`[^`$]*`"
 _LITERAL = re.compile(rf"{_STRING}|-?\d[\w.]*|true|false")
 _TOKEN = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|[()\[\]{{}},]", re.DOTALL)
 """What tells where an argument ends."""
-_COMMENT = re.compile(r"[ \t]*(?://|/?\*)")
+_COMMENT = re.compile(rb"[ \t]*(?://|/?\*)")
 """The beginning of a line that is a comment, as a rule."""
 _SELF = frozenset({"self_parameter", "receiver_parameter"})
 """Parameters that stand for the object."""
+_MODIFIERS = frozenset({"async", "*", "function_modifiers"})
+"""What says which statements a body may have."""
 _NAMED = frozenset(
     {"parameter_declaration", "formal_parameter", "parameter", "required_parameter", "optional_parameter",
      "assignment_pattern", "identifier"}
@@ -112,19 +115,22 @@ def _parameters(function: Node) -> list[str]:
 
 def _calls(codebase: Codebase, function: Symbol, num_arguments: int | None) -> Iterator[list[str]]:
     """The arguments of all calls of functions of this name, if there are so many; also of those in macros."""
-    called = re.compile(rf"(?<![\w$]){re.escape(function.name)}\s*(?:::<[^<>()]*>)?\(")
     name = function.name.encode()
+    called = re.compile(rb"(?<![\w$])%s\s*(?:::<[^<>()]*>)?\(" % re.escape(name))
     for module in codebase.modules.values():
         if name not in module.source:
             continue
-        own = [s for s in module.symbols if s.is_callable and s.name == function.name]
-        heads = [(len(_decoded(module.source[: s.start])), len(_decoded(module.source[: s.body_start]))) for s in own]
-        text = _decoded(module.source)
-        for found in called.finditer(text):
-            is_head = any(start <= found.start() < end for start, end in heads)
-            if is_head or _COMMENT.match(text[text.rfind("\n", 0, found.start()) + 1 : found.start()]):
+        own = (s for s in module.symbols if s.is_callable and s.name == function.name)
+        heads = sorted((s.start, s.body_start) for s in own)
+        source, line, seen = module.source, 0, 0
+        for found in called.finditer(source):
+            start, end = found.span()
+            line, seen = max(line, source.rfind(b"\n", seen, start) + 1), start
+            at = bisect(heads, (start, len(source))) - 1
+            is_head = at >= 0 and start < heads[at][1]
+            if is_head or _COMMENT.match(source, line, start):
                 continue
-            arguments = arguments_of(text[found.end() : found.end() + MAX_ARGUMENTS])
+            arguments = arguments_of(_decoded(source[end : end + MAX_ARGUMENTS]))
             if num_arguments in {None, len(arguments)}:
                 yield arguments
 
@@ -161,10 +167,11 @@ def _bodies_beside(source: bytes, function: Symbol, node: Node, stayed: Mapping[
 
 
 def _shape(function: Node) -> list[str]:
-    """The parameters and the result of a function."""
+    """The kind of a function, its parameters and its result."""
     fields = ("receiver", "type_parameters", "parameters", "result", "return_type", "type")
     nodes = (function.child_by_field_name(field) for field in fields)
-    return ["" if node is None else " ".join(_text(node).split()) for node in nodes]
+    kinds = [function.type, *(_text(each) for each in function.children if each.type in _MODIFIERS)]
+    return kinds + ["" if node is None else " ".join(_text(node).split()) for node in nodes]
 
 
 def _text(node: Node) -> str:

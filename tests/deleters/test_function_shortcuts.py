@@ -98,3 +98,10 @@ func ToKebabOf(s string, n int) string { return s }
     expected = {"all that `ToUpperKebab` does not do": "{ return Up(s, '-') }"}
     assert changes({"a.go": code}, "ToKebab") == expected
     assert not changes({"a.go": code.replace("Up(s, '-')", "ToKebab(s)")}, "ToKebab")
+
+
+@pytest.mark.parametrize("other", ["async function splits", "function * splits", "async function * splits"])
+def test_bodies_of_other_kinds_of_functions_are_none(other: str) -> None:
+    code = "export function split(text) { return text }\nexport %s(text) { return 1 }\n"
+    assert changes({"m.js": code % "function splits"}, "split")
+    assert not changes({"m.js": code % other}, "split")
