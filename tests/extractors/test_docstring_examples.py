@@ -51,6 +51,30 @@ def third(number):
     return number // 3
 
 
+def silent(number):
+    """Close the output.
+
+    >>> import sys
+    >>> silent(1)
+    1
+    >>> sys.stdout.close()
+    """
+    return number
+
+
+def stubborn(number):
+    """Go on once.
+
+    >>> stubborn(1)
+    """
+    while number:
+        try:
+            while number:
+                pass
+        except BaseException:
+            number -= 0.5
+
+
 def forever(number):
     """Never.
 
@@ -100,3 +124,15 @@ def test_examples_that_do_not_end_are_left_out(scales: tuple[Any, Any], monkeypa
     recorder.originals = dict(reversed(recorder.originals.items()))
     doctests.record_examples(recorder)
     assert [name for name, _ in recorded(recorder)] == ["half", "half"]
+
+
+@pytest.mark.parametrize("name", ["silent", "stubborn"])
+def test_examples_that_harm_their_run_are_left_out(
+    scales: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    _, recorder = scales
+    monkeypatch.setattr(doctests, "MAX_SECONDS", 0.1)
+    monkeypatch.setattr(doctests, "AGAIN_SECONDS", 0.1)
+    recorder.watch(f"recorded_scales:{name}")
+    doctests.record_examples(recorder)
+    assert recorder.calls == []

@@ -14,6 +14,8 @@ RECORDED = frozenset({"function", "method", "classmethod", "staticmethod", "prop
 """Kinds of the recorded functions whose docstrings are read."""
 MAX_SECONDS = 5
 """Seconds for the examples of all docstrings, after which the rest is left out."""
+AGAIN_SECONDS = 1
+"""Seconds after which they are ended again: code may catch what ends them."""
 
 
 def record_examples(recorder):
@@ -21,14 +23,23 @@ def record_examples(recorder):
     found = {text: names for text, names in docstrings(recorder) if isinstance(text, str) and PROMPT in text}
     if not found:
         return
+    ended = []
+
+    def end(*_):
+        """End the examples: what else is raised in one is its outcome."""
+        ended.append(True)
+        raise KeyboardInterrupt
+
     before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS, AGAIN_SECONDS)
     known = len(recorder.calls)
     try:
         for text, names in found.items():
             known = len(recorder.calls)
-            if not passes(text, names):
+            if not passes(text, names) or ended:
                 take_back(recorder, known)
+            if ended:
+                break
     except KeyboardInterrupt:
         take_back(recorder, known)
     finally:
@@ -53,11 +64,6 @@ def take_back(recorder, count):
         recorder.seen.discard(text)
 
 
-def end(*_):
-    """End the examples: what else is raised in one is its outcome."""
-    raise KeyboardInterrupt
-
-
 def passes(text, names):
     """Whether all examples of a docstring give what it says, run with a copy of the names of its module."""
     import doctest  # many docstrings have no examples
@@ -69,5 +75,8 @@ def passes(text, names):
         return False
     runner = doctest.DocTestRunner(verbose=False, optionflags=flags)
     unheard = io.StringIO()
-    with contextlib.redirect_stderr(unheard):
-        return runner.run(test, out=unheard.write).failed == 0
+    try:
+        with contextlib.redirect_stderr(unheard):
+            return runner.run(test, out=unheard.write).failed == 0
+    except Exception:  # an example closed the output that its result is read from
+        return False
