@@ -212,6 +212,9 @@ def test_what_another_class_used_of_its_own_is_no_use() -> None:
         ("        assert Box().gone_by == x\n", False),
         ("        if x:\n            return\n        assert Box().gone_by == x\n", True),
         ("        if x:\n            assert Box().gone_by == x\n", True),
+        ("        assert x or Box().gone_by == x\n", True),
+        ("        assert Box().gone_by == x or x\n", False),
+        ("        self.later = lambda: Box().gone_by\n", True),
     ],
 )
 def test_a_test_that_was_not_run_goes_if_its_helper_always_uses_what_is_gone(lines: str, *, is_left: bool) -> None:

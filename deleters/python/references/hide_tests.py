@@ -344,12 +344,30 @@ class TestHider:
 def _is_always_reached(source: bytes, helper: Symbol, use: Reference) -> bool:
     """Whether a use is in a plain statement of a function, and no statement before it returns."""
     function, line = function_of(source, helper), source.count(b"\n", 0, use.start) + 1
+    place = line, use.start - source.rfind(b"\n", 0, use.start) - 1
     for statement in function.body if function is not None else ():
         if statement.lineno <= line <= (statement.end_lineno or 0):
-            return isinstance(statement, _PLAIN)
+            left_out = (part for node in walk(statement) for part in _perhaps_left_out(node))
+            return isinstance(statement, _PLAIN) and not any(_is_at(part, place) for part in left_out)
         if any(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in walk(statement)):
             return False
     return False
+
+
+def _perhaps_left_out(node: ast.AST) -> list[ast.expr]:
+    """The parts of an expression that need not be executed with it."""
+    match node:
+        case ast.BoolOp(values=values):
+            return values[1:]
+        case ast.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case ast.Lambda(body=body):
+            return [body]
+    return []
+
+
+def _is_at(node: ast.expr, place: tuple[int, int]) -> bool:
+    return (node.lineno, node.col_offset) <= place < (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def by_functions(test_ids: Iterable[str]) -> dict[str, set[str]]:
