@@ -78,6 +78,8 @@ def _rows(body: Node, fields: list[str], source: bytes) -> Iterator[Row]:
             inner = inner.named_children[-1]
         if inner is None or inner.type not in {"literal_value", "composite_literal", "unary_expression"}:
             continue
+        if any(each.type == "raw_string_literal" and "\n" in text(each, source) for each in descendants(node)):
+            continue  # it would lose the tabs that its lines begin with
         value = next((each for each in descendants(inner) if each.type == "literal_value"), inner)
         cells = list(_cells(value, fields, source))
         failing = [name for name, _ in cells if _ERROR.search(name)]

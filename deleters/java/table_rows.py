@@ -70,8 +70,13 @@ def _made_rows(maker: Node, source: bytes) -> Iterator[Row]:
         elif node.type == "array_creation_expression" and text(node, source).startswith("new Object[]"):
             cells = node.child_by_field_name("value")
             cells = cells if cells is not None and "new Object[]" not in text(cells, source) else None
-        if cells is not None:
+        if cells is not None and not any(_needs_lines(each, source) for each in descendants(node)):
             values = [text(each, source) for each in cells.named_children if not each.type.endswith("comment")]
             is_error = any(_ERROR.fullmatch(value) for value in values)
             row = re.sub(r"\n\s*", " ", text(node, source))
             yield Row(node.start_byte, row, is_error, any(_EMPTY.search(value) for value in values))
+
+
+def _needs_lines(node: Node, source: bytes) -> bool:
+    """Whether a node says something else when it is written in one line."""
+    return node.type == "line_comment" or (node.type == "string_literal" and text(node, source).startswith('"""'))

@@ -384,6 +384,7 @@ func TestParse(t *testing.T) {{
         (['{"a", list, false}', '{"b", list, false}'], []),
         (['{"b", nil, true}'], []),
         (["load()", "load()"], []),
+        (['{"a", list, false}', '{"b" + `\n\t\tb`, nil, true}'], []),
     ],
 )
 def test_rows_with_errors_and_empty_values_are_shown(rows: list[str], shown: list[str]) -> None:
@@ -447,6 +448,8 @@ class ATest {{
         ),
         ('MethodSource("rows")', 'new Object[] {"a", 1}, new Object[] {"b", null}', ['new Object[] {"b", null},']),
         ('MethodSource("rows")', "", []),
+        ('MethodSource("rows")', 'Arguments.of("a", 1), Arguments.of("", // none\n 0)', []),
+        ('MethodSource("rows")', 'Arguments.of("a", 1), Arguments.of("""\n  a""", "")', []),
     ],
 )
 def test_rows_of_parametrised_tests_of_java_are_shown(source: str, rows: str, shown: list[str]) -> None:
