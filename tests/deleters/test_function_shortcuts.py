@@ -97,7 +97,9 @@ func ToKebabOf(s string, n int) string { return s }
 """
     expected = {"all that `ToUpperKebab` does not do": "{ return Up(s, '-') }"}
     assert changes({"a.go": code}, "ToKebab") == expected
-    assert not changes({"a.go": code.replace("Up(s, '-')", "ToKebab(s)")}, "ToKebab")
+    for same in ("ToKebab(s)", "By(s, '-')"):
+        assert not changes({"a.go": code.replace("Up(s, '-')", same)}, "ToKebab")
+    assert not changes({"a.go": code.replace("By(s, '-')", "ToUpperKebab(s)")}, "ToKebab")
 
 
 @pytest.mark.parametrize("other", ["async function splits", "function * splits", "async function * splits"])
