@@ -197,8 +197,8 @@ class _Part(NamedTuple):
     """Whether tests have to notice it."""
 
 
-_DOCUMENTED = r"(?m)[`'\"*]NAME[`'\"*=]|:param[^:\n]*\bNAME:|^\s*[-*]*\s*NAME\s*(?:\(|:)"
-"""How a docstring documents a parameter; a word in a sentence may be just that."""
+_DOCUMENTED = r"(?m)[`'\"*]NAME[`'\"*=]|:param[^:\n]*\bNAME:|^\s*[-*]*\s*NAME\s*(?:\(|:)|\w[\[(][^\s\])]*\bNAME\b"
+"""How a docstring documents a parameter; a word in a sentence may be just that, but not in ``search(text[:end])``."""
 
 
 def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, is_alone: bool) -> Iterator[_Part]:

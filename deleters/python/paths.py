@@ -35,6 +35,8 @@ MIN_CASES = 3
 """Alternatives of which one may go: cases of a ``match`` statement, or conditions that ask the same of the same object.
 
 Without one of two, what is left would be wrong for the other; and a parameter that only chose a path would be left."""
+_LOCALS = re.compile(rb"(?<![\w.])(?:locals|vars|dir)\(\)")
+"""What makes the names of local variables a part of what a function does: a path may be written with others."""
 _WORD = re.compile(rb"(?<![\w.])[^\W\d]\w*")
 
 
@@ -49,6 +51,8 @@ def longest_path(codebase: PythonCodebase, symbol: Symbol) -> CodePath | None:
     """The path with most lines among those that a function can lose; ``None`` if it has none."""
     module = codebase.modules[symbol.path]
     if module.has_error or not symbol.is_callable or symbol.loc < MIN_LINES + MIN_LEFT:
+        return None
+    if _LOCALS.search(module.source, symbol.body_start, symbol.end):
         return None
     node = _root(module.source).descendant_for_byte_range(symbol.body_start, symbol.end - 1)
     while node is not None and node.type not in DEFINITIONS:

@@ -233,6 +233,7 @@ def test_a_described_parameter_and_the_rounds_of_the_only_loop_are_essential() -
         ("Args:\n        name: It.", True),
         ("With *name* alone.", True),
         ("With name (str): it.", False),
+        ("Like search(text[:name]).", True),
     ],
 )
 def test_parameters_are_essential_where_they_are_documented(text: str, *, is_essential: bool) -> None:

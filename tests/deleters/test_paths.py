@@ -105,6 +105,12 @@ def test_what_is_no_path(why: str) -> None:
     assert path(run(NO_PATHS[why])) is None, why
 
 
+def test_a_function_whose_local_names_are_its_result_has_no_path() -> None:
+    source = run(IF + OTHERS)
+    assert path(source) is not None
+    assert path(source.replace("\n        if form", "\n        rows.append(locals())\n        if form", 1)) is None
+
+
 def test_a_generator_stays_one() -> None:
     arm = "    if x == 1:\n        yield first\n        yield second\n        yield 3\n"
     arm += "    if x == 2:\n        first = 2\n    if x == 3:\n        first = 3\n"

@@ -11,6 +11,9 @@ from excise.extractors.go import needs as go_needs
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.java import needs as java_needs
 from excise.extractors.java.analysis.codebase import JavaCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.needs.find_needs import find_needs
+from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.rust import needs as rust_needs
 from excise.extractors.rust.analysis.codebase import RustCodebase
 from excise.types import NeedKind
@@ -154,3 +157,12 @@ def test_a_short_text_that_is_all_of_a_function_is_a_detail(
     needs = expected_texts([WrittenText("a.go::F", text, NeedKind.TEXT, is_all)], {"a_test.go::TestF": [literal]}, VERB)
     assert [need.word for need in needs] == expected
     assert all(need.is_answer for need in needs)
+
+
+@pytest.mark.parametrize("code", ['print("%s: %s" % (a, b))', 'print("{}: {}".format(a, b))', 'return f"{a}: {b}"'])
+def test_formats_of_python_are_told_however_they_are_filled_in(code: str) -> None:
+    source = f"def f(a, b):\n    if a is None:\n        return None\n    {code}\n"
+    test = "def test_f(capsys):\n    f(1, 2)\n    assert capsys.readouterr().out == '1: 2'\n"
+    codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": test})
+    needs = find_needs(codebase, uses_in(codebase), ["m.py::f"], ["test_m.py::test_f"])
+    assert [need.word for need in needs if need.kind is NeedKind.TEXT] in (["%s: %s"], ["{}: {}"], ["{a}: {b}"])

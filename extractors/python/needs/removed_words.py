@@ -128,7 +128,8 @@ class _Reader:
 
     def _note_formats(self, node: ast.AST, words: Words) -> None:
         """Note the formats of a text that is no part of another one."""
-        if isinstance(node, ast.JoinedStr | ast.BinOp | ast.Constant):
+        is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+        if is_sum or isinstance(node, ast.JoinedStr | ast.Constant):
             words.formats.update(_formats_of(node))
             if not isinstance(node, ast.Constant):
                 self.within.update(id(part) for part in ast.walk(node) if part is not node)
@@ -355,7 +356,7 @@ def _note_call(node: ast.Call, words: Words) -> None:
         words.writers.add(f"{name}({', '.join([FILLED_IN, *given])})")
     words.passed.update(keyword.arg for keyword in node.keywords if keyword.arg)
     if name in _PRINTERS and not any(keyword.arg in {"file", "err"} for keyword in node.keywords):
-        written = ("".join(text for text, _ in parts) for arg in node.args[:1] if (parts := _parts_of(arg)))
+        written = ("".join(text for text, _ in parts) for arg in node.args[:1] if (parts := _parts_of(_format_in(arg))))
         words.printed.update(text for text in written if any(map(str.isalpha, text)))
     if name in {"dict", "update"}:
         words.pieces.update(Piece(keyword.arg, Role.KEY) for keyword in node.keywords if keyword.arg)
@@ -417,6 +418,14 @@ def pieces_of(node: ast.AST, role: Role, exception: str = "") -> Iterator[Piece]
         for text, is_literal in parts
         if is_literal and text
     )
+
+
+def _format_in(node: ast.expr) -> ast.expr:
+    """The text that an expression fills in with ``%`` or ``format``; else the expression."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return node.left
+    function = node.func if isinstance(node, ast.Call) else None
+    return function.value if isinstance(function, ast.Attribute) and function.attr == "format" else node
 
 
 def _formats_of(node: ast.AST) -> Iterator[Format]:
