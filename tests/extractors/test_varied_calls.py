@@ -171,10 +171,13 @@ def test_of_a_call_that_may_change_its_arguments_only_a_result_is_told() -> None
     made = call("Box.pop", ["made", "m:Box", [], [], []], kind="method")
     outcome = {"result": ["i", "3"], "printed": "", "after": [["seen", ["m:Box"], ["l", []], "end"]]}
     told = told_outcome(made, json.dumps(outcome))
-    assert json.loads(told) == {"result": ["i", "3"]}
+    assert json.loads(told) == {"result": ["i", "3"], "printed": ""}
     assert same_outcome(told, json.dumps({**outcome, "after": [["seen", ["m:Box"], ["l", [["i", "1"]]], "end"]]}))
     assert not same_outcome(told, json.dumps({**outcome, "result": ["i", "4"]}))
-    assert not told_outcome(made, json.dumps({**outcome, "printed": "x"}))
+    printing = json.dumps({**outcome, "printed": "x: 3\n"})
+    assert example(made, printing) == "Box().pop()  # 3, and prints 'x: 3\\n'"
+    assert same_outcome(told_outcome(made, printing), printing)
+    assert not same_outcome(told_outcome(made, printing), json.dumps(outcome))
 
 
 @pytest.mark.parametrize(

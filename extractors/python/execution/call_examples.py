@@ -42,7 +42,8 @@ _TEXTS = frozenset({"__str__", "__repr__", "__format__"})
 
 
 def example(call: str, outcome: str) -> str:
-    """One line of Python with a call and, as a comment, its result or exception; empty without plain data.
+    """One line of Python with a call and, as a comment, its result or exception, and what it prints; empty if there is
+    more than plain data.
 
     Of a long list, only its length and the first and last items are shown, or the first ones. Methods that give
     an object's text are not called before another one of them.
@@ -51,9 +52,10 @@ def example(call: str, outcome: str) -> str:
     if found.get("uneven"):
         return ""  # what made the object raised exceptions, which a line of code does not show
     try:
-        return _example(*_steps(made), made, found)
+        line = _example(*_steps(made), made, found)
     except ValueError:
         return ""
+    return f"{line}, and prints {found['printed']!r}" if line and found.get("printed") else line
 
 
 def _without_reads(call: dict[str, Any]) -> dict[str, Any]:
@@ -76,14 +78,15 @@ _OF_OBJECT = re.compile(r"  # (?:list|dict|set)\(x\) == ")
 def told_outcome(call: str, outcome: str) -> str:
     """What :func:`example` says of an outcome: all of it, or its result alone if the call may change its arguments.
 
-    Empty if the call prints something, if an item is left out, and if changes are all that there is to say.
+    Empty if an item is left out, and if changes are all that there is to say.
     """
     line, made, found = example(call, outcome), json.loads(call), json.loads(outcome)
-    if not line or found.get("printed") or _CUT.search(line):
+    if not line or _CUT.search(line):
         return ""
     if _leaves_arguments(made, found) or (_OF_OBJECT.search(line) and found["after"][1:] == made["args"][1:]):
         return outcome
-    return json.dumps({"result": found["result"]}) if found.get("result", ["c", None]) != ["c", None] else ""
+    told = {key: found[key] for key in ("result", "printed") if key in found}
+    return json.dumps(told) if found.get("result", ["c", None]) != ["c", None] else ""
 
 
 def _leaves_arguments(made: dict[str, Any], found: dict[str, Any]) -> bool:
