@@ -132,9 +132,16 @@ def _suite_of(names: Sequence[str], source: bytes, own: Set[str]) -> str:
     return ""
 
 
+_OPEN_ITEM = re.compile(r"\s*[-*+] [^\n]*[^\s.!?)]\s*$")
+"""An item of a list that has no end."""
+
+
 def _described(docstring: str) -> str:
-    """The first paragraph of a docstring without fields, placeholders, and a sentence that goes on below it."""
-    lines = takewhile(lambda line: not _FIELD.match(line.strip()), docstring.strip().partition("\n\n")[0].splitlines())
+    """The first paragraph of a docstring without fields, placeholders, and a sentence or item that goes on below it."""
+    first, _, below = docstring.strip().partition("\n\n")
+    lines = [*takewhile(lambda line: not _FIELD.match(line.strip()), first.splitlines())]
+    if below and _OPEN_ITEM.match(lines[-1] if lines else ""):
+        lines.pop()
     text = " ".join(_REFERENCE.sub(lambda link: link[1] or link[2], " ".join(lines)).split())
     text = _PLACEHOLDER.sub("", text).strip()
     return text if text[-1:] not in {",", ";", ":"} else text[: text.rfind(". ") + 1]

@@ -55,6 +55,7 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
         ("It keeps the values.\n    :type a: int", "It keeps the values."),
         ("It keeps all values of it.\n    :type a: int", "It keeps all values of it."),
         ("It keeps all values of it. According to the page,\n\n    x", "It keeps all values of it."),
+        ("It keeps all values of it.\n    - it does so when\n\n    x", "It keeps all values of it."),
         (":type folder: the type of a folder", ""),
         ("Test code goes here. Replace this comment.", ""),
         ("Auto-generated method stub", ""),
