@@ -111,13 +111,18 @@ def _written(function: Node, source: bytes, place: tuple[str, Node, Node], rows:
     before = [each for each in statements(body) if each.end_byte <= table.start_byte and each.type in _DECLARATIONS]
     declared: list[str] = []
     for each in reversed(before):
-        words = set(names_in(each, source))
-        head = each.child_by_field_name("left") or each
-        if not wanted.isdisjoint(names_in(head, source)) and len(text(each, source)) <= MAX_LINE:
-            wanted |= words
-            declared.insert(0, _moved(each, source, ""))
+        head = set(names_in(each.child_by_field_name("left") or each, source))
+        if wanted.isdisjoint(head):
+            continue
+        if len(text(each, source)) > MAX_LINE or len(declared) == MAX_DECLARATIONS:
+            rows = [row for row in rows if head.isdisjoint(row.names)]
+            continue
+        wanted |= set(names_in(each, source))
+        declared.insert(0, _moved(each, source, ""))
+    if not rows:
+        return ""
     opening = f"{f'{name} := ' if name else ''}{_moved(kind, source, '')}{{"
-    lines = [f"// {text(function.child_by_field_name('name') or function, source)}", *declared[:MAX_DECLARATIONS]]
+    lines = [f"// {text(function.child_by_field_name('name') or function, source)}", *declared]
     return shown_table([*lines, opening, *(f"\t{row.text}," for row in rows), "\t// …", "}"], use)
 
 

@@ -382,6 +382,14 @@ func TestParse(t *testing.T) {{
             ['{in: "a"}', '{in: "b", wantErr: true}', '{in: "c"}', '{in: "", want: []string{}}', '{in: "d"}'],
             ['{in: "b", wantErr: true}', '{in: "", want: []string{}}'],
         ),
+        (
+            [
+                *(f'{{"{n}", []string{{"{n}"}}, false}}' for n in range(5)),
+                '{"x", split("x"), false}',
+                '{"y", nil, true}',
+            ],
+            ['{"1", []string{"1"}, false}', '{"x", split("x"), false}', '{"y", nil, true}'],
+        ),
         (['{"a", list, false}', '{"b", list, false}'], []),
         (['{"b", nil, true}'], []),
         (["load()", "load()"], []),
@@ -439,7 +447,7 @@ class ATest {{
 @pytest.mark.parametrize(
     ("source", "rows", "shown"),
     [
-        ('CsvSource({"a,1", "b,2", "\'\',0", "c,3"})', "", ["\"'',0\","]),
+        ('CsvSource({"a,1", "b,2", "\'\',0", "c,3"})', "", ["\"'',0\",", '"c,3",']),
         ('CsvSource({"a,1", "b,"})', "", ['"b,",']),
         ('CsvSource({"a,1"})', "", []),
         (
