@@ -95,6 +95,28 @@ def test_parameters_that_may_be_none_get_values_of_their_type(annotation: str, t
     assert ["c", None] not in values
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "model"),
+    [
+        (":param int end: The last one.", "", ["i", "2"]),
+        (":param end: The last one.\n    :type end: str", "", ["s", "a"]),
+        ("Args:\n        end (bool): The last one.", "", ["c", True]),
+        ("Parameters\n    ----------\n    end : float, optional", "", ["f", "3ff8000000000000"]),
+        ("In the end: int", "", []),
+        ("", "if end is None:\n        end = len(x)", ["i", "2"]),
+        ("", "end = end or 'utf-8'", ["s", "utf-8"]),
+        ("", "end = 7 if end is None else end", ["i", "7"]),
+        ("", "end = end or []", []),
+    ],
+)
+def test_parameters_that_may_be_none_are_of_the_kind_that_words_or_code_tell(
+    words: str, code: str, model: list[object]
+) -> None:
+    source = f'def f(x, end=None):\n    """{words}\n    """\n    {code or "pass"}\n    return x[:end]\n'
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    assert [each.model for each in parameters_of(codebase, ["m.py::f"])["f"]] == [model]
+
+
 def test_a_parameter_that_only_gets_its_default_is_unused() -> None:
     """A command line may hand on all of its options."""
     calls = [call("Box.of", "classmethod", size=["i", "3"]), call("Box.of", "classmethod", ["i", "3"])]

@@ -65,7 +65,9 @@ def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[
             name = _NUMBER.sub("", name_in_file(symbol.symbol_id))
             counts[name] += 1
             if _KEEPING.issuperset(symbol.decorators):
-                found[name] = list(_parameters(symbol.signature))
+                source = codebase.modules[symbol.path].source[symbol.body_start : symbol.end]
+                own = _parameters(symbol.signature)
+                found[name] = [_with_model(each, symbol.docstring, source.decode("utf-8", "replace")) for each in own]
     return {name: own for name, own in found.items() if counts[name] == 1}
 
 
@@ -104,6 +106,36 @@ def _model(annotation: ast.expr | None) -> Node | None:
     text = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
     found = re.fullmatch(r"(\w+) \| None|None \| (\w+)|(?:\w+\.)?Optional\[(\w+)\]", text)
     return _MODELS.get(found[found.lastindex or 0]) if found else None
+
+
+def _with_model(parameter: Parameter, docstring: str, body: str) -> Parameter:
+    """A parameter that may be ``None``, with a value of the type that its documentation has for it, or of the kind that
+    the body takes in place of ``None``."""
+    if parameter.default != _NONE or parameter.model:
+        return parameter
+    name = re.escape(parameter.name)
+    told = re.search(
+        rf"(?m):param +(\w+) +{name}:|:type +{name}: *(\w+)|^ *\**`*{name}`*\** *(?:\(|: ?)(\w+)\b(?:,|\)|$| or )",
+        docstring,
+    )
+    model = _MODELS.get(next(filter(None, told.groups()), "")) if told else None
+    if model is None:
+        taken = re.search(
+            rf"\bif {name} is None:\s+{name} = (.+)|\b{name} = {name} or (.+)|\b{name} = (.+) if {name} is None else",
+            body,
+        )
+        text = next(filter(None, taken.groups()), "").strip() if taken else ""
+        model = ["i", "2"] if re.fullmatch(r"len\(.*\)", text) else _literal(text)
+    return parameter._replace(model=_MODELS["str"] if model == ["s", ""] else model or [])
+
+
+def _literal(text: str) -> Node | None:
+    """The encoded value of a constant; ``None`` for anything else, and for ``None``."""
+    try:
+        found = _encoded(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return found if found != _NONE else None
 
 
 def _encoded(default: ast.expr) -> Node | None:
