@@ -1,7 +1,8 @@
 """Shorter ways to pass tests than to write a function again, in languages with braces: each is tried as its body.
 
 One takes a documented parameter as the literal that every call gives it; another one is the body of the function of the
-same parameters and result, beside it, whose name is most alike.
+same parameters and result, beside it, whose name is most alike; others return a constant, or the first parameter, which
+JavaScript's trivial programs do.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ _TOKEN = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|[()\[\]{{}},]", re.DOTALL)
 """What tells where an argument ends."""
 _COMMENT = re.compile(rb"[ \t]*(?://|/?\*)")
 """The beginning of a line that is a comment, as a rule."""
+_CONSTANTS = {
+    **dict.fromkeys(("bool", "boolean"), ("true", "false")),
+    **dict.fromkeys(
+        ("int", "int64", "int32", "uint", "long", "usize", "u8", "u16", "u32", "u64", "i32", "i64"), ("1", "0")
+    ),
+    **dict.fromkeys(("string", "String", "&str", "&'static str"), ('""',)),
+}
+"""Types of results to the constants that are tried; a Rust ``String`` takes none."""
 _SELF = frozenset({"self_parameter", "receiver_parameter"})
 """Parameters that stand for the object."""
 _MODIFIERS = frozenset({"async", "*", "function_modifiers"})
@@ -53,6 +62,7 @@ def function_shortcuts(
             stayed = {each: node for each, node in functions.items() if each not in gone}
             found = [*_constant_parameters(codebase, function, functions[function], grammar)]
             found += _bodies_beside(module.source, function, functions[function], stayed)
+            found += [] if grammar.any_value else _plain_results(functions[function], grammar)
             is_compiled = not grammar.any_value or path.endswith(grammar.typed)
             for what, start, end, text in found:
                 yield LackingPart(
@@ -169,6 +179,25 @@ def _bodies_beside(source: bytes, function: Symbol, node: Node, stayed: Mapping[
             continue
         text = source[body.start_byte : body.end_byte]
         yield f"all that `{name}` does not do", own.start_byte, own.end_byte, text
+
+
+def _plain_results(function: Node, grammar: PartGrammar) -> Iterator[_Change]:
+    """Constants of a function's type, and its first parameter if that has this type, returned before all else."""
+    body = function.child_by_field_name("body")
+    fields = ("result", "return_type", "type")
+    result = next((node for field in fields if (node := function.child_by_field_name(field)) is not None), None)
+    if body is None or result is None:
+        return
+    kind, own = " ".join(_text(result).split()), _text(body)
+    first = next(iter(_parameters(function)), "")
+    listed = function.child_by_field_name("parameters")
+    head, typed = "" if listed is None else _text(listed), re.escape(kind)
+    is_alike = first and re.search(rf"[(,]\s*(?:{first}:?\s+{typed}|{typed}\s+{first})\s*[,)]", head)
+    constants = () if grammar.has_tail and kind == "String" else _CONSTANTS.get(kind, ())
+    test, at = "(true)" if grammar.parentheses else "true", body.start_byte + 1
+    for value in ([first] if is_alike and kind in _CONSTANTS else []) + [*constants]:
+        if re.fullmatch(rf"\{{\s*(?:return\s+)?{re.escape(value)}\s*;?\s*\}}", own) is None:
+            yield f"all but `return {value}`", at, at, f" if {test} {{ return {value}; }}".encode()
 
 
 def _shape(function: Node) -> list[str]:

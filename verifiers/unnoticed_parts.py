@@ -23,7 +23,7 @@ MOST_UNNOTICED, MOST_IDLE = 3, 2
 unless an error stands in the place of one."""
 WHOLE = REMOVALS | {"stub"}
 """Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
-MAX_SHORTCUTS = 4
+MAX_SHORTCUTS = 6
 """Number of lesser bodies of functions that are tried."""
 SUITE_SHARE, LEAST_S = 0.5, 2.0
 """What trying them may take if tests notice none: a share of the suite's time, or these seconds if it is less."""

@@ -31,13 +31,13 @@ JAVA_CODE = """class A {
 }
 """
 RUST_CODE = """/// Splits at `sep`.
-pub fn split(text: &str, sep: char) -> u8 {
-    1
+pub fn split(text: &str, sep: char) -> Vec<char> {
+    vec![sep]
 }
 #[cfg(test)]
 mod tests {
     #[test]
-    fn splits() { assert_eq!(super::split("a,b", ','), 1); }
+    fn splits() { assert_eq!(super::split("a,b", ',').len(), 1); }
 }
 """
 SCRIPT_CODE = """/**
@@ -87,13 +87,13 @@ def test_a_documented_parameter_is_what_every_call_gives(files: dict[str, str], 
 def test_the_body_of_the_function_beside_it_that_is_most_alike() -> None:
     code = """package a
 
-func ToKebab(s string) string { return By(s, '-') }
+func ToKebab(s Text) Text { return By(s, '-') }
 
-func ToSnake(s string) string { return By(s, '_') }
+func ToSnake(s Text) Text { return By(s, '_') }
 
-func ToUpperKebab(s string) string { return Up(s, '-') }
+func ToUpperKebab(s Text) Text { return Up(s, '-') }
 
-func ToKebabOf(s string, n int) string { return s }
+func ToKebabOf(s Text, n int) Text { return s }
 """
     expected = {"all that `ToUpperKebab` does not do": "{ return Up(s, '-') }"}
     assert changes({"a.go": code}, "ToKebab") == expected
@@ -107,3 +107,32 @@ def test_bodies_of_other_kinds_of_functions_are_none(other: str) -> None:
     code = "export function split(text) { return text }\nexport %s(text) { return 1 }\n"
     assert changes({"m.js": code % "function splits"}, "split")
     assert not changes({"m.js": code % other}, "split")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "texts"),
+    [
+        (
+            "a.go",
+            "package a\n\nfunc f(s string) bool { return s > g }\n",
+            [" if true { return true; }", " if true { return false; }"],
+        ),
+        (
+            "a.go",
+            "package a\n\nfunc f(s string) string { return s + g }\n",
+            [" if true { return s; }", ' if true { return ""; }'],
+        ),
+        ("a.go", "package a\n\nfunc f(s string) (string, bool) { return s, g }\n", []),
+        ("a.go", "package a\n\nfunc f() bool { return true }\n", [" if true { return false; }"]),
+        (
+            "A.java",
+            "class A {\n    int f(int n) { return n + g; }\n}\n",
+            [f" if (true) {{ return {v}; }}" for v in "n10"],
+        ),
+        ("src/lib.rs", "fn f(n: usize) -> usize { n + 1 }\n", [f" if true {{ return {v}; }}" for v in "n10"]),
+        ("src/lib.rs", "fn f(s: String) -> String { s + G }\n", [" if true { return s; }"]),
+        ("m.js", "export function f(s) { return s + 1 }\n", []),
+    ],
+)
+def test_constants_and_the_first_parameter_are_tried(path: str, code: str, texts: list[str]) -> None:
+    assert list(changes({path: code}, "f").values()) == texts
