@@ -27,6 +27,8 @@ MIN_COMMENT_WORDS = 6
 """Minimum number of words of the comments in a function's body that say what it does; at least one for each line."""
 MAX_COMMENT_CHARS = 800
 """Number of characters of these after which no more of them are quoted."""
+MAX_GUARD_LINES = 8
+"""Number of lines in which a condition and what follows are looked for."""
 _PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b|not sure\b|[^?\n]{0,300}\?(?: *not sure\b[^\n]*)?$")
 """How comments begin that say what code does not do, and lines of comments that ask."""
 _PLACEHOLDER = re.compile(
@@ -56,6 +58,11 @@ _ON_TOOLS = re.compile(
 """Tools that look at code, not at what it does: comments that name one explain why code is written as it is."""
 _STATEMENT = re.compile(r"[)\w\]'\"];$|[;{]\s*\}?$|^\}")
 """The end of a line of code that is commented out, in a language with braces."""
+_GUARD = re.compile(
+    r"[ \t]*if\b(?:[^{}\n]{1,300}?\{|[^;{}\n]{1,300}?[):]|\s*\(\n[^;{}]{1,300}?\n\s*\)[ \t]*[{:]?)"
+    r"\s*(?:return|throw|raise|continue|break)\b"
+)
+"""A condition under which code is left at once."""
 _ADDRESS = re.compile(r"\b[a-z]+://\S+")
 _TYPED = re.compile(r"@\w+[ \t]*\{(?:[^{}\n]|\{[^{}\n]*\}){0,300}\}(?:[ \t]+\[?[\w.$]+\]?)?")
 """A tag of JSDoc with a type, and the name of a parameter."""
@@ -81,7 +88,7 @@ LONG, FEW_WORDS = 10, 12
 """Number of lines of a function from which on fewer words than these are no more than its title."""
 _BY_COMMENT = "A comment on it says:"
 """What introduces a comment in the place of a docstring."""
-BY_COMMENTS_INSIDE = "Comments in its code (the authors' own words; where tests differ, these decide):"
+BY_COMMENTS_INSIDE = "Comments in its code (the authors' own words; where the tests differ, the tests decide):"
 """What introduces comments in a function's body."""
 
 
@@ -346,15 +353,19 @@ def _comment_above(lines: Sequence[str], symbol: Symbol) -> list[str]:
 
 def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
     """The comments on lines of their own in a function's body, or in a part of it, a paragraph each; code and plans are
-    left out."""
+    left out, and of a function with a docstring what stands directly above a guard."""
     if not symbol.is_callable:
         return ""
     marks = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments if mark != b"/*")
     code = part or _code_with_head(codebase.modules[symbol.path].source, symbol, marks)
     paragraphs: list[str] = []
+    rest = code.splitlines()
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):
-        lines = [line.strip() for line in group] if is_comment else []
-        if _is_block([line.removeprefix("#") for line in lines]):
+        found = list(group)
+        rest = rest[len(found) :]
+        lines = [line.strip() for line in found] if is_comment else []
+        is_on_guard = is_comment and symbol.docstring and _GUARD.match("\n".join(rest[:MAX_GUARD_LINES]))
+        if is_on_guard or _is_block([line.removeprefix("#") for line in lines]):
             continue
         texts = [line.lstrip("#/").removeprefix(":").strip() for line in lines]
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]

@@ -63,7 +63,7 @@ def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
         ("    # Looks each word up once\n    # and keeps the longest one.\n    return x\n",
          "Looks each word up once\n> and keeps the longest one.", 1),
         ("    y = 1\n    # Looks each word up once and keeps the longest.\n    return x\n",
-         "own words; where tests differ, these decide):\n> Looks each word up once and keeps the longest.", 1),
+         "own words; where the tests differ, the tests decide):\n> Looks each word up once and keeps the longest.", 1),
         ("    y = 1\n    # Type by type, the longest of all is looked up.\n    return x\n", "> Type by type, the", 1),
         ("    y = 1\n    # Each word counts.\n    return x\n", "> Each word counts.", 0),
         ("    y = 1\n    # TODO: look each word up once and keep the longest\n    return x\n", "", 0),
@@ -234,6 +234,25 @@ def test_comments_of_the_part_that_is_gone() -> None:
     part = source[source.index("    if y") :]
     assert description(codebase, symbol, part) == (BY_COMMENTS_INSIDE, "The second way is for large ones.", "")
     assert "first" in description(codebase, symbol)[1]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_quoted"),
+    [
+        ("if (text.length < 2) return text;", False),
+        ("if (text.length < 2) {\n    throw new Error();\n  }", False),
+        ("if (\n    !text ||\n    done(text)\n  ) {\n    return 1;\n  }", False),
+        ("if (text.length < 2) {\n    text += 1;\n    return text;\n  }", True),
+        ("text += 1;\n  if (!text) return text;", True),
+        ("\n  if (!text) return text;", True),
+    ],
+)
+def test_comments_on_guards_of_documented_code_are_not_quoted(code: str, *, is_quoted: bool) -> None:
+    body = f"(text) {{\n  const n = 2;\n  // A name has one character at least.\n  {code}\n  return n;\n}}\n"
+    for docstring in ("/** Cuts a text where its words end. */\n", ""):
+        codebase = JavaScriptCodebase.from_texts({"index.js": f"{docstring}exports.cut = function cut{body}"})
+        found = description(codebase, codebase.symbols()["index.js::cut"])
+        assert ("A name has" in "".join(found)) is (is_quoted or not docstring)
 
 
 @pytest.mark.parametrize(
