@@ -10,7 +10,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from excise.deleters.statement.base_classes import base_classes, class_of, defines
-from excise.deleters.statement.related_code import known_from_rest, lost_branches, related_code
+from excise.deleters.statement.related_code import has_more_texts, known_from_rest, lost_branches, related_code
 from excise.protocols import Codebase
 from excise.types import (
     FILLED_IN,
@@ -407,7 +407,7 @@ def lines_by_symbol(needs: Iterable[Need], shown: Sequence[Symbol], codebase: Co
             for place in dict.fromkeys(place_of(owner, shown, codebase) for owner in (need.owner, *need.others)):
                 by_place[place].append(need)
     return {
-        place: list(_lines(own, {n.word for n in own if n.owner == place and _is_set_by_method(n, codebase)}))
+        place: list(_lines(own, {n.word for n in own if n.owner == place and _is_set_by_method(n, codebase)}, codebase))
         for place, own in by_place.items()
     }
 
@@ -430,7 +430,7 @@ def place_of(owner: str, shown: Sequence[Symbol], codebase: Codebase) -> str:
     return next((i for i in ids if path_of(i) == path), ids[0] if ids else owner)
 
 
-def _lines(needs: Sequence[Need], changed: Collection[str]) -> Iterator[str]:
+def _lines(needs: Sequence[Need], changed: Collection[str], codebase: Codebase) -> Iterator[str]:
     """The lines of the details of one place; ``changed`` are the attributes of its object that a method sets."""
     messages: dict[str, list[str]] = defaultdict(list)
     for need in needs:
@@ -460,7 +460,8 @@ def _lines(needs: Sequence[Need], changed: Collection[str]) -> Iterator[str]:
             words = dict.fromkeys(word for word in words if word == word.strip() or not _is_part(word, texts))
         if words:
             listed = ", ".join(_quoted(word) if kind in _TEXTS else f"`{word}`" for word in words)
-            yield f"- {title}: {listed}."
+            more = ", among others" if kind is NeedKind.TEXT and has_more_texts(codebase, needs) else ""
+            yield f"- {title}{more}: {listed}."
 
 
 def _is_part(word: str, texts: Collection[str]) -> bool:
@@ -488,8 +489,7 @@ def _shown(need: Need) -> str:
     *owner, last = need.word.split(".")
     path = path_of(need.owner).removesuffix(".py").removesuffix("/__init__").split("/")
     if need.kind is NeedKind.REPLACED and owner and len(owner) < len(path) and path[-len(owner) :] == owner:
-        first = 1 if path[0] in _SOURCE_FOLDERS else 0
-        return ".".join([*path[first:], last])
+        return ".".join([*path[int(path[0] in _SOURCE_FOLDERS) :], last])
     return need.template or need.word
 
 

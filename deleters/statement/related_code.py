@@ -7,11 +7,35 @@ from collections.abc import Collection, Iterable
 
 from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
 from excise.deleters.statement.base_classes import base_classes, class_of
+from excise.extractors.languages import scan_rules_of
 from excise.protocols import Codebase
 from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol, is_whole_file
 
 _JOINED = re.compile(r"""(["'])[ \t]*\\?\r?\n\s*[rbfuRBFU]{0,2}\1""")
 """What is between two texts of which one stands below the other: they are one."""
+
+_LITERAL = re.compile(r"""(?<![\w'"])[A-Za-z$@]{0,2}(?:"((?:\\.|[^"\\\n])+)"|'((?:\\.|[^'\\\n])+)'|`([^`]+)`)""")
+"""A text in code; in Go and Rust what stands between two apostrophes may also be something else."""
+_FILLED_IN = re.compile(r"\$?\{[^{}]*\}|%[-+#\d.]*[a-zA-Z]")
+"""What is filled in, in a text."""
+
+
+def has_more_texts(codebase: Codebase, needs: Collection[Need]) -> bool:
+    """Whether the code of the owners of ``needs`` has texts besides those that these are, are a part of, or hold."""
+    told = [each for need in needs for each in (need.word, need.template) if each]
+    for owner in {need.owner for need in needs if need.kind is NeedKind.TEXT}:
+        if (symbol := codebase.symbols().get(owner)) is None or not symbol.is_callable:
+            continue
+        code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
+        marks = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments)
+        lines = (line for line in code.splitlines() if not line.strip().startswith((*marks, "*")))
+        for found in _LITERAL.finditer("\n".join(lines)):
+            written, is_apostrophe = next(filter(None, found.groups()), ""), found[2] is not None
+            is_text = not (is_apostrophe and symbol.path.endswith((".rs", ".go", ".java")))
+            parts = [part for part in _FILLED_IN.split(written) if part.strip()]
+            if is_text and not all(any(part in each or each in part for each in told) for part in parts):
+                return True
+    return False
 
 
 def known_from_rest(needs: Iterable[Need], deletion: Deletion) -> list[Need]:

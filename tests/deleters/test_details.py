@@ -320,3 +320,15 @@ def test_a_panic_is_told_unless_the_docstring_does(docstring: str, expected: Giv
     if expected is GivenBy.DETAILS:
         lines = lines_by_symbol(found, [codebase.symbols()["m.py::add"]], codebase)
         assert lines == {"m.py::add": ["- Panics; the message contains `'too big'`."]}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [("", ""), ("    # a 'b c'\n", ""), ("    x += ', '\n", ", among others"), ("    x += 'The'\n", "")],
+)
+def test_texts_are_listed_as_some_of_them_where_the_code_has_more(more: str, expected: str) -> None:
+    source = f"def f(x):\n    'Does \"all\" of it.'\n{more}    return 'The end' + x\n"
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    need = Need(kind=NeedKind.TEXT, word="The end", owner="m.py::f", tests=("t.py::t",), given=GivenBy.DETAILS)
+    found = lines_by_symbol([need], [codebase.symbols()["m.py::f"]], codebase)
+    assert found == {"m.py::f": [f"- Texts that it reads or writes{expected}: `'The end'`."]}
