@@ -12,6 +12,10 @@ from excise.types import Symbol
 class StatementWordsDefaults:
     """A part of :class:`excise.protocols.StatementWords`."""
 
+    def unnamed(self, module: Module) -> str:  # noqa: ARG002
+        """None: every function has a name."""
+        return ""
+
     def condition(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
         """None is known."""
         return ""

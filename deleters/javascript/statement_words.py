@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.protocols import Module
 from excise.types import Symbol
+
+_EXPORTED = re.compile(r"module\.exports = |export default ")
 
 
 class JavaScriptWords(StatementWordsDefaults):
@@ -19,8 +22,20 @@ class JavaScriptWords(StatementWordsDefaults):
     values = r"(?:const|let|var)\s+([\w$]+)\s*=(?!\s*require\()"
     exports = ""
 
-    def declaration(self, module: Module, symbol: Symbol) -> str:  # noqa: ARG002
-        """Its signature says all."""
+    def declaration(self, module: Module, symbol: Symbol) -> str:
+        """The signature of a function without a name, without the one by which excise knows it."""
+        is_unnamed = bool(symbol.qualname) and symbol.qualname == self.unnamed(module)
+        name = rf"\b(function\*?|class) {re.escape(symbol.name)}\b"
+        return re.sub(name, r"\1 ", symbol.signature) if is_unnamed else ""
+
+    def unnamed(self, module: Module) -> str:
+        """That of ``module.exports = function (…) {…}``."""
+        for symbol in module.symbols:
+            if "." in symbol.qualname or not _EXPORTED.match(symbol.signature):
+                continue
+            code = module.source[symbol.start : symbol.end].decode(errors="replace")
+            if re.search(rf"\b(?:function\s*\*?|class)\s*{re.escape(symbol.name)}\b", code) is None:
+                return symbol.qualname
         return ""
 
     def module_of(self, path: str) -> str:

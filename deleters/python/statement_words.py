@@ -42,6 +42,10 @@ class PythonWords:
         inner = _returned_function(source.decode("utf-8", "replace")) if source.count(b"def ") > 1 else ""
         return f"{symbol.signature}:\n    {inner}  # it returns this function" if inner else ""
 
+    def unnamed(self, module: Module) -> str:  # noqa: ARG002
+        """None: every function has a name."""
+        return ""
+
     def condition(self, module: Module, symbol: Symbol) -> str:
         """The head of the block that it is in."""
         name = symbol.qualname.partition("#")[0]

@@ -48,7 +48,13 @@ from excise.deleters.statement.how_checked import how_checked
 from excise.deleters.statement.lost_text import removed_text
 from excise.deleters.statement.offered_names import also_importable
 from excise.deleters.statement.project_docs import Quote, is_quoted, one_line, quotes, rendered
-from excise.deleters.statement.spelling import kind_and_name, signature_or_path, unnumbered, without_parameters
+from excise.deleters.statement.spelling import (
+    exported_by,
+    kind_and_name,
+    signature_or_path,
+    unnumbered,
+    without_parameters,
+)
 from excise.deleters.statement.test_words import parts_of_tests, rows_of_tests, words_of_tests
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
@@ -137,7 +143,7 @@ def write_statement(
     unseen = set(fail_to_pass) & set(deletion.hidden) - set(deletion.shortened)
     rest = (
         _documented(found, gone, shown, visibility),
-        where_used(codebase, removed, callers, deletion, coverage),
+        where_used(codebase, removed, callers, deletion, coverage, words),
         registered(codebase, deletion, visibility),
         used(deletion),
         _examples(examples, words.fence),
@@ -291,7 +297,10 @@ def _head(symbol: Symbol, visibility: Visibility, module: Module, words: Stateme
     marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
     head = f"{marks}\n{words.declaration(module, symbol) or signature_or_path(symbol)}".strip()
     owner, condition = unnumbered(symbol.qualname.rpartition(".")[0]), words.condition(module, symbol)
-    places = [*([f"in `{owner}`"] if owner else []), *([f"under `{condition}`"] if condition else [])]
+    unnamed = words.unnamed(module) if owner else ""
+    inner = owner.removeprefix(f"{unnamed}.") if unnamed else owner
+    spelled = exported_by(symbol.path) if owner == unnamed else f"`{inner}`"
+    places = [*([f"in {spelled}"] if owner else []), *([f"under `{condition}`"] if condition else [])]
     return f"\n```{words.fence}\n{head}\n```" + (f"\n({', '.join(places)})" if places else "")
 
 

@@ -15,6 +15,11 @@ def unnumbered(name: str) -> str:
     return re.sub(r"#\d+", "", name)
 
 
+def exported_by(path: str) -> str:
+    """How a statement calls the function without a name that a file exports."""
+    return f"the function that `{path}` exports"
+
+
 def accessor_of(symbol: Symbol) -> str:
     """``setter`` or ``deleter`` for one of a property, whose name it has; empty for other symbols."""
     return next((k for k in ("setter", "deleter") if any(d.endswith(f".{k}") for d in symbol.decorators)), "")

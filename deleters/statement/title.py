@@ -9,7 +9,7 @@ from excise.deleters.deletion_record import KEPT_DEFINITIONS
 from excise.deleters.edits.removed_parts import lines_of_parts, symbol_of_part
 from excise.deleters.patches.git_patches import apply_to_file, touched
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
-from excise.deleters.statement.spelling import accessor_of, unnumbered
+from excise.deleters.statement.spelling import accessor_of, exported_by, unnumbered
 from excise.protocols import Codebase, StatementWords
 from excise.types import Deletion, Repo, Symbol, SymbolKind, holders_of, name_in_file, path_of
 
@@ -49,7 +49,9 @@ def title(codebase: Codebase, repo: Repo, shown: Sequence[Symbol], deletion: Del
     kinds = {s.symbol_id: "constructor" if _is_constructor(s) else accessor_of(s) for s in outer}
     owned = {symbol_id: f"the {kind} of " for symbol_id, kind in kinds.items() if kind}
     called = {s.symbol_id: _name_in_title(codebase, s, deletion.removed, words) for s in outer}
-    names = list(dict.fromkeys(f"{owned.get(each, '')}`{name}`" for each, name in called.items()))
+    unnamed = {s.symbol_id for s in outer if s.qualname and s.qualname == words.unnamed(codebase.modules[s.path])}
+    spelled = {i: exported_by(path_of(i)) if i in unnamed else f"`{name}`" for i, name in called.items()}
+    names = list(dict.fromkeys(f"{owned.get(each, '')}{name}" for each, name in spelled.items()))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
@@ -151,6 +153,7 @@ def definitions_along(codebase: Codebase, deletion: Deletion) -> list[Symbol]:
 def _name_in_title(codebase: Codebase, symbol: Symbol, removed: Collection[str], words: StatementWords) -> str:
     """The name of a definition; with its parameters where an overload of it stays."""
     parts = unnumbered(symbol.qualname).split(".")
+    parts = parts[len(parts) > 1 and parts[0] == words.unnamed(codebase.modules[symbol.path]) :]
     name = words.separator.join(parts[:-1] if _is_constructor(symbol) else parts)
     overloads = (each for each in codebase.modules[symbol.path].symbols if each.holder_id == symbol.holder_id)
     bare = unnumbered(symbol.name)

@@ -13,7 +13,7 @@ from excise.deleters.deletion_record import PLACE
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.assignments import is_plain_data
 from excise.deleters.statement.spelling import unnumbered
-from excise.protocols import Codebase
+from excise.protocols import Codebase, StatementWords
 from excise.types import CoverageMap, Deletion, Symbol, SymbolKind, Visibility, is_inside, is_whole_file, path_of
 
 MAX_CALL_SITES = 6
@@ -279,6 +279,7 @@ def where_used(
     callers: Mapping[str, Sequence[str]],
     deletion: Deletion,
     coverage: CoverageMap | None = None,
+    words: StatementWords | None = None,
 ) -> str:
     """The section with call sites in the remaining code, which show how the removed code is used.
 
@@ -295,7 +296,11 @@ def where_used(
                 continue
             if _is_of_interface(codebase, symbol, caller, line):
                 continue
-            shown = f"- `{unnumbered(caller)}`: `{line}`"
+            unnamed = words.unnamed(codebase.modules[path_of(caller)]) if words is not None else ""
+            named_as = (
+                re.sub(rf"::{re.escape(unnamed)}(?:\.|$)", "::", caller).removesuffix("::") if unnamed else caller
+            )
+            shown = f"- `{unnumbered(named_as)}`: `{line}`"
             if line and shown not in lines and len(lines) < MAX_CALL_SITES:
                 lines.append(shown)
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""

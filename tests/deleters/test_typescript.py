@@ -288,3 +288,22 @@ def test_statements_name_declarations_that_went() -> None:
     hidden = write_statement(codebase, deletion, repo, [], Visibility.BEHAVIOUR).text
     assert "`index.d.ts`" in hidden
     assert "size?" not in hidden
+
+
+@pytest.mark.parametrize(
+    ("head", "removed", "told"),
+    [
+        ("", "index.cut", ["`cut`", "(in the function that `index.js` exports)", "- `index.js::use`: "]),
+        (" index", "index.cut", ["`index.cut`", "(in `index`)", "- `index.js::index.use`: "]),
+        ("", "index", ["the function that `index.js` exports", "module.exports = function (text)"]),
+        (" index", "index", ["`index`", "module.exports = function index(text)"]),
+    ],
+)
+def test_exported_functions_without_a_name_are_called_by_their_file(head: str, removed: str, told: list[str]) -> None:
+    inner = "  function cut(a) {\n    return a;\n  }\n  function use(a) {\n    return cut(a);\n  }\n"
+    source = f"module.exports = function{head}(text) {{\n{inner}  return use(text);\n}};\n"
+    codebase = JavaScriptCodebase.from_texts({"index.js": source})
+    name, repo = f"index.js::{removed}", replace(REPO, language="javascript")
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(name,), symbols=(name,), tests=("t",))
+    text = write_statement(codebase, get("stub", "javascript").delete(codebase, feature), repo, ("t",)).text
+    assert all(each in text for each in told), text

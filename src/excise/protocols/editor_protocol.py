@@ -63,6 +63,10 @@ class StatementWords(Protocol):
         """How a definition is declared, without code; empty if its signature says all."""
         ...
 
+    def unnamed(self, module: Module) -> str:
+        """The name by which excise knows the function without a name that a file exports; empty if it has none."""
+        ...
+
     def condition(self, module: Module, symbol: Symbol) -> str:
         """Under which condition a definition counts whose file has another one of its name; empty if it has none."""
         ...
