@@ -40,6 +40,15 @@ def half(number):
     return number // 2
 
 
+def ends(number):
+    """End.
+
+    >>> import os
+    >>> ends(1) or os._exit(3)
+    """
+    return number // 3
+
+
 def third(number):
     """The third of a number.
 
@@ -105,7 +114,7 @@ def recorded(recorder: Any) -> list[tuple[str, object]]:
 
 def test_calls_of_docstrings_are_recorded_if_all_of_a_docstring_is_right(scales: tuple[Any, Any]) -> None:
     module, recorder = scales
-    for name in ("Scale.of", "half", "third"):
+    for name in ("Scale.of", "half", "ends", "third"):
         assert recorder.watch(f"recorded_scales:{name}")
     module.third(9)
     doctests.record_examples(recorder)
