@@ -127,17 +127,20 @@ def _written(function: Node, source: bytes, place: tuple[str, Node, Node], rows:
 
 
 def _use(loop: Node, source: bytes, names: Set[str]) -> str:
-    """The line of a loop that gives the row to code: one that names some of ``names`` if there is one."""
+    """The line of a loop that gives the row to code: one that names some of ``names`` if there is one, or else with the
+    first line that does."""
     left, around = loop.child_by_field_name("left"), loop.parent
     if left is None or around is None:
         return ""
     row = text(left, source).rpartition(",")[2].strip()
     block = around.child_by_field_name("body")
     every = [line.strip() for line in text(block, source).splitlines()] if block is not None else []
+    every = [line for line in every if len(line) <= MAX_LINE and not re.search(r"\b(?:Fatal|Error|Log)f?\(", line)]
     lines = [line for line in every if re.search(rf"\b{re.escape(row)}\b[^\n]*\)", line) and ".Run(" not in line]
-    lines = [line for line in lines if len(line) <= MAX_LINE and not re.search(r"\b(?:Fatal|Error|Log)f?\(", line)]
-    named = [line for line in lines if not names.isdisjoint(re.findall(r"\w+", line))]
-    return next(iter(named or lines), "")
+    named = [line for line in every if "(" in line and not names.isdisjoint(re.findall(r"\w+", line))]
+    of_row = [line for line in lines if line in named]
+    found = of_row[:1] or [*lines[:1], *named[:1]]
+    return "; ".join(line.removesuffix(" {") for line in found) if len("".join(found)) <= MAX_LINE else found[0]
 
 
 def _moved(node: Node, source: bytes, indent: str) -> str:

@@ -425,6 +425,21 @@ def test_tables_of_the_file_and_of_the_loop_have_rows() -> None:
         assert '\t{"b", nil, true},\n\t// …\n}' in found
 
 
+def test_the_use_of_a_row_comes_with_the_line_that_names_what_is_gone() -> None:
+    source = TABLE.format(tables="", rows='\t\t{"a", nil, false},\n\t\t{"b", nil, true},')
+    source = source.replace("Parse(tc.in, limit)", "New(tc.in)").replace(
+        "\t\tif (err", "\t\tout := got.Parse()\n\t\tif (err"
+    )
+    files = {
+        "a.go": "package a\n\ntype V int\n\nfunc (v V) Parse() {}\n\nfunc New() V { return 1 }\n",
+        "a_test.go": source,
+    }
+    codebase = GoCodebase.from_texts(files)
+    removed = [codebase.symbols()["a.go::V.Parse"]]
+    found = rows_of_tests(codebase, ["a_test.go::TestParse"], GoWords(), Visibility.DOCSTRING, removed)
+    assert "// each row: got, err := New(tc.in); out := got.Parse()\n" in found
+
+
 JAVA_TEST = """package a;
 
 import org.junit.jupiter.params.ParameterizedTest;
