@@ -20,12 +20,17 @@ _SUCCESS = re.compile(r"(?i)(?:is|want)?_?(?:ok|valid|success)")
 _NO_ERROR = frozenset({"nil", "false", '""'})
 """Values of such fields where it does not."""
 _EMPTY = re.compile(r'(?<![\w"\\])""(?!")|``|^nil$|\(nil\)|\{\s*\}$')
+_REPORTED = re.compile(r"\b[tbf]\w?\.(?:Fatal|Error|Log|Skip)f?\(")
+"""What a test says of a failure."""
+_IF_BLANK = re.compile(r'== ""')
+"""Where a test takes an empty text in a row for another value."""
 _DECLARATIONS = frozenset({"short_var_declaration", "var_declaration", "const_declaration"})
 
 
 def table_rows(source: bytes, start: int, end: int, names: Set[str]) -> str:
     """Some rows of the first table that a test function goes through, with the declarations that these need and the
-    line that uses each; empty if there is none, or if the function, from ``start`` to ``end``, has none of ``names``.
+    line that uses each; empty if there is none, or if neither the rows nor what is done with them has some of
+    ``names``. The function is that from ``start`` to ``end``.
 
     At most every second row is shown; which ones of several alike depends on their texts alone.
     """
@@ -37,8 +42,11 @@ def table_rows(source: bytes, start: int, end: int, names: Set[str]) -> str:
         return ""
     for loop in (each for each in descendants(body) if each.type == "range_clause"):
         name, table = _table_of(loop, body, root, source)
-        if table is not None and (shown := _chosen(table, root, source)):
-            return _written(function, source, (name, table, loop), shown, names)
+        use = _use(loop, source, names)
+        wanted = names if names.isdisjoint(re.findall(r"\w+", use)) else frozenset[str]()
+        is_default = loop.parent is not None and _IF_BLANK.search(text(loop.parent, source)) is not None
+        if table is not None and (shown := _chosen(table, root, source, wanted, with_blanks=not is_default)):
+            return _written(function, source, (name, table, use), shown)
     return ""
 
 
@@ -59,15 +67,17 @@ def _table_of(loop: Node, body: Node, root: Node, source: bytes) -> tuple[str, N
     return name, None
 
 
-def _chosen(table: Node, root: Node, source: bytes) -> list[Row]:
-    """The rows that are shown: one with an error, one with something empty, or one of many."""
+def _chosen(table: Node, root: Node, source: bytes, wanted: Set[str], *, with_blanks: bool) -> list[Row]:
+    """The rows that are shown: one with an error, one with something empty, one of each form of many; only those that
+    have some of the names ``wanted``, if there are any, and ``with_blanks`` also those with empty texts."""
     kind, body = table.child_by_field_name("type"), table.child_by_field_name("body")
     if kind is None or body is None or kind.type not in _TABLES:
         return []
     held = element_type(kind, root, source)
     fields = [name for name, _ in fields_of(held, root, source)] if held is not None else []
     number = sum(each.type != "comment" for each in body.named_children)
-    return chosen_rows(list(_rows(body, fields, source)), number)
+    rows = [row for row in _rows(body, fields, source) if not wanted or not wanted.isdisjoint(row.names)]
+    return chosen_rows([row for row in rows if with_blanks or '""' not in row.text], number)
 
 
 def _rows(body: Node, fields: list[str], source: bytes) -> Iterator[Row]:
@@ -100,10 +110,9 @@ def _cells(row: Node, fields: list[str], source: bytes) -> Iterator[tuple[str, s
             yield (fields[number] if number < len(fields) else ""), text(cell, source)
 
 
-def _written(function: Node, source: bytes, place: tuple[str, Node, Node], rows: list[Row], names: Set[str]) -> str:
+def _written(function: Node, source: bytes, place: tuple[str, Node, str], rows: list[Row]) -> str:
     """What is shown of a test: declarations, the table with some of its rows, and the line that uses each."""
-    name, table, loop = place
-    use = _use(loop, source, names)
+    name, table, use = place
     kind, body = table.child_by_field_name("type"), function.child_by_field_name("body")
     assert kind is not None
     assert body is not None
@@ -135,7 +144,7 @@ def _use(loop: Node, source: bytes, names: Set[str]) -> str:
     row = text(left, source).rpartition(",")[2].strip()
     block = around.child_by_field_name("body")
     every = [line.strip() for line in text(block, source).splitlines()] if block is not None else []
-    every = [line for line in every if len(line) <= MAX_LINE and not re.search(r"\b(?:Fatal|Error|Log)f?\(", line)]
+    every = [line for line in every if len(line) <= MAX_LINE and not _REPORTED.search(line)]
     lines = [line for line in every if re.search(rf"\b{re.escape(row)}\b[^\n]*\)", line) and ".Run(" not in line]
     named = [line for line in every if "(" in line and not names.isdisjoint(re.findall(r"\w+", line))]
     of_row = [line for line in lines if line in named]
