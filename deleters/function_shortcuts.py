@@ -11,6 +11,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from operator import itemgetter
 
 from tree_sitter import Node
 
@@ -28,14 +29,8 @@ _TOKEN = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|[()\[\]{{}},]", re.DOTALL)
 """What tells where an argument ends."""
 _COMMENT = re.compile(rb"[ \t]*(?://|/?\*)")
 """The beginning of a line that is a comment, as a rule."""
-_CONSTANTS = {
-    **dict.fromkeys(("bool", "boolean"), ("true", "false")),
-    **dict.fromkeys(
-        ("int", "int64", "int32", "uint", "long", "usize", "u8", "u16", "u32", "u64", "i32", "i64"), ("1", "0")
-    ),
-    **dict.fromkeys(("string", "String", "&str", "&'static str"), ('""',)),
-}
-"""Types of results to the constants that are tried; a Rust ``String`` takes none."""
+_INTEGER = re.compile(r"u?int(?:8|16|32|64)?|[ui](?:8|16|32|64|128|size)|byte|short|long")
+_TEXTS = frozenset({"string", "String", "&str", "&'static str"})
 _SELF = frozenset({"self_parameter", "receiver_parameter"})
 """Parameters that stand for the object."""
 _MODIFIERS = frozenset({"async", "*", "function_modifiers"})
@@ -50,7 +45,11 @@ _NAMED = frozenset(
 def function_shortcuts(
     codebase: Codebase, removed: Mapping[str, frozenset[int]], grammar: PartGrammar
 ) -> Iterator[LackingPart]:
-    """Those of the functions that were ``removed`` whole (path to their lines), in the order of the source."""
+    """Those of the functions that were ``removed`` whole (path to their lines), in the order of the source.
+
+    Constants and parameters that are returned come last: of each function one, then of each another.
+    """
+    plain: list[tuple[int, LackingPart]] = []
     for path, lines in sorted(removed.items()):
         module = codebase.modules.get(path)
         if module is None or codebase.is_test(path) or len(module.source) > MAX_BYTES:
@@ -62,12 +61,14 @@ def function_shortcuts(
             stayed = {each: node for each, node in functions.items() if each not in gone}
             found = [*_constant_parameters(codebase, function, functions[function], grammar)]
             found += _bodies_beside(module.source, function, functions[function], stayed)
-            found += [] if grammar.any_value else _plain_results(functions[function], grammar)
             is_compiled = not grammar.any_value or path.endswith(grammar.typed)
-            for what, start, end, text in found:
-                yield LackingPart(
-                    function.symbol_id, path, what, start, end, text, is_compiled=is_compiled, is_essential=True
-                )
+            for change in found:
+                yield LackingPart(function.symbol_id, path, *change, is_compiled=is_compiled, is_essential=True)
+            results = [] if grammar.any_value else _plain_results(codebase, function, functions[function], grammar)
+            for rank, change in enumerate(results):
+                part = LackingPart(function.symbol_id, path, *change, is_compiled=True, is_essential=True)
+                plain.append((rank, part))
+    yield from (part for _, part in sorted(plain, key=itemgetter(0)))
 
 
 _Change = tuple[str, int, int, bytes]
@@ -181,23 +182,41 @@ def _bodies_beside(source: bytes, function: Symbol, node: Node, stayed: Mapping[
         yield f"all that `{name}` does not do", own.start_byte, own.end_byte, text
 
 
-def _plain_results(function: Node, grammar: PartGrammar) -> Iterator[_Change]:
-    """Constants of a function's type, and its first parameter if that has this type, returned before all else."""
-    body = function.child_by_field_name("body")
-    fields = ("result", "return_type", "type")
-    result = next((node for field in fields if (node := function.child_by_field_name(field)) is not None), None)
-    if body is None or result is None:
+def _plain_results(codebase: Codebase, function: Symbol, node: Node, grammar: PartGrammar) -> Iterator[_Change]:
+    """The first parameter of a function if that has its type, and constants of this type, returned before all else."""
+    body = node.child_by_field_name("body")
+    kind = next((_type_of(node, field) for field in ("result", "return_type", "type") if _type_of(node, field)), "")
+    constants = _constants(codebase, function, kind, grammar)
+    if body is None or not constants:
         return
-    kind, own = " ".join(_text(result).split()), _text(body)
-    first = next(iter(_parameters(function)), "")
-    listed = function.child_by_field_name("parameters")
-    head, typed = "" if listed is None else _text(listed), re.escape(kind)
-    is_alike = first and re.search(rf"[(,]\s*(?:{first}:?\s+{typed}|{typed}\s+{first})\s*[,)]", head)
-    constants = () if grammar.has_tail and kind == "String" else _CONSTANTS.get(kind, ())
+    first = next(iter(_parameters(node)), "")
+    listed = node.child_by_field_name("parameters")
+    given = [each for each in listed.named_children if each.type in _NAMED] if listed is not None else []
+    is_alike = first and given and _type_of(given[0], "type") == kind
     test, at = "(true)" if grammar.parentheses else "true", body.start_byte + 1
-    for value in ([first] if is_alike and kind in _CONSTANTS else []) + [*constants]:
-        if re.fullmatch(rf"\{{\s*(?:return\s+)?{re.escape(value)}\s*;?\s*\}}", own) is None:
+    for value in ([first] if is_alike else []) + constants:
+        if re.fullmatch(rf"\{{\s*(?:return\s+)?{re.escape(value)}\s*;?\s*\}}", _text(body)) is None:
             yield f"all but `return {value}`", at, at, f" if {test} {{ return {value}; }}".encode()
+
+
+def _constants(codebase: Codebase, function: Symbol, kind: str, grammar: PartGrammar) -> list[str]:
+    """The constants of a type, with that truth first which the tests that name a function write more often."""
+    if _INTEGER.fullmatch(kind):
+        return ["1", "0"]
+    if kind in _TEXTS:
+        return ["String::new()"] if grammar.has_tail and kind == "String" else ['""']
+    if kind not in {"bool", "boolean"}:
+        return []
+    name = function.name.encode()
+    texts = [module.source for path, module in codebase.modules.items() if codebase.is_test(path)]
+    texts = [text for text in texts if name in text]
+    counts = {truth: sum(text.count(truth.encode()) for text in texts) for truth in ("true", "false")}
+    return sorted(counts, key=lambda truth: -counts[truth])
+
+
+def _type_of(node: Node, field: str) -> str:
+    typed = node.child_by_field_name(field)
+    return "" if typed is None else " ".join(_text(typed).split())
 
 
 def _shape(function: Node) -> list[str]:

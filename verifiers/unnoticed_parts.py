@@ -67,13 +67,13 @@ def try_parts(candidate: Candidate) -> TriedParts:
             tests[symbol] = sorted(executing, key=lambda test: (durations.get(test, 0.0), test))
         return tests[symbol]
 
+    passing: dict[str, str] = {}
     executed = (part for part in _shortcuts_of(candidate) if failing & coverage.executing([part.symbol]))
-    passing: list[str] = []
-    for part in islice(executed, MAX_SHORTCUTS):
+    for part in islice((part for part in executed if part.symbol not in passing), MAX_SHORTCUTS):
         if _is_noticed(candidate, part, tests_of(part.symbol)) is False:
-            passing.append(f"{part.symbol}, {part.what}")
+            passing[part.symbol] = f"{part.symbol}, {part.what}"
         if MOST_UNNOTICED * len(passing) > len(candidate.deletion.removed):
-            return TriedParts(len(passing), tuple(passing), lacks_essential=True)
+            return TriedParts(len(passing), tuple(passing.values()), lacks_essential=True)
     chosen: list[LackingPart] = []
     left_s = max(LEAST_S, SUITE_SHARE * bench.expected_s(None))
     num_parts, parts = 0, _parts_of(candidate)

@@ -130,9 +130,34 @@ def test_bodies_of_other_kinds_of_functions_are_none(other: str) -> None:
             [f" if (true) {{ return {v}; }}" for v in "n10"],
         ),
         ("src/lib.rs", "fn f(n: usize) -> usize { n + 1 }\n", [f" if true {{ return {v}; }}" for v in "n10"]),
-        ("src/lib.rs", "fn f(s: String) -> String { s + G }\n", [" if true { return s; }"]),
+        (
+            "src/lib.rs",
+            "fn f(s: String) -> String { s + G }\n",
+            [f" if true {{ return {v}; }}" for v in ("s", "String::new()")],
+        ),
+        (
+            "a.go",
+            "package a\n\nfunc f(s, t string) string { return s + t }\n",
+            [" if true { return s; }", ' if true { return ""; }'],
+        ),
+        (
+            "a.go",
+            "package a\n\nfunc f(n uint8, s string) string { return s + g }\n",
+            [' if true { return ""; }'],
+        ),
+        ("a.go", "package a\n\nfunc f() uint8 { return g }\n", [f" if true {{ return {v}; }}" for v in "10"]),
         ("m.js", "export function f(s) { return s + 1 }\n", []),
     ],
 )
 def test_constants_and_the_first_parameter_are_tried(path: str, code: str, texts: list[str]) -> None:
     assert list(changes({path: code}, "f").values()) == texts
+
+
+def test_of_each_function_one_constant_is_tried_first_and_the_truth_that_tests_expect() -> None:
+    code = "package a\n\nfunc F(s string) bool { return s > g }\n\nfunc G(n int) int { return n + g }\n"
+    test = "package a\n\nfunc TestF(t *testing.T) {\n\tis(F(a), false)\n\tis(F(b), false)\n\tis(F(c), true)\n}\n"
+    codebase = GoCodebase.from_texts({"a.go": code, "a_test.go": test})
+    found = [*function_shortcuts(codebase, {"a.go": frozenset(range(1, 6))}, GO)]
+    values = [(part.symbol.rpartition("::")[2], part.what.removeprefix("all but ")) for part in found]
+    expected = [("F", "false"), ("G", "n"), ("F", "true"), ("G", "1"), ("G", "0")]
+    assert values == [(name, f"`return {value}`") for name, value in expected]

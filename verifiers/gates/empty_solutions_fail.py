@@ -27,7 +27,8 @@ class EmptySolutionsFail:
         "what tests may expect, score 0; so do, in Python and JavaScript, programs that return a constant, an argument "
         "or its length, and in Python those that return the object or what a similar function returns; without one "
         "part of the code, for most parts, a test fails, and so it does outside Python with the body of a similar "
-        "function, or one literal for a documented parameter, but for few of many functions"
+        "function, one literal for a documented parameter, or, where types are known, a constant or the first "
+        "parameter as the result, but for few of many functions"
     )
 
     def check(self, candidate: Candidate) -> GateReport:

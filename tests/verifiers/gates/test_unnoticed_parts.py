@@ -102,16 +102,21 @@ def test_more_is_tried_of_more_parts_that_need_a_compiler(
         ([None, None], 1, (0, False)),
         ([False, True, True], 3, (0, False)),
         ([False, True, False], 3, (2, True)),
-        ([True, True, True, True, False], 1, (0, False)),  # no more than four are tried
+        ([True] * 6 + [False], 1, (0, False)),  # no more than six are tried
     ],
 )
 def test_lesser_bodies_may_pass_for_few_functions(
     monkeypatch: pytest.MonkeyPatch, noticed: list[bool | None], num_functions: int, expected: tuple[int, bool]
 ) -> None:
     """One that is noticed does not count: it is no part of the code."""
-    bodies = [LackingPart("m.go::F", "m.go", str(number), 0, 0, b"") for number in range(len(noticed))]
+    bodies = [LackingPart(f"m.go::F{number}", "m.go", str(number), 0, 0, b"") for number in range(len(noticed))]
     tried = _tried(monkeypatch, [], noticed, shortcuts=bodies, num_functions=num_functions)
     assert (tried.num_tried, tried.is_thin) == expected
+
+
+def test_several_lesser_bodies_of_a_function_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = [LackingPart("m.go::F", "m.go", str(number), 0, 0, b"") for number in range(2)]
+    assert not _tried(monkeypatch, [], [False, False], shortcuts=bodies, num_functions=4).is_thin
 
 
 def test_lesser_bodies_are_tried_of_functions_that_tests_execute(monkeypatch: pytest.MonkeyPatch) -> None:
