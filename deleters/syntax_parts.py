@@ -1,11 +1,11 @@
 """Parts of code, without one of which tests show whether they check it, in languages with braces.
 
 A part is a branch of a condition, a case of a choice among several or one of its values, an operand of ``&&`` or
-``||``, all rounds of a loop but the first, or a call or an assignment that is a statement; or what tells apart whether
-a function returns ``true`` or ``false``. In JavaScript, it is also the kind of an error, and, where there are several
-functions without types, all that one does with its first argument. What stands in its place
-keeps what a compiler asks for: ``if (x)`` becomes ``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x); }``,
-so that no variable is unused. Where there is none of these, it is what is done to an argument of a call.
+``||``, all rounds but the first of a loop, or of a call for each item, or a call or an assignment that is a statement;
+or what tells apart whether a function returns ``true`` or ``false``. In JavaScript, it is also the kind of an error,
+and, where there are several functions without types, all that one does with its first argument. What stands in its
+place keeps what a compiler asks for: ``if (x)`` becomes ``if (x && false)``, and ``f(x);`` becomes ``if (false) { f(x);
+}``, so that no variable is unused. Where there is none of these, it is what is done to an argument of a call.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from excise.deleters.single_rounds import BLOCKS, round_of_call, round_of_loop
 from excise.protocols import Codebase, LackingPart
 from excise.types import Symbol, content_id
 
@@ -33,11 +34,6 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 """What begins a statement for people who read a log, a check that right code passes, or one that ends a function."""
-_ENDING = frozenset(
-    {"return_statement", "throw_statement", "break_statement", "continue_statement", "goto_statement",
-     "return_expression", "break_expression", "continue_expression"}
-)  # fmt: skip
-"""Statements behind which nothing is done."""
 _ANY = re.compile(r"[a-z_]\w*")
 """A pattern that all values fit."""
 _COMPARISONS = frozenset({"==", "!=", "===", "!==", "<", "<=", ">", ">=", "instanceof", "in"})
@@ -50,7 +46,6 @@ _CALLS = frozenset({"call_expression", "method_invocation"})
 _ARGUMENTS = frozenset({"arguments", "argument_list"})
 _AS_IT_IS = re.compile(r"\b(?:clone|to_owned|into|as_\w+|borrow|iter|valueOf|requireNonNull|Error|(?<=\.)String)\s*$")
 """The end of a function whose result another one mostly takes as what it is given."""
-_BLOCKS = frozenset({"block", "statement_block", "statement_list", "constructor_body"})
 
 
 class PartGrammar(NamedTuple):
@@ -92,6 +87,8 @@ class PartGrammar(NamedTuple):
     """What ends a function with a result."""
     has_tail: bool = False
     """Whether the last expression of a function is its result; then ``!`` is also for numbers."""
+    rounds: Mapping[str, bytes] = {}
+    """Methods that do something for each item, to what stands before the dot so that they do it for one."""
     typed: tuple[str, ...] = ()
     """Suffixes of files whose types are checked, where not all files are compiled."""
 
@@ -188,7 +185,9 @@ def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGra
         elif node.type in grammar.cases:
             yield from _case(node, source, grammar)
         elif node.type in grammar.loops:
-            yield from _rounds(node, source)
+            yield from _rounds(node, round_of_loop(node, source))
+        elif node.type in _CALLS and (found := round_of_call(node, source, grammar.rounds)) is not None:
+            yield from _rounds(node, found)
         elif node.type in grammar.returns or (grammar.has_tail and node.type == "block"):
             yield from _results(node, source, grammar)
         elif node.type == "throw_statement" and grammar.any_value:
@@ -203,7 +202,7 @@ def _is_endless(node: Node, grammar: PartGrammar) -> bool:
     """Whether a loop, of a type that may end, has nothing that ends it but its body."""
     if node.type not in grammar.loops:
         return False
-    head = [child for child in node.named_children if child.type not in _BLOCKS]
+    head = [child for child in node.named_children if child.type not in BLOCKS]
     return not head or (node.type == "for_statement" and not _has_clause(node))
 
 
@@ -322,22 +321,11 @@ def _operator(node: Node) -> str:
     return operator.type if operator is not None else ""
 
 
-def _rounds(loop: Node, source: bytes) -> Iterator[_Part]:
-    """The rounds of a loop but for its first one, if its body has an end that is reached."""
-    body = loop.child_by_field_name("body")
-    if body is None or body.type not in {"block", "statement_block"} or not body.named_children:
-        return
-    last = body.named_children[-1]
-    while last.type in {"statement_list", "expression_statement", "labeled_statement"} and last.named_children:
-        last = last.named_children[-1]
-    if _ends(last) or "comment" in last.type:
-        return
-    place = body.end_byte - 1
-    text = b"\nbreak;\n" if source[place : place + 1] == b"}" else b""
-    if last.type.endswith("expression") or last.type == "macro_invocation":
-        text = b";" + text if not source[last.end_byte : place].strip() else text
-    if text:
-        yield _Part(f"line {loop.start_point[0] + 1}: all rounds but one", place, place, text)
+def _rounds(node: Node, found: tuple[int, bytes] | None) -> Iterator[_Part]:
+    """The rounds of a loop, or of a call that does something for each item, but for the first one."""
+    if found is not None:
+        place, text = found
+        yield _Part(f"line {node.start_point[0] + 1}: all rounds but one", place, place, text)
 
 
 def _results(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
@@ -449,20 +437,10 @@ def _returns_value(body: Node) -> bool:
     return is_found
 
 
-def _ends(node: Node) -> bool:
-    """Whether nothing behind a statement is done; of a choice, if all of its branches end."""
-    if node.type in {"statement_list", "expression_statement", "labeled_statement", "else_clause", *_BLOCKS}:
-        return bool(node.named_children) and _ends(node.named_children[-1])
-    then, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-    if then is not None and other is not None:
-        return _ends(then) and _ends(other)
-    return node.type in _ENDING
-
-
 def _may_go(node: Node, source: bytes, grammar: PartGrammar) -> bool:
     inner = grammar.statements[node.type]
     first = node.named_children[0] if node.named_children else None
-    if node.parent is None or node.parent.type not in _BLOCKS:
+    if node.parent is None or node.parent.type not in BLOCKS:
         return False  # the head of a loop, or a branch without braces
     if len(node.parent.named_children) == 1 and _is_only_branch(node.parent, grammar):
         return False

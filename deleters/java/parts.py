@@ -60,6 +60,7 @@ PARTS = PartGrammar(
     cases=frozenset({"switch_block_statement_group", "switch_rule"}),
     values=frozenset({"switch_label"}),
     exhaustive=frozenset({"switch_rule"}),
+    rounds=dict.fromkeys(("allMatch", "anyMatch", "noneMatch", "forEachOrdered", "reduce"), b".limit(1)"),
 )
 """Parts of Java code."""
 

@@ -24,6 +24,7 @@ PARTS = PartGrammar(
     joining=frozenset({"&&", "||", "??"}),
     any_value=True,
     typed=TYPED,
+    rounds=dict.fromkeys(("forEach", "every", "some", "reduce"), b".slice(0, 1)"),
     passes_on=re.compile(r"\(\s*(?:err|error)\s*\)").fullmatch,
     cases=frozenset({"switch_case"}),
 )  # fmt: skip

@@ -48,6 +48,7 @@ PARTS = PartGrammar(
     failing_arm=b"if true { unimplemented!() } else { %s }",
     returns=frozenset({"return_expression"}),
     has_tail=True,
+    rounds=dict.fromkeys(("for_each", "all", "any", "fold", "try_for_each", "try_fold"), b".take(1)"),
 )
 """Parts of Rust code."""
 

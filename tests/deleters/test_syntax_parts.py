@@ -305,6 +305,27 @@ def lesser(path: str, code: str, what: str) -> set[str]:
     return {(data[: p.start] + p.replacement + data[p.end :]).decode() for p in found if what in p.what}
 
 
+@pytest.mark.parametrize(
+    ("path", "code", "single"),
+    [
+        ("m.js", "function a(b) {\n  b.c(0, -1)|.forEach(function (d) { e(d) })\n}\n", ".slice(0, 1)"),
+        ("m.js", "function a(b) {\n  return b|.reduce((c, d) => c + d, 0)\n}\n", ".slice(0, 1)"),
+        ("m.js", "function a(b) {\n  b?.forEach((c) => d(c))\n  e.forEach(b, c, () => d)\n  b.every(c)\n}\n", ""),
+        (
+            "m.java",
+            "class A {\n    boolean a(B b) {\n        return b.c()|.anyMatch(d -> d > 1);\n    }\n}\n",
+            ".limit(1)",
+        ),
+        ("m.rs", "pub fn a(b: &str) -> bool {\n    b.chars()|.all(|c| c > 'd')\n}\n", ".take(1)"),
+    ],
+)
+def test_calls_for_each_item_have_rounds(path: str, code: str, single: str) -> None:
+    """``|`` marks where what makes it one round is written."""
+    before, _, after = code.partition("|.") if single else (code, "", "")
+    expected = {f"{before}{single}.{after}"} if single else set()
+    assert lesser(path, f"{before}.{after}" if single else code, ": all rounds but one") == expected
+
+
 def test_kinds_of_errors_are_parts_of_javascript() -> None:
     code = "function a(b) {\n  throw new RangeError(b)\n}\nfunction c(d) {\n  throw new Error(d)\n}\n"
     assert lesser("m.js", code, ": RangeError") == {code.replace("RangeError", "Error")}
