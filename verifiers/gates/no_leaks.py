@@ -30,7 +30,8 @@ class NoLeaks:
         f"{_LIMITS.outside_share:.0%} of the source text of it or of a large part of it ({_LIMITS.tree_share:.0%} in "
         f"the project's own sources), byte code with {_LIMITS.code_share:.0%} of a definition's names, or "
         f"{_LIMITS.rare_share:.0%} of the names that nothing else holds; where it is shorter, none that holds it and "
-        f"{MIN_SHARE:.0%} of its file; and no signature or docstring that the "
+        f"{MIN_SHARE:.0%} of its file; where all that is gone are single calls, some have no function that makes the "
+        "same call with the names changed; and no signature or docstring that the "
         "statement does not give"
     )
 

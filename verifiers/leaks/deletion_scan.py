@@ -23,6 +23,7 @@ from excise.verifiers.leaks.decoders.minified_js import kept_words
 from excise.verifiers.leaks.file_copies import copies_of_files
 from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, text_fingerprints, unique
 from excise.verifiers.leaks.fragments import FragmentKind
+from excise.verifiers.leaks.renamed_twins import renamed_twins
 from excise.verifiers.leaks.scan import (
     THRESHOLDS,
     Leak,
@@ -163,7 +164,8 @@ def leaks_in_files(plan: PlannedDeletion, subject: Subject, files: Sequence[File
     known = [(name, content) for name, content in files if content is not None]
     texts = _comments_of(plan, subject, [(name, content) for name, content in known if name in sources])
     copies = copies_of_files(_changed_files(plan), [ScannedFiles(known)]) if subject.is_short else []
-    return [*copies, *leaks_in(ScannedFiles([*known, *texts]), targets, rules)]
+    twins = renamed_twins(bench.codebase, plan.deletion.removed, plan.edits("shipped"))
+    return [*copies, *twins, *leaks_in(ScannedFiles([*known, *texts]), targets, rules)]
 
 
 def _changed_files(plan: PlannedDeletion) -> dict[str, tuple[bytes, bytes | None]]:

@@ -94,8 +94,8 @@ class Leak:
     share: float
     """Share of the definition's fingerprints that the file has, 0 to 1."""
     what: str
-    """What was found: ``source text``, ``copy of`` a file, ``byte code``, ``machine code``, ``locals``, ``signature``,
-    ``docstring`` or ``name``."""
+    """What was found: ``source text``, ``copy of`` a file, ``calls with names changed``, ``byte code``,
+    ``machine code``, ``locals``, ``signature``, ``docstring`` or ``name``."""
 
     def __str__(self) -> str:
         return f"{self.share:.0%} of {self.symbol} stands in {self.file} ({self.what}, L{int(self.level)})"
