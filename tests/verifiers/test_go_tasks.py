@@ -18,7 +18,7 @@ from excise.envs.go.toolchain import VARIABLES
 from excise.pipeline.services.attack_suite import AttackResult, attack_tasks, summary
 from excise.pipeline.services.task_grader import Grader
 from excise.pipeline.stages.environment_stage import open_workbench
-from excise.types import GateOutcome, Task
+from excise.types import GateOutcome, Status, Task
 from excise.verifiers import build_candidate
 from excise.verifiers.attacks.all_attacks import attacks_of
 from excise.verifiers.candidate import PlannedDeletion, Rejected
@@ -72,6 +72,17 @@ def test_gold_wins_and_neither_stubs_nor_forgeries_do(results: list[AttackResult
 def test_forged_tokens_are_told_by_values_and_canaries(results: list[AttackResult], name: str, reason: str) -> None:
     (found,) = [r for r in results if r.name == name]
     assert reason in found.reasons
+
+
+def test_constants_in_place_of_the_function_are_compiled_and_noticed(bench: Workbench, tasks: list[Task]) -> None:
+    candidate = candidate_of(bench, tasks[0])
+    removed = {"spans.go": frozenset(range(1, 1 + bench.codebase.modules["spans.go"].source.count(b"\n")))}
+    parts = [part for part in bench.editor.shortcuts(bench.codebase, removed) if part.symbol == tasks[0].removed[0]]
+    assert [part.what for part in parts] == ["all but `return 1`", "all but `return 0`"]
+    source, ids = bench.codebase.modules["spans.go"].source, list(candidate.fail_to_pass)
+    for part in parts:
+        edits = {part.path: source[: part.start] + part.replacement + source[part.end :]}
+        assert Status.FAILED in bench.run(edits, ids=ids, forked=True, until_failure=True).statuses().values()
 
 
 OTHER_COUNT = """\tseen := map[int]bool{}
