@@ -49,3 +49,7 @@ class StatementWordsDefaults:
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
         """Not known: where names lead to is not followed."""
         return False
+
+    def is_foreign_use(self, codebase: Codebase, symbol: Symbol, caller: str, line: str) -> bool:  # noqa: ARG002
+        """Not known: of what type a variable is is not looked for."""
+        return False

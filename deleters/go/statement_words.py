@@ -6,9 +6,10 @@ import posixpath
 from collections.abc import Collection, Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
+from excise.deleters.go.foreign_uses import is_foreign_use
 from excise.deleters.go.table_rows import table_rows
 from excise.deleters.statement_words_defaults import StatementWordsDefaults
-from excise.protocols import Module
+from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 MAX_LINES = 60
@@ -34,6 +35,10 @@ class GoWords(StatementWordsDefaults):
     def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:
         """Those with an error, or with something empty."""
         return table_rows(module.source, test.start, test.end, set(names))
+
+    def is_foreign_use(self, codebase: Codebase, symbol: Symbol, caller: str, line: str) -> bool:
+        """Whether a method that is called may be one of any type."""
+        return is_foreign_use(codebase, symbol, caller, line)
 
     def module_of(self, path: str) -> str:
         """The folder of a package."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from excise.deleters.deletion_record import KEPT_DEFINITIONS, PARTLY_KEPT
 from excise.deleters.python.deletion_builder import require_python
+from excise.deleters.python.foreign_uses import is_foreign_use
 from excise.deleters.python.function_data import function_data
 from excise.deleters.python.test_excerpt import excerpt
 from excise.extractors.python.analysis.ast_walk import first_line
@@ -96,6 +97,10 @@ class PythonWords:
         """Where the imports of the file lead to."""
         found = require_python(codebase).resolver.name(path, name)
         return found is not None and found.path not in own
+
+    def is_foreign_use(self, codebase: Codebase, symbol: Symbol, caller: str, line: str) -> bool:
+        """Whether a method that is called is one of a built-in type, or of an object of another project."""
+        return is_foreign_use(codebase, symbol, caller, line)
 
     def module_of(self, path: str) -> str:
         """The dotted name by which a file is imported, as far as its path tells."""

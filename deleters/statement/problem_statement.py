@@ -143,7 +143,7 @@ def write_statement(
     unseen = set(fail_to_pass) & set(deletion.hidden) - set(deletion.shortened)
     rest = (
         _documented(found, gone, shown, visibility),
-        where_used(codebase, removed, callers, deletion, coverage, words),
+        where_used(codebase, removed, callers, deletion, words, coverage),
         registered(codebase, deletion, visibility),
         used(deletion),
         _examples(examples, words.fence),

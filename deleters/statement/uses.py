@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
-import io
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 
 from excise.deleters.deletion_record import PLACE
 from excise.deleters.patches.patch_reader import parse_patch, removed_lines
 from excise.deleters.statement.assignments import is_plain_data
+from excise.deleters.statement.place_names import places_of_name
 from excise.deleters.statement.spelling import unnumbered
 from excise.protocols import Codebase, StatementWords
 from excise.types import CoverageMap, Deletion, Symbol, SymbolKind, Visibility, is_inside, is_whole_file, path_of
@@ -21,28 +19,12 @@ MAX_CALL_SITES = 6
 MAX_CALL_SITE = 160
 """Maximum length of a line of code that is shown as one."""
 
-_MAKERS = frozenset(
-    {"open", "io.open", "sorted", "input", "repr", "re.compile", "re.match", "re.search", "re.fullmatch"}
-    | {name for name, made in vars(builtins).items() if isinstance(made, type)} - {"object", "super", "type"}
-)
-"""Functions of Python that return values of its own types, files, and what regular expressions are and find."""
-_OWN_TYPES = (
-    bytearray, bytes, dict, frozenset, list, set, str, tuple, io.TextIOWrapper, io.BufferedReader, re.Pattern, re.Match,
-)  # fmt: skip
-_METHODS = frozenset(name for made in _OWN_TYPES for name in dir(made) if not name.startswith("_"))
-"""Names of methods of Python's own types, of files, and of regular expressions and what they find."""
 _DEFINES = re.compile(r"(?:async\s+)?def\s+\w+\s*\(")
 """The beginning of a definition in Python."""
 _PARAMETER = re.compile(r"([(,]\s*\*{0,2})\w+(?=\s*[:=,)])")
 """A parameter of a definition, behind what is before it."""
 _IMPORT = re.compile(r"(?:from\s+\S+\s+import|import|(?:pub(?:\([^()]*\))?\s+)?use)\s")
 """The beginning of an import."""
-_GIVING_ANY = frozenset(
-    {"asyncio", "attr", "attrs", "collections", "concurrent", "contextlib", "copy", "dataclasses", "functools", "heapq"}
-    | {"importlib", "inspect", "itertools", "joblib", "json", "operator", "pickle", "pydantic", "random", "shelve"}
-    | {"types", "typing", "unittest", "weakref", "yaml"}
-)
-"""Modules whose functions may return objects of any class."""
 
 
 def with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
@@ -80,118 +62,6 @@ def _is_another(symbol: Symbol, caller: str, line: str, coverage: CoverageMap | 
     return all(tests) and tests[0].isdisjoint(tests[1])
 
 
-def _is_of_builtin(codebase: Codebase, symbol: Symbol, caller: str, line: str) -> bool:
-    """Whether the method that a line of Python calls has only the name: it is one of a built-in type or a file, as a
-    variable of the caller holds it, or as the caller's file names neither the class nor its module; or it is one of
-    what a function of another project returned, as an attribute of the class or module holds it."""
-    if symbol.kind is not SymbolKind.METHOD or not path_of(caller).endswith(".py"):
-        return False
-    name = symbol.name.partition("#")[0]
-    receivers = set(re.findall(rf"([\w.\])]+)\.{re.escape(name)}\b", line))
-    if not receivers or not receivers.isdisjoint({"self", "cls"}):
-        return False
-    where = codebase.symbols()[caller]
-    source = codebase.modules[where.path].source
-    text = source[where.start : where.end].decode(errors="replace")
-    if all(map(str.isidentifier, receivers)) and all(_holds_builtin(receiver, text) for receiver in receivers):
-        return True
-    if all(_is_foreign_attribute(codebase, symbol, receiver, where.path) for receiver in receivers):
-        return True
-    own = _places_of_name(codebase, symbol)[0] | {PurePosixPath(symbol.path.removesuffix("/__init__.py")).stem}
-    named = re.compile(rf"\b(?:{'|'.join(map(re.escape, own))})\b".encode())
-    return where.path != symbol.path and name in _METHODS and named.search(source) is None
-
-
-def _is_of_interface(codebase: Codebase, symbol: Symbol, caller: str, line: str) -> bool:
-    """Whether the method that a line of Go calls may be one of any type: of an ``error``, or of a variable of a type
-    that is not the project's, or of one that a type switch found to be none of the method's."""
-    if symbol.kind is not SymbolKind.METHOD or not path_of(caller).endswith(".go"):
-        return False
-    name = symbol.name.partition("#")[0]
-    owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2]
-    receivers = set(re.findall(rf"(?<![\w.])(\w+)\.{re.escape(name)}\b", line))
-    where = codebase.symbols()[caller]
-    text = codebase.modules[where.path].source[where.start : where.end].decode(errors="replace")
-    types = {each.name for each in codebase.symbols().values() if each.kind is SymbolKind.CLASS}
-    known = [_types_of(receiver, text, line) for receiver in receivers]
-    is_named = re.search(rf"(?:(?<![.\w])|[*&]\w+\.){re.escape(owner)}\b", text) is not None
-    if name == "Error" and not is_named:
-        known = [found or ["error"] for found in known]
-    return bool(known) and all(found and owner not in found and types.isdisjoint(found) for found in known)
-
-
-def _types_of(variable: str, code: str, line: str) -> list[str]:
-    """The last names of the types that a function of Go declares a variable to have, or those of the ``case`` of a type
-    switch that a line of it is in, with an empty one for ``default``; none if neither is known."""
-    switches = list(re.finditer(rf"\bswitch\s+{variable}\s*:=[^\n{{]*\.\(type\)\s*\{{", code))
-    place = code.find(line, switches[0].end()) if switches else -1
-    if place >= 0:
-        cases = re.findall(r"(?m)^[ \t]*(?:case\s+([^\n:]+)|default)\s*:", code[switches[0].end() : place])
-        return [each.strip().rpartition(".")[2].lstrip("*") for each in cases[-1].split(",")] if cases else []
-    names = rf"(?:\w+\s*,\s*)*{variable}(?:\s*,\s*\w+)*"
-    declared = re.findall(rf"(?:[(,]|\bvar\b)[ \t]*{names}[ \t]+([*\[\]\w.]+)", code)
-    return [each.rpartition(".")[2].lstrip("*") for each in declared]
-
-
-def _holds_builtin(variable: str, code: str) -> bool:
-    """Whether code binds a variable, and to nothing but what :data:`_MAKERS` return."""
-    name = re.escape(variable)
-    bound = _bound_calls(rf"(?<![\w.]){name}", code)
-    bound += re.findall(rf"\bwith\b[^\n]*?([\w.]+\()[^\n]*\bas\s+{name}\b", code)
-    others = re.search(rf"\b(?:for\s[^\n:]*\b{name}\b[^\n:]*\bin\b|def\s[^:]*[(,]\s*\**{name}\b)", code)
-    return bool(bound) and others is None and all(call[:-1] in _MAKERS for call in bound)
-
-
-def _bound_calls(target: str, code: str) -> list[str]:
-    """What code assigns to places that match a pattern: the beginning of a call, ``re.compile(``, or another text."""
-    found = re.finditer(rf"{target}\s*(?::[^=\n]*)?=(?!=)\s*([\w.]*\(?)", code)
-    return [match[1] if _is_whole_call(code, match.end()) else "" for match in found]
-
-
-def _is_foreign_attribute(codebase: Codebase, symbol: Symbol, receiver: str, path: str) -> bool:
-    """Whether a file binds ``self.name`` or ``cls.name``, or a module of the project binds ``module.name``, to nothing
-    but what functions of other projects return, and no such line names the class of a method."""
-    owner, _, name = receiver.rpartition(".")
-    files = [path] if owner in {"self", "cls"} else [p for p in codebase.modules if PurePosixPath(p).stem == owner]
-    if not owner.isidentifier() or not name:
-        return False
-    calls, name, klass = [], re.escape(name), re.escape(symbol.qualname.rpartition(".")[0].rpartition(".")[2])
-    other = re.compile(
-        rf"\b{name}\b[^=\n]{{0,200}}=[^\n]{{0,200}}\b{klass}\b|\b{name}\s*:[^=\n]{{0,200}}\b{klass}\b"
-        rf"|\b{name}\s*(?:,[^=\n()]{{0,200}}|\)\s*|[^\w\s=!<>:,.()\[\]{{}}]{{1,3}})=(?!=)"
-        rf"|\b(?:as|for)\s+(?:self|cls)\.{name}\b|\bsetattr\([^\n]{{0,200}}['\"]{name}['\"]"
-    )
-    for file in files:
-        code = codebase.modules[file].source.decode(errors="replace")
-        if other.search(code):
-            return False
-        calls += [(call, code) for call in _bound_calls(rf"(?<!\w){name}", code)]
-    return bool(calls) and all(call.endswith("(") and _is_foreign(codebase, call[:-1], code) for call, code in calls)
-
-
-def _is_foreign(codebase: Codebase, function: str, code: str) -> bool:
-    """Whether code imports a function from a module that is not the project's, or it is one of :data:`_MAKERS`."""
-    name = re.escape(function.partition(".")[0])
-    member = re.search(rf"(?m)^[ \t]*from\s+([\w.]+)\s+import\b[^#\n]*\b{name}\b", code)
-    whole = re.search(rf"(?m)^[ \t]*import\s+(?:[^#\n]*,\s*)?(?:([\w.]+)\s+as\s+)?({name})\b", code)
-    if member is None and whole is None:
-        return function in _MAKERS
-    module = member[1] if member is not None else whole[1] or whole[2] if whole is not None else ""
-    root = module.partition(".")[0]
-    is_own = not root or any(root in PurePosixPath(path).with_suffix("").parts for path in codebase.modules)
-    return not is_own and root not in _GIVING_ANY
-
-
-def _is_whole_call(code: str, start: int) -> bool:
-    """Whether nothing is done to what a call returns whose arguments start there: ``list(x)``, not ``list(x)[0]``."""
-    depth = 1
-    for bracket in re.finditer(r"[()]", code[start:]):
-        depth += 1 if bracket[0] == "(" else -1
-        if not depth:
-            return re.match(r"[ \t]*(?:[#;,:)\]}]|\r?\n|$)", code[start + bracket.end() :]) is not None
-    return False
-
-
 def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:
     """The names by which code refers to a symbol: of a module, those of its definitions."""
     if symbol.kind is not SymbolKind.MODULE:
@@ -226,7 +96,7 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol, gone: Collecti
     usable = [
         line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith(("#", *")]}"))
     ]
-    own, others = _places_of_name(codebase, symbol)
+    own, others = places_of_name(codebase, symbol)
     before = re.compile(rf"(?:\b(\w+)\s*(?:::|\.)\s*)?\b(?:{names})\b")
     usable = [line for line in usable if not others.issuperset(before.findall(line))]
     usable = [line for line in usable if named.search(_PARAMETER.sub(r"\1", line) if _DEFINES.match(line) else line)]
@@ -242,22 +112,6 @@ def _line_naming(codebase: Codebase, caller: str, symbol: Symbol, gone: Collecti
     best = max(usable, key=lambda line: (_IMPORT.match(line) is None, *plainness(line)), default="")
     is_unbound = bool(owner) and where.path.endswith(".py") and not any(plainness(best))
     return "" if is_unbound else best  # in Python, a method is used of an object: ``str`` alone is another one
-
-
-def _places_of_name(codebase: Codebase, symbol: Symbol) -> tuple[set[str], set[str]]:
-    """The last names of the places that code may name before a symbol, and of those of others with its name: of classes
-    for a method, of files and folders for a function."""
-
-    def places(one: Symbol) -> set[str]:
-        holder = unnumbered(one.qualname).rpartition(".")[0].rpartition(".")[2]
-        path = PurePosixPath(one.path)
-        return {holder} if symbol.kind is SymbolKind.METHOD else {holder, path.stem, path.parent.name}
-
-    name = symbol.name.partition("#")[0]
-    named = (each for each in codebase.symbols().values() if name and each.name.partition("#")[0] == name)
-    own = places(symbol) - {""}
-    others = (each for each in named if each.symbol_id != symbol.symbol_id and not codebase.is_test(each.path))
-    return own, set().union(*map(places, others)) - own - {""}
 
 
 def _whole_call(lines: Sequence[str]) -> str:
@@ -278,8 +132,8 @@ def where_used(
     removed: Sequence[Symbol],
     callers: Mapping[str, Sequence[str]],
     deletion: Deletion,
+    words: StatementWords,
     coverage: CoverageMap | None = None,
-    words: StatementWords | None = None,
 ) -> str:
     """The section with call sites in the remaining code, which show how the removed code is used.
 
@@ -292,11 +146,9 @@ def where_used(
         for caller, line in named.items():
             if any(line == other and inner != caller and is_inside(inner, caller) for inner, other in named.items()):
                 continue  # what is in it says where
-            if _is_another(symbol, caller, line, coverage) or _is_of_builtin(codebase, symbol, caller, line):
+            if _is_another(symbol, caller, line, coverage) or words.is_foreign_use(codebase, symbol, caller, line):
                 continue
-            if _is_of_interface(codebase, symbol, caller, line):
-                continue
-            unnamed = words.unnamed(codebase.modules[path_of(caller)]) if words is not None else ""
+            unnamed = words.unnamed(codebase.modules[path_of(caller)])
             named_as = (
                 re.sub(rf"::{re.escape(unnamed)}(?:\.|$)", "::", caller).removesuffix("::") if unnamed else caller
             )

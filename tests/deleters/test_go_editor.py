@@ -11,6 +11,7 @@ import pytest
 
 from excise.deleters.all_deleters import get
 from excise.deleters.code_editors import editor_of
+from excise.deleters.go.statement_words import GoWords
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import where_used
@@ -372,7 +373,7 @@ def test_calls_of_methods_of_any_error_are_no_uses(code: str, is_shown: bool) ->
     codebase = GoCodebase.from_texts({"a.go": source})
     deletion = stubbed(codebase, "a.go::Failure.Error")
     symbol = codebase.symbols()["a.go::Failure.Error"]
-    found = where_used(codebase, [symbol], {symbol.symbol_id: ["a.go::show"]}, deletion)
+    found = where_used(codebase, [symbol], {symbol.symbol_id: ["a.go::show"]}, deletion, GoWords())
     assert ("a.go::show" in found) is is_shown
 
 

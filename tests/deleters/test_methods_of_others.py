@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from excise.deleters.python.statement_words import PythonWords
 from excise.deleters.statement.uses import where_used
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
@@ -31,7 +32,7 @@ def test_a_method_of_a_file_is_no_use_of_another_one(head: str, lines: str, *, i
     files = {"tree.py": tree, "lib.py": f"{head}\n\n\ndef use(x):\n    {lines}\n", "test_m.py": "def test_m(): ..."}
     codebase, gone = PythonCodebase.from_texts(files), f"tree.py::Tree.{name}"
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
-    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::use"]}, deletion)
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::use"]}, deletion, PythonWords())
     assert bool(text) is is_shown
 
 
@@ -63,7 +64,7 @@ def test_a_method_of_what_another_project_made_is_no_use(bound: str, receiver: s
     }
     codebase, gone = PythonCodebase.from_texts(files), "tree.py::Tree.match"
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
-    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["tree.py::Tree.use"]}, deletion)
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["tree.py::Tree.use"]}, deletion, PythonWords())
     assert bool(text) is is_shown
 
 
@@ -91,7 +92,7 @@ def test_an_attribute_that_may_be_bound_to_the_removed_class(bound: str, *, is_s
     }
     codebase, gone = PythonCodebase.from_texts(files), "tree.py::Tree.fell"
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
-    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion)
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion, PythonWords())
     assert bool(text) is is_shown
 
 
@@ -105,7 +106,7 @@ def test_long_lines_with_the_name_of_an_attribute_take_no_time() -> None:
     }
     codebase, gone = PythonCodebase.from_texts(files), "tree.py::Tree.fell"
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
-    assert not where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion)
+    assert not where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::User.use"]}, deletion, PythonWords())
 
 
 @pytest.mark.parametrize(
@@ -127,5 +128,5 @@ def test_parameters_are_no_uses_and_imports_only_if_nothing_else_is(
     codebase = PythonCodebase.from_texts({"box.py": text, "test_m.py": "def test_m(): ..."})
     deletion = delete_symbol(codebase, f"box.py::{gone}", ("test_m.py::test_m",), "stub")
     callers = {f"box.py::{gone}": [f"box.py::{user}"]}
-    used = where_used(codebase, [codebase.symbols()[f"box.py::{gone}"]], callers, deletion)
+    used = where_used(codebase, [codebase.symbols()[f"box.py::{gone}"]], callers, deletion, PythonWords())
     assert used.partition("## Where it is used\n\n")[2] == (f"- `box.py::{user}`: `{shown}`" if shown else "")

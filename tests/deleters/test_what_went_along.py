@@ -167,7 +167,7 @@ def test_a_line_that_names_the_place_of_another_definition_of_the_name_is_no_use
     }
     codebase, gone = PythonCodebase.from_texts(files), f"simd/{removed}"
     deletion = delete_symbol(codebase, gone, ("test_m.py::test_m",), "stub")
-    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::use"]}, deletion)
+    text = where_used(codebase, [codebase.symbols()[gone]], {gone: ["lib.py::use"]}, deletion, PythonWords())
     assert text.partition("`lib.py::use`: ")[2] == (f"`{shown}`" if shown else "")
 
 

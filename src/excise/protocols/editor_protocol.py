@@ -101,6 +101,10 @@ class StatementWords(Protocol):
         """Whether a name of a file is known to stand for a definition that is in none of the files ``own``."""
         ...
 
+    def is_foreign_use(self, codebase: Codebase, symbol: Symbol, caller: str, line: str) -> bool:
+        """Whether what a line of a caller (the id of a symbol) uses is known to have only the name of a symbol."""
+        ...
+
     def module_of(self, path: str) -> str:
         """The name by which a file is imported, as far as its path tells."""
         ...
