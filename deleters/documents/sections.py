@@ -14,7 +14,9 @@ from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.document_text import (
     BULLET,
     MAX_REMOVED,
+    ChunkKind,
     all_examples_lose,
+    chunks_of,
     end_of_fence,
     is_about,
     utf8_text,
@@ -24,6 +26,8 @@ from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, wi
 from excise.deleters.documents.headings import heading_without_arguments, words_of_heading
 from excise.deleters.documents.link_targets import without_unused_targets
 
+_CALL = re.compile(r"(?<![\w.])(?:\w+\.)*(\w+)\(\)")
+"""How texts name a function."""
 MIN_WORD = 4
 """Number of letters of a word from which on a heading with it may be about a name."""
 MAX_PROSE = 400
@@ -312,7 +316,7 @@ def _without_sections_about(sections: list[Section], names: GoneCode) -> Iterato
 
 def _is_headed_by_words(section: Section, names: GoneCode) -> bool:
     """Whether the heading of a section is the words of a name that is gone, and each of its examples loses a line; or
-    the heading has one of the words, and nothing is left of any example."""
+    the heading has one of the words, nothing is left of any example, and the text names no call of another one."""
     if not any(map(_is_of_words, section.heading)):
         return False
     gone = names.mentioned
@@ -323,7 +327,10 @@ def _is_headed_by_words(section: Section, names: GoneCode) -> bool:
         return all_examples_lose(section.lines, names)
     words = {word for each in every for word in _stems(each.rpartition(".")[2])}
     has_word = not words.isdisjoint(*(_stems(words_of_heading(line)) for line in section.heading[:1]))
-    return has_word and all_examples_lose(section.lines, names, everything=True)
+    prose = [chunk for chunk in chunks_of(section.lines) if chunk.kind is ChunkKind.PROSE]
+    called = {each for part in prose for line in section.lines[part.start : part.end] for each in _CALL.findall(line)}
+    is_of_others = not called <= {each.rpartition(".")[2] for each in every}
+    return has_word and not is_of_others and all_examples_lose(section.lines, names, everything=True)
 
 
 def _stems(words: str) -> set[str]:

@@ -174,18 +174,19 @@ def test_names_of_items_are_no_objects_above() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "last", "is_whole"),
+    ("heading", "last", "text", "is_whole"),
     [
-        ("Going with Boxes", "assert ask(1) == 2", True),
-        ("Going with Boxes", "ask(1)", False),
-        ("Asking for Paper", "assert ask(1) == 2", False),
+        ("Going with Boxes", "assert ask(1) == 2", "You can ask, strictly or not.", True),
+        ("Going with Boxes", "assert ask(1) == 2", "Boxes work with `other()`, too.", False),
+        ("Going with Boxes", "ask(1)", "You can ask, strictly or not.", False),
+        ("Asking for Paper", "assert ask(1) == 2", "You can ask, strictly or not.", False),
     ],
 )
 def test_answers_that_a_lost_call_prepared_go_with_it_and_with_the_section(
-    heading: str, last: str, *, is_whole: bool
+    heading: str, last: str, text: str, *, is_whole: bool
 ) -> None:
     code = "@pkg.on\ndef test_it():\n    pkg.add(match=gone_boxes(1))\n    # now\n    {}\n"
-    section = f"## {heading}\n\nYou can ask, strictly or not.\n\n```python\n{code}```\n\n"
+    section = f"## {heading}\n\n{text}\n\n```python\n{code}```\n\n"
     source = "def gone_boxes(x):\n    return x\n\n\ndef add(match):\n    return match\n\n\ndef other():\n    return 2\n"
     document = "# pkg\n\nText.\n\n## More\n\nMore.\n\n{}## End\n\nEnd.\n"
     text = document.format(section.format(last))
