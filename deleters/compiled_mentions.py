@@ -10,7 +10,7 @@ from typing import Any
 from excise.deleters.compiled_edits import CompiledEdits
 from excise.deleters.deletion_record import Changed
 from excise.deleters.documents.lost_names import LeftSources, LostName, WithoutNames, without_lost_names
-from excise.deleters.function_shortcuts import arguments_of
+from excise.deleters.function_shortcuts import MAX_CALL, arguments_of
 from excise.deleters.statement.project_docs import is_document
 from excise.deleters.statement.spelling import unnumbered
 from excise.extractors.compiled_codebase import CompiledCodebase, Definition, DefinitionKind
@@ -36,8 +36,6 @@ _HEAD = re.compile(rb"\b(?:extends|implements)\b[^{]*")
 """The types from which another one inherits."""
 MAX_ARGUMENTS = 99
 """A number that no function takes of arguments."""
-MAX_CALL = 2_000
-"""Number of characters within which the arguments of a call end."""
 
 
 def without_mentions(

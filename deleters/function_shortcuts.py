@@ -21,7 +21,7 @@ from excise.types import Symbol
 
 ALIKE = 0.5
 """Minimum similarity of two names, from 0 to 1, for the body of one to be tried in place of the other's."""
-MAX_ARGUMENTS = 2_000
+MAX_CALL = 2_000
 """Number of characters within which the arguments of a call end."""
 _STRING = r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'" + r"|`[^`$]*`"
 _LITERAL = re.compile(rf"{_STRING}|-?\d[\w.]*|true|false")
@@ -141,7 +141,7 @@ def _calls(codebase: Codebase, function: Symbol, num_arguments: int | None) -> I
             is_head = at >= 0 and start < heads[at][1]
             if is_head or _COMMENT.match(source, line, start):
                 continue
-            arguments = arguments_of(_decoded(source[end : end + MAX_ARGUMENTS]))
+            arguments = arguments_of(_decoded(source[end : end + MAX_CALL]))
             if num_arguments in {None, len(arguments)}:
                 yield arguments
 

@@ -16,6 +16,8 @@ def is_foreign_use(codebase: Codebase, symbol: Symbol, caller: str, line: str) -
     name = symbol.name.partition("#")[0]
     owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2]
     receivers = set(re.findall(rf"(?<![\w.])(\w+)\.{re.escape(name)}\b", line))
+    if not receivers:
+        return False
     where = codebase.symbols()[caller]
     text = codebase.modules[where.path].source[where.start : where.end].decode(errors="replace")
     types = {each.name for each in codebase.symbols().values() if each.kind is SymbolKind.CLASS}
@@ -23,7 +25,7 @@ def is_foreign_use(codebase: Codebase, symbol: Symbol, caller: str, line: str) -
     is_named = re.search(rf"(?:(?<![.\w])|[*&]\w+\.){re.escape(owner)}\b", text) is not None
     if name == "Error" and not is_named:
         known = [found or ["error"] for found in known]
-    return bool(known) and all(found and owner not in found and types.isdisjoint(found) for found in known)
+    return all(found and owner not in found and types.isdisjoint(found) for found in known)
 
 
 def _types_of(variable: str, code: str, line: str) -> list[str]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import sys
 from types import ModuleType
+from typing import Any
+
+import pytest
 
 from excise.extractors.python.execution.pytest_runner import INSIDE
 
@@ -39,3 +43,16 @@ class Plain:
         return type(other) is Plain and self.x == other.x
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def recorded_module(monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> tuple[Any, Any]:
+    """A module of this name with some code, and a recorder that watches nothing of it yet."""
+    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
+    monkeypatch.setitem(sys.modules, "excise_values", values)
+    module = ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, module)
+    exec(code, module.__dict__)
+    inside = load("excise_recorder")
+    recorder = inside.Recorder()
+    monkeypatch.setattr(builtins, inside.NAME, recorder.called, raising=False)
+    return module, recorder

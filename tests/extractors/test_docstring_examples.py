@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from excise.extractors.python.execution.pytest_runner import INSIDE
-
-from .inside_programs import doctests, load, values
+from .inside_programs import doctests, recorded_module
 
 CODE = '''
 class Scale:
@@ -97,15 +92,7 @@ def forever(number):
 @pytest.fixture
 def scales(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """A module whose functions have docstrings with examples, and a recorder of their calls."""
-    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
-    monkeypatch.setitem(sys.modules, "excise_values", values)
-    module = ModuleType("recorded_scales")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(CODE, module.__dict__)
-    inside = load("excise_recorder")
-    recorder = inside.Recorder()
-    monkeypatch.setattr(builtins, inside.NAME, recorder.called, raising=False)
-    return module, recorder
+    return recorded_module(monkeypatch, "recorded_scales", CODE)
 
 
 def recorded(recorder: Any) -> list[tuple[str, object]]:

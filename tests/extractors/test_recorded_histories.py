@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
-import sys
 import threading
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.extractors.python.execution.recorded_calls import public_names
 
-from .inside_programs import decoding, load, values
+from .inside_programs import decoding, recorded_module
 
 SHELF = """
 class Shelf:
@@ -41,14 +37,7 @@ WITH_COUNTER = SHELF.replace("list(items)", "list(items); self.count = len(self.
 @pytest.fixture
 def shelves(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """A module with a class, of which calls of the method ``free`` are recorded, and the recorder."""
-    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
-    monkeypatch.setitem(sys.modules, "excise_values", values)
-    module = ModuleType("recorded_shelves")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(SHELF, module.__dict__)
-    inside = load("excise_recorder")
-    recorder = inside.Recorder()
-    monkeypatch.setattr(builtins, inside.NAME, recorder.called, raising=False)
+    module, recorder = recorded_module(monkeypatch, "recorded_shelves", SHELF)
     recorder.watch("recorded_shelves:Shelf.free")
     recorder.watch("recorded_shelves:Shelf.has")
     recorder.watch("recorded_shelves:Shelf.each")
