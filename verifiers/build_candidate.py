@@ -282,6 +282,8 @@ def untold_by_words(barely: Iterable[str], parts: Iterable[str], deleter: str) -
 
 def name_in_calls(codebase: Codebase, symbol_id: str) -> str:
     """The name of a symbol in recorded calls: the implementation of overloads has no number there."""
+    if "#" not in symbol_id:
+        return name_in_file(symbol_id)
     module = codebase.modules.get(path_of(symbol_id))
     plain = by_plain_name(module.symbols) if module is not None else {}
     return next((name for name, symbol in plain.items() if symbol.symbol_id == symbol_id), name_in_file(symbol_id))
