@@ -260,7 +260,7 @@ def _described(
         paths = min(MORE_EXAMPLES, shown.num_paths)
         is_plain = name in plain or split.deletion.deleter in PARTLY_KEPT
         most = None if name in undescribed else max(MORE_EXAMPLES, shown.num_paths) if is_plain else paths
-        own = dict.fromkeys([*shown.shown[:most], *shown.parameters, *shown.raising])
+        own = dict.fromkeys([*shown.shown[:most], *shown.parameters, *shown.beyond, *shown.raising])
         chosen[name] = without_known(own, statement.text)
     lines = _some_of_each(chosen)
     told = {name for name, own in chosen.items() if any(tells_something(line) for line in own if line in lines)}

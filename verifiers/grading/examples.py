@@ -6,6 +6,7 @@ one of two.
 Calls made of words that the tests use are preferred: values are varied at random, and a reader wonders about ``'ction
 web service'``. An exception that neither the statement names nor a call of the tests raises comes of such values, and
 is no example.
+Code that no test executes is described by words alone at best: of the calls that execute some, two are shown, too.
 Of a function that lost a part, calls that execute the part come first: what it does else, its other code shows. Each
 ``return`` of the part is executed by one of them, if there is one that is not the only such call of the tests.
 """
@@ -28,6 +29,8 @@ MAX_EXAMPLES = 8
 """Maximum number of examples of one function."""
 MIN_EXAMPLES = 3
 """Number of examples below which they do not describe what a function does."""
+MAX_BEYOND = 2
+"""Number of further examples of one function that execute what no call of the tests does."""
 MAX_ALIKE = 2
 """Number of examples that differ in nothing but words and numbers which their results repeat."""
 _RAISES = "raises "
@@ -56,6 +59,8 @@ _TOKEN = re.compile(
 _EMPTY = frozenset({"''", '""', "[]", "{}", "()", "set()"})
 MAX_DEPTH = 2
 """Depth of calls and containers in which it is told apart which argument is ``None``, or empty."""
+_LINE = re.compile(rf"{re.escape(REPO)}/.*:\d+$", re.DOTALL)
+"""A line of code, among what a call reaches."""
 _SANDBOX = re.compile(rf"testbed\b|/tmp/|{re.escape(platform.release())}", re.IGNORECASE)
 """Paths of the sandbox in which calls were recorded, and the machine's own version."""
 HIDDEN_FOR_EACH_SHOWN = 2
@@ -75,6 +80,8 @@ class Example(NamedTuple):
     """Numbers of its words and numbers that are in no call of the tests, and of calls before the one that is shown."""
     parameter: str = ""
     """The parameter without whose argument a call of the tests has another outcome."""
+    beyond: frozenset[str] = frozenset()
+    """Lines of the removed code that the call executes, and no call of the tests."""
 
     @property
     def raises(self) -> bool:
@@ -96,6 +103,8 @@ class Examples(NamedTuple):
     """Number of calls with a result that could be shown."""
     parameters: tuple[str, ...] = ()
     """One further call for each parameter that no call of the tests gives an argument, if it makes a difference."""
+    beyond: tuple[str, ...] = ()
+    """At most :data:`MAX_BEYOND` further calls that execute what no call of the tests does."""
 
 
 def examples_of(
@@ -127,6 +136,7 @@ def examples_of(
     tested: dict[str, list[Example]] = defaultdict(list)
     known = {word for call, *_ in replayed.recorded for word in _words(call)}
     outcomes = {grading.added_argument(call)[1]: found for call, found, _ in replayed.recorded}
+    tested_lines = frozenset[str]().union(*(replayed.reached.get(call, frozenset()) for call, *_ in replayed.recorded))
 
     def parameter_of(call: str, outcome: str) -> str:
         name, base = grading.added_argument(call)
@@ -140,7 +150,8 @@ def examples_of(
             reached = reached_by(call, line) & wanted
             strangeness = len(_words(call) - known), line.count("; ")
             result, parameter = line.rpartition("  # ")[2], parameter_of(call, outcome)
-            place[grading.called(call)].append(Example(line, result, reached, strangeness, parameter))
+            beyond = frozenset(filter(_LINE.match, replayed.reached.get(call, frozenset()) - tested_lines))
+            place[grading.called(call)].append(Example(line, result, reached, strangeness, parameter, beyond))
 
     for one in (*replayed.varied, *replayed.raising):
         is_plain = grading.is_result(one.outcome) or not grading.added_argument(one.call)[0]
@@ -190,7 +201,8 @@ def _of_part(
     if not lines:
         return whole
     executed = {f"{REPO}/{line}" for line in lines}
-    inside = [[each for each in some if not executed.isdisjoint(each.reached)] for some in (made, tested)]
+    of_part = [[each._replace(beyond=each.beyond & executed) for each in some] for some in (made, tested)]
+    inside = [[each for each in some if not executed.isdisjoint(each.reached | each.beyond)] for some in of_part]
     own = _chosen(inside[0], inside[1], exceptions)
     own = own._replace(
         shown=[*_of_returns(own.shown, inside[0], inside[1], executed.intersection(f"{REPO}/{r}" for r in returns))]
@@ -203,7 +215,7 @@ def _of_part(
         shown = [*[line for line in others if tells_something(line)][:1], *shown][:MAX_EXAMPLES]
     known = {line.rpartition("  # ")[2] for line in (*own.raising, *shown)}
     raising = [*own.raising, *(line for line in whole.raising if line.rpartition("  # ")[2] not in known)]
-    return whole._replace(shown=shown, raising=raising, num_paths=own.num_paths)
+    return whole._replace(shown=shown, raising=raising, num_paths=own.num_paths, beyond=own.beyond)
 
 
 def _of_returns(
@@ -251,7 +263,16 @@ def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: froz
     )
     given = {each.parameter: each.line for each in telling_last}
     parameters = tuple(given[name] for name in sorted(given))
-    return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results), parameters)
+    beyond = tuple(each.line for each in _executing_more(made, paths)[:MAX_BEYOND])
+    return Examples(
+        [each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results), parameters, beyond
+    )
+
+
+def _executing_more(made: Sequence[Example], shown: Sequence[Example]) -> list[Example]:
+    """Few examples that execute together all that no call of the tests does, and none of those ``shown``."""
+    more = [each._replace(reached=each.beyond) for each in made if each.beyond]
+    return _covering(more, frozenset[str]().union(*(each.beyond for each in shown)))
 
 
 def _unlike(shown: Sequence[Example], others: Sequence[Example]) -> list[Example]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import textwrap
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import TypeVar
@@ -93,3 +95,15 @@ def blocks_of(node: ast.AST, *, nested: bool = True) -> Iterator[list[ast.stmt]]
                 yield listed
             definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
             left += [each for each in listed if nested or not isinstance(each, definitions)]
+
+
+def tree_of(source: bytes, start: int, end: int) -> ast.stmt | None:
+    """The statement between two bytes of a file, such as a definition; ``None`` if it cannot be parsed by itself."""
+    first = source.rfind(b"\n", 0, start) + 1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd escapes
+            (found,) = ast.parse(textwrap.dedent(source[first:end].decode("utf-8", "replace"))).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return found

@@ -20,7 +20,7 @@ from excise.extractors.python.execution.float_bits import bits_of, float_of
 from excise.protocols import Codebase
 from excise.types import content_id, holders_of, name_in_file
 
-_NUMBER = re.compile(r"#\d+")
+NUMBER = re.compile(r"#\d+")
 """What tells definitions of one name apart."""
 _KEEPING = frozenset({"abstractmethod", "abc.abstractmethod", "classmethod", "override", "staticmethod"})
 """Decorators that leave the parameters of a function as they are."""
@@ -62,7 +62,7 @@ def parameters_of(codebase: Codebase, removed: Sequence[str]) -> dict[str, list[
     for symbol in codebase.symbols().values():
         is_gone = not gone.isdisjoint((*holders_of(symbol.symbol_id), symbol.symbol_id))
         if is_gone and symbol.is_callable and not symbol.is_overload:
-            name = _NUMBER.sub("", name_in_file(symbol.symbol_id))
+            name = NUMBER.sub("", name_in_file(symbol.symbol_id))
             counts[name] += 1
             if _KEEPING.issuperset(symbol.decorators):
                 source = codebase.modules[symbol.path].source[symbol.body_start : symbol.end]

@@ -20,6 +20,7 @@ from excise.extractors.python.execution import (
     call_examples,
     compared_outcomes,
     recorded_calls,
+    values_of_code,
     varied_calls,
 )
 from excise.extractors.python.execution.mirrored_tests import mirrored
@@ -229,7 +230,8 @@ class PythonGrading:
 
     def vary_calls(self, calls: Sequence[str], codebase: Codebase, removed: Sequence[str]) -> list[str]:
         """See :meth:`excise.protocols.Grading.vary_calls`."""
-        return varied_calls.varied(calls, added_arguments.parameters_of(codebase, removed))
+        parameters = added_arguments.parameters_of(codebase, removed)
+        return varied_calls.varied(calls, parameters, values_of_code.values_of(codebase, removed))
 
     def added_argument(self, call: str) -> tuple[str, str]:
         """See :meth:`excise.protocols.Grading.added_argument`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import logging
-import textwrap
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from excise.errors import SandboxError
+from excise.extractors.python.analysis.ast_walk import tree_of, walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.execution.compared_outcomes import parsed
 from excise.extractors.python.execution.pytest_runner import request_run
@@ -320,8 +320,7 @@ def trace(
         spans[f"{_ROOT}/{path}"].append((first, last))
     literals: set[str] = set()
     for symbol in (found for s in symbols if (found := codebase.symbols().get(s)) is not None):
-        code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end]
-        literals.update(_literals(code.decode(errors="replace")))
+        literals.update(_literals(tree_of(codebase.modules[symbol.path].source, symbol.start, symbol.end)))
     answers = []
     for call, (outcome, executed) in zip(
         recording.calls, _replayed(session, recipe, recording, spans, asked), strict=True
@@ -331,14 +330,12 @@ def trace(
     return answers
 
 
-def _literals(code: str) -> Iterator[str]:
-    """The texts of more than one character that a definition's code contains."""
-    try:
-        tree = ast.parse(textwrap.dedent(code))
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 1:
+def _literals(definition: ast.stmt | None) -> Iterator[str]:
+    """The texts of more than one character that a definition's code contains, but for docstrings and the like."""
+    nodes = list(walk(definition)) if definition is not None else []
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in (each for each in nodes if isinstance(each, ast.Constant) and id(each) not in alone):
+        if isinstance(node.value, str) and len(node.value) > 1:
             yield node.value
 
 

@@ -11,17 +11,21 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
 from excise.extractors.python.execution.added_arguments import Parameter, canonical, with_added_arguments
 from excise.extractors.python.execution.float_bits import bits_of, float_of
+from excise.extractors.python.execution.values_of_code import CodeValues, with_values_of_code
 from excise.types import content_id
 
 MAX_VARIED = 30
 """Maximum number of new calls of one recording."""
 MAX_ADDED = 12
 """Maximum number of further ones that have an argument more than a recorded call."""
+MAX_OF_CODE = 20
+"""Maximum number of further ones with values of the removed code."""
 MAX_TRIES = 300
 """Maximum number of variations that are looked at."""
 EXCHANGED = 0.5
@@ -38,11 +42,16 @@ Node = list[Any]
 _CONTAINERS = frozenset({"l", "t", "S", "F", "q", "it"})
 
 
-def varied(calls: Sequence[str], parameters: Mapping[str, Sequence[Parameter]] = MappingProxyType({})) -> list[str]:
+def varied(
+    calls: Sequence[str],
+    parameters: Mapping[str, Sequence[Parameter]] = MappingProxyType({}),
+    values: Mapping[str, CodeValues] = MappingProxyType({}),
+) -> list[str]:
     """At most :data:`MAX_VARIED` calls that are not among ``calls``, spread over the functions that these call.
 
-    At most :data:`MAX_ADDED` more give ``parameters`` arguments. They come last: one may do what no test does, such as
-    to delete files, and calls whose outcomes differ behind it are not used.
+    At most :data:`MAX_OF_CODE` more have ``values`` of the removed code, and :data:`MAX_ADDED` give ``parameters``
+    arguments. They come last: one may do what no test does, such as to delete files, and calls whose outcomes differ
+    behind it are not used.
     """
     rng = random.Random(content_id("varied", *calls))
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -65,7 +74,9 @@ def varied(calls: Sequence[str], parameters: Mapping[str, Sequence[Parameter]] =
         if len(found) >= MAX_VARIED:
             break
     added = with_added_arguments(by_name, every, parameters, lambda node, rng: _changed(node, (), rng))
-    return [*found, *(json.dumps(call) for call in added[:MAX_ADDED])]
+    new = {canonical(call): call for call in islice(with_values_of_code(by_name, values), MAX_TRIES)}
+    others = [call for text, call in new.items() if text not in known]
+    return [*found, *(json.dumps(call) for call in (*others[:MAX_OF_CODE], *added[:MAX_ADDED]))]
 
 
 def _variations(recorded: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[dict[str, Any]]:

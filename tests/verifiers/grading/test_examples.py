@@ -73,6 +73,18 @@ def test_an_argument_that_no_test_gives_is_shown_where_it_makes_a_difference() -
     assert found.parameters == ("f('a', deep=True)  # False",)
 
 
+def test_two_calls_that_execute_what_no_test_does_are_shown() -> None:
+    tested, *new = (asked("f", text, text < "d") for text in "abcde")
+    lines = {tested: "12", new[0]: "12", new[1]: "123", new[2]: "1345", new[3]: "16"}
+    reached = {each.call: frozenset(f"/testbed/m.py:{line}" for line in own) for each, own in lines.items()}
+    reached[new[1].call] |= {"text of code"}
+    replayed = Replayed([(tested.call, tested.outcome, tested.outcome)], tuple(new), reached=reached)
+    behaviour = behaviour_of([])._replace(replayed=replayed)
+    assert examples_of(behaviour, PythonGrading())["f"].beyond == ("f('d')  # False", "f('e')  # False")
+    part = examples_of(behaviour, PythonGrading(), parts={"f": ["m.py:2", "m.py:3"]})["f"]
+    assert part.beyond == ("f('c')  # True",)
+
+
 @pytest.mark.parametrize(("raising", "lines"), [({"ValueError": ["f"]}, 1), ({"ValueError": ["g"]}, 0), ({}, 0)])
 def test_an_argument_that_no_test_gives_may_raise_what_its_function_tells(
     raising: dict[str, list[str]], lines: int
