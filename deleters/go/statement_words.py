@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection, Sequence
 
 from excise.deleters.go.bodies import PLACEHOLDER
@@ -12,6 +13,7 @@ from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.protocols import Codebase, Module
 from excise.types import Symbol, SymbolKind
 
+_DECLARATION = re.compile(rb"(?m)^(?:func|type|var|const)\b")
 MAX_LINES = 60
 """Maximum number of lines of a type that is shown whole."""
 
@@ -24,6 +26,11 @@ class GoWords(StatementWordsDefaults):
     imports = r'(?:import\s|\s+(?:[\w.]+\s+)?"[\w./~-]+"\s*$)'
     heads = r"(?:func(?: \([^)]*\))?|type) (\w+)"
     exports = "(?!)"
+
+    def lost_imports(self, before: bytes, after: bytes) -> Sequence[str]:
+        """The lines of the file's import declarations, which come before all others."""
+        first = _DECLARATION.search(before)
+        return super().lost_imports(before[: first.start()] if first else before, after)
 
     def declaration(self, module: Module, symbol: Symbol) -> str:
         """Of a type, all of it: its fields or methods."""

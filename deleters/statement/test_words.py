@@ -37,7 +37,8 @@ MAX_CALLS_BETWEEN = 3
 HIDDEN_FOR_EACH_SHOWN = 2
 """Number of tests of a function that are not shown, for one that is shown to its end."""
 _ISSUE = re.compile(
-    r"(?i)[\w/-]*#\d+|\b(?:gh|git ?hub|issues?|bugs?|fix(?:e[sd]|ing)?|tests?|regressions?|tickets?|for|see)\b|\W+"
+    r"(?i)\bhttps?://\S+|[\w/-]*#\d+"
+    r"|\b(?:gh|git ?hub|issues?|bugs?|fix(?:e[sd]|ing)?|tests?|regressions?|tickets?|for|see)\b|\W+"
 )
 """Addresses, numbers of issues and the words around them, which say nothing to those who cannot read the issue."""
 _TITLE = re.compile(r"(?i)tests? (?:of|for|the|case)\b|testing\b|examples? (?:from|of|in)\b")

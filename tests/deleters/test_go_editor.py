@@ -422,3 +422,10 @@ def test_fields_and_names_of_other_packages_are_no_uses_of_test_types(other: str
     assert deletion.hidden == ("box_test.go::TestCut",)
     after = apply_patch({path: text.encode() for path, text in files.items()}, deletion.hide_patch)
     assert (b"type Array" in (after["box_test.go"] or b"")) is stays
+
+
+def test_only_import_declarations_are_imports_that_went() -> None:
+    before = b'package box\n\nimport (\n\t"fmt"\n\tre "regexp"\n)\n\nfunc Cut() string {\n\treturn "cut"\n}\n'
+    after = b'package box\n\nimport (\n\t"fmt"\n)\n\nfunc Cut() string {\n\tpanic("removed")\n}\n'
+    assert GoWords().lost_imports(before, after) == ['re "regexp"']
+    assert GoWords().lost_imports(b'package box\n\nimport "fmt"\n', b"package box\n") == ['import "fmt"']

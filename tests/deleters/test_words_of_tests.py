@@ -55,6 +55,7 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
         (":type folder: the type of a folder", ""),
         ("Test code goes here. Replace this comment.", ""),
         ("Auto-generated method stub", ""),
+        ("https://lists.example.org/d/msg/some-list/all-the-values/of-it", ""),
         ("Test code goes here. It keeps the values here.", "It keeps the values here."),
         ("A comment goes here, below the value of it.", "A comment goes here, below the value of it."),
     ],

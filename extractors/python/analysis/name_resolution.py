@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.module_names import ModuleNames
@@ -11,6 +12,9 @@ from excise.types import SymbolKind
 
 _MAX_DEPTH = 40
 """Longest chain of imports, bases and aliases that is followed."""
+_MAX_TRIES = 4
+"""How often a name is looked for of which a cycle of imports hides whether there is one."""
+_NEVER = 1 << 30
 
 
 class Entity(NamedTuple):
@@ -34,8 +38,12 @@ class Resolver:
         self.modules = modules
         self.names = names
         self._scopes: dict[str, _ModuleScope] = {}
-        self._names: dict[tuple[str, str], Entity | None] = {}
-        self._attributes: dict[tuple[Entity, str], Entity | None] = {}
+        self._found: dict[tuple[str | Entity, str], Entity | None] = {}
+        self._open: dict[tuple[str | Entity, str], int] = {}
+        """What is looked for at the moment, with its depth."""
+        self._cut_at = _NEVER
+        """The smallest depth of what was asked for again while it was looked for."""
+        self._tries = Counter[tuple[str | Entity, str]]()
 
     def scope(self, path: str) -> _ModuleScope:
         """The module-level and class-level bindings of a file."""
@@ -66,13 +74,33 @@ class Resolver:
     # -------------------------------------------------------------------------------------- names
     def name(self, path: str, name: str, depth: int = 0) -> Entity | None:
         """The entity that a module-level name of a file refers to."""
-        key = (path, name)
-        if key in self._names:
-            return self._names[key]
-        if depth > _MAX_DEPTH or path not in self.modules:
+        if path not in self.modules:
             return None
-        self._names[key] = None  # ends cycles of imports
-        self._names[key] = found = self._find_name(path, name, depth)
+        return self._once((path, name), depth, lambda: self._find_name(path, name, depth))
+
+    def _once(self, key: tuple[str | Entity, str], depth: int, find: Callable[[], Entity | None]) -> Entity | None:
+        """What ``find`` gives, kept for the next time; ``None`` while it is looked for, which ends cycles of imports.
+
+        That nothing was found is kept only if no such end of a cycle, which begins further outside, may be the cause.
+        """
+        if key in self._found:
+            return self._found[key]
+        if key in self._open:
+            self._cut_at = min(self._cut_at, self._open[key])
+            return None
+        if depth > _MAX_DEPTH:
+            return None
+        place, cut_outside, self._cut_at = len(self._open), self._cut_at, _NEVER
+        self._open[key] = place
+        try:
+            found = find()
+        finally:
+            del self._open[key]
+        is_cut = self._cut_at < place
+        self._tries[key] += is_cut
+        if found is not None or not is_cut or self._tries[key] >= _MAX_TRIES:
+            self._found[key] = found
+        self._cut_at = min(cut_outside, self._cut_at) if is_cut and found is None else cut_outside
         return found
 
     def _find_name(self, path: str, name: str, depth: int) -> Entity | None:
@@ -105,13 +133,7 @@ class Resolver:
     # --------------------------------------------------------------------------------- attributes
     def attribute(self, entity: Entity, name: str, depth: int = 0) -> Entity | None:
         """The entity that ``entity.name`` refers to."""
-        key = (entity, name)
-        if key not in self._attributes:
-            if depth > _MAX_DEPTH:
-                return None
-            self._attributes[key] = None
-            self._attributes[key] = self._find_attribute(entity, name, depth)
-        return self._attributes[key]
+        return self._once((entity, name), depth, lambda: self._find_attribute(entity, name, depth))
 
     def member(self, path: str, names: Sequence[str]) -> Entity | None:
         """The entity that dotted names lead to from the module of a file."""
