@@ -150,6 +150,10 @@ def show_run(settings: Settings, output: RunOutput, result: RunResult, report: R
         print(result_text(result.states, settings.out, result.report if report else None))
         if result.near_duplicates:
             print(near_duplicates_text(result.near_duplicates))
+    else:
+        for state in result.states:
+            if (failure := state.failure) is not None:
+                print_message(f"{state.name}: refused at {failure.stage}: {failure.reason}: {failure.detail}")
     if result.interrupted and not output.silent:
         print_message("Interrupted. The same command goes on from here.")
     return INTERRUPTED if result.interrupted else run_exit_code(result.states)

@@ -20,6 +20,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import excise
 from excise.config import Settings
 from excise.errors import AgentError, ExciseError, SandboxError, StageTimeout, StoreError
+from excise.system.files import tells_full_disk
 from excise.system.job_costs import measure_job
 from excise.types import Rejection, WorkerOutcome
 
@@ -74,6 +75,9 @@ def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejectio
     if isinstance(error, OSError) and not isinstance(error, ExciseError):
         what = ": ".join(str(part) for part in (error.strerror or type(error).__name__, error.filename) if part)
         detail = f"{what}. Is the disk of the cache, or of the task set, full or not writable?"
+    elif infra and tells_full_disk(detail):
+        reason = "disk_full"
+        detail = f"The disk is full; free some space and run the same command again. {detail}"
     return Rejection(repo=source, stage=stage_name, subject=source, reason=reason, detail=detail, worker_outcome=worker)
 
 

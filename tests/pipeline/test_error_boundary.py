@@ -25,6 +25,7 @@ from excise.types import Rejection, SourceSpec, WorkerOutcome
         (EnvironmentFailure("No tests.", reason="no_tests"), "no_tests", True, "No tests."),
         (SandboxError("Gone."), "infra_error", False, "Gone."),
         (OSError(28, "No space left"), "infra_error", False, "No space left. Is the disk"),
+        (SandboxError("no snapshot: [Errno 28] No space left"), "disk_full", False, "The disk is full; free some "),
         (IndexError("tuple index out of range"), "internal_error", False, "IndexError at "),
     ],
 )
