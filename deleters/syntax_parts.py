@@ -27,6 +27,9 @@ MAX_BYTES = 1_000_000
 """Number of bytes of a file from which on it has none."""
 MAX_SHOWN = 60
 """Number of characters of an operand that are shown."""
+MANY_VALUES = 4
+"""Number of values of one case from which on all but the first are a part; of literals, tests have to try some."""
+_LITERAL = re.compile(r"""b?["'\d]""")
 _SAID = re.compile(
     r"(?:[\w$]+\s*(?:\.|::)\s*)*"
     r"(?:(?:log(?:ger|f|ln)?|console|debug(?:f|ln|_assert\w*)?|tracef?|warn(?:f|ing)?|slog|assert\w*)\s*(?:!|\(|\.|::)"
@@ -132,8 +135,9 @@ def _found(
         for each in parts:
             if (owner := _innermost(functions, each.start, each.end)) is not None:
                 part = LackingPart(
-                    owner.symbol_id, path, *each[:4], may_be_idle=True, is_compiled=is_compiled, fails=each.fails
-                )
+                    owner.symbol_id, path, *each[:4], may_be_idle=True, is_compiled=is_compiled, fails=each.fails,
+                    is_essential=each.is_essential,
+                )  # fmt: skip
                 yield (each.is_operand, content_id("part", owner.symbol_id, each.what)), part
 
 
@@ -165,6 +169,8 @@ class _Part(NamedTuple):
     """Whether it is an operand."""
     fails: bool = False
     """Whether an error stands in its place."""
+    is_essential: bool = False
+    """See :class:`~excise.protocols.LackingPart`."""
 
 
 def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGrammar) -> Iterator[_Part]:
@@ -241,7 +247,7 @@ def _is_no_part(condition: str, branch: Node, source: bytes, grammar: PartGramma
 
 
 def _case(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
-    """A case of a choice that may be missing, and the first and the last one of its values."""
+    """A case of a choice that may be missing; the first and the last one of its values, and all but one of many."""
     others = [each for each in node.parent.named_children if each != node] if node.parent is not None else []
     if _is_for_else(node, source):
         return
@@ -253,6 +259,10 @@ def _case(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part]:
     has_body = len(node.named_children) > 1
     yield _Part(f"line {line}: case {shown}", node.start_byte, node.end_byte, b"", is_operand=not has_body)
     values = _values(head, grammar)
+    if len(values) >= MANY_VALUES:
+        what = f"line {line}: all values but {_text(values[0], source)[:MAX_SHOWN]}"
+        are_literals = all(_LITERAL.match(_text(value, source)) for value in values)
+        yield _Part(what, values[0].end_byte, values[-1].end_byte, b"", is_essential=are_literals)
     if len(values) > 1:
         for value, start, end in (
             (values[0], values[0].start_byte, values[1].start_byte),

@@ -364,3 +364,17 @@ def test_functions_that_only_return_their_argument_have_no_lesser_one() -> None:
 def test_conversions_without_which_much_is_the_same_are_no_parts(path: str, code: str) -> None:
     assert not lesser(path, code, "line ")
     assert lesser(path, code.replace("clone", "len").replace("valueOf", "hide").replace("String()", "Len()"), "line ")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "rest"),
+    [
+        ("m.go", "package a\n\nfunc A(b rune) bool {\n\tswitch b {\n\tcase 'a', 'b', 'c', 'd':\n\t\treturn true\n\t}\n"
+         "\treturn false\n}\n", ", 'b', 'c', 'd'"),
+        ("m.rs", "pub fn a(b: char) -> bool {\n    match b {\n        'a' | 'b' | 'c' | 'd' => true,\n"
+         "        _ => false,\n    }\n}\n", " | 'b' | 'c' | 'd'"),
+    ],
+)  # fmt: skip
+def test_all_but_one_of_many_values_of_a_case_are_a_part(path: str, code: str, rest: str) -> None:
+    assert lesser(path, code, ": all values but 'a'") == {code.replace(rest, "")}
+    assert not lesser(path, code.replace(rest[-6:], ""), ": all values but")
