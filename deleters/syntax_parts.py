@@ -135,7 +135,7 @@ def _found(
         for each in parts:
             if (owner := _innermost(functions, each.start, each.end)) is not None:
                 part = LackingPart(
-                    owner.symbol_id, path, *each[:4], may_be_idle=True, is_compiled=is_compiled, fails=each.fails,
+                    owner.symbol_id, path, *each[:4], is_compiled=is_compiled, fails=each.fails,
                     is_essential=each.is_essential,
                 )  # fmt: skip
                 yield (each.is_operand, content_id("part", owner.symbol_id, each.what)), part

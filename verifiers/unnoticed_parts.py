@@ -18,9 +18,8 @@ MAX_PARTS, MIN_PARTS = 12, 1
 """Number of parts that are tried; with fewer, nothing is said."""
 FEW_COMPILED, MAX_COMPILED = 6, 9
 """Number of parts that are tried where each needs a compiler: half of them, but so many at least and at most."""
-MOST_UNNOTICED, MOST_IDLE = 3, 2
-"""One of so many parts may go unnoticed; and where code often does the same without a part, or there are two parts,
-unless an error stands in the place of one."""
+MOST_UNNOTICED, MOST_OF_TWO = 3, 2
+"""One of so many parts may go unnoticed; and where there are two parts, unless an error stands in the place of one."""
 WHOLE = REMOVALS | {"stub"}
 """Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
 MAX_SHORTCUTS = 6
@@ -120,9 +119,8 @@ def _is_essential(candidate: Candidate, part: LackingPart) -> bool:
 
 def _most(parts: Sequence[LackingPart]) -> int:
     """One of how many parts may go unnoticed; of two, none that ends in an error."""
-    if len(parts) < MOST_UNNOTICED:
-        return MOST_UNNOTICED if any(part.fails for part in parts) else MOST_IDLE
-    return MOST_IDLE if parts[0].may_be_idle else MOST_UNNOTICED
+    is_few = len(parts) < MOST_UNNOTICED and not any(part.fails for part in parts)
+    return MOST_OF_TWO if is_few else MOST_UNNOTICED
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:

@@ -46,14 +46,14 @@ def test_the_answer_is_given_when_it_is_clear(
         ([True, False], (2, True)),
         ([False, True], (1, True)),
         ([True, True], (2, False)),
-        ([True, False, True, True], (3, False)),
+        ([True, False, True, True], (4, False)),
     ],
 )
 def test_of_two_parts_none_that_fails_may_go_unnoticed(
     monkeypatch: pytest.MonkeyPatch, noticed: list[bool], expected: tuple[int, bool]
 ) -> None:
     parts = [
-        LackingPart("m.rs::f", "m.rs", str(number), 0, 0, b"", may_be_idle=True, is_compiled=True, fails=True)
+        LackingPart("m.rs::f", "m.rs", str(number), 0, 0, b"", is_compiled=True, fails=True)
         for number in range(len(noticed))
     ]
     tried = _tried(monkeypatch, parts, noticed)
@@ -81,15 +81,12 @@ def test_a_parameter_that_a_call_shows_and_an_essential_part_have_to_be_noticed(
 
 @pytest.mark.parametrize(
     ("num_parts", "num_tried"),
-    [(4, 2), (6, 3), (13, 3), (16, 4), (17, 4), (18, 5), (60, 5)],  # half of 4, 6, 6, 8, 8, 9 and 9
+    [(4, 3), (6, 4), (13, 4), (16, 6), (17, 6), (18, 6), (60, 6)],  # half of 4, 6, 6, 8, 8, 9 and 9
 )
 def test_more_is_tried_of_more_parts_that_need_a_compiler(
     monkeypatch: pytest.MonkeyPatch, num_parts: int, num_tried: int
 ) -> None:
-    parts = [
-        LackingPart("m.go::f", "m.go", str(number), 0, 0, b"", may_be_idle=True, is_compiled=True)
-        for number in range(num_parts)
-    ]
+    parts = [LackingPart("m.go::f", "m.go", str(number), 0, 0, b"", is_compiled=True) for number in range(num_parts)]
     assert _tried(monkeypatch, parts, [True] * num_parts).num_tried == num_tried
 
 
