@@ -43,6 +43,9 @@ from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference", "unchecked", USED_ELSEWHERE})
 """Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps, or not all of
 the code is checked, which may keep its bodies then."""
+IN_SIGHT = {"undescribed": Visibility.SAMPLE_TESTS, "hides_other_tests": Visibility.TESTS}
+"""Reasons of refusals to what is shown of the tests then: a half of them where no words say what the code does, all
+where they are cases of functions that also test other code, as those that read their cases from files are."""
 NOTHING_IN_SIGHT = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities at which words alone say what code does; where there are none, tests may."""
 
@@ -89,23 +92,24 @@ def prove(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver 
 
 
 def _prove_in_sight(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
-    """Try a feature, and again with a half of its tests in sight if nothing else says what it does."""
+    """Try a feature, and again with tests in sight if nothing else says what it does, or its tests cannot be hidden
+    alone."""
     proof = _prove_or_stub(bench, feature, deleter_name, solver)
-    settings = bench.settings
-    if not (
-        _is_undescribed(proof.rejection) and settings.sample_undescribed and settings.visibility in NOTHING_IN_SIGHT
-    ):
+    settings, reasons = bench.settings, _reasons(proof.rejection)
+    shown = next((level for reason, level in IN_SIGHT.items() if reason in reasons), None)
+    if shown is None or not settings.sample_undescribed or settings.visibility not in NOTHING_IN_SIGHT:
         return proof
-    shown = "stub" if deleter_name in REMOVALS else deleter_name  # tests in sight need the names
-    with bench.showing(Visibility.SAMPLE_TESTS):
-        other = _prove_or_stub(bench, feature, shown, solver)
+    deleter = "stub" if deleter_name in REMOVALS else deleter_name  # tests in sight need the names
+    with bench.showing(shown):
+        other = _prove_or_stub(bench, feature, deleter, solver)
     return _with_costs(other if other.task is not None else proof, proof, other)
 
 
-def _is_undescribed(rejection: Rejection | None) -> bool:
-    """Whether a candidate, or the stub tried in its place, is refused since nothing says what the code does."""
-    reasons = (rejection.reason, rejection.evidence.get("stub", "").partition(":")[0]) if rejection is not None else ()
-    return "undescribed" in reasons
+def _reasons(rejection: Rejection | None) -> frozenset[str]:
+    """Why a candidate is refused, and the stub that was tried in its place."""
+    if rejection is None:
+        return frozenset()
+    return frozenset({rejection.reason, rejection.evidence.get("stub", "").partition(":")[0]})
 
 
 def is_repeated(feature_id: str, deleter_name: str, share: float) -> bool:

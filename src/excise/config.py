@@ -134,7 +134,8 @@ class VerdictSettings(_Strict):
     ``sample_tests`` from a half of them."""
     sample_undescribed: bool = True
     """Where a task has no tests in sight and nothing says what the code does, show a half of the tests
-    (``sample_tests``) rather than refuse it."""
+    (``sample_tests``) rather than refuse it; and all tests, where they are cases of functions that test other code,
+    too, and cannot be hidden alone."""
     cutoff: Annotated[str, BeforeValidator(_cutoff_text)] = "auto"
     """Install only releases before this date; ``auto`` for the date of the sources, empty for no limit."""
 

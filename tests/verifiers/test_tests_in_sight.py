@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from excise.types import Deletion, Feature, FeatureKind
+from excise.types import Deletion, Feature, FeatureKind, Rejection, Visibility
 from excise.verifiers.candidate import Rejected
+from excise.verifiers.prove import Proof, prove
 from excise.verifiers.tests_in_sight import kept_hidden
 from excise.verifiers.workbench import Workbench
 
@@ -63,3 +64,32 @@ def test_one_test_cannot_be_divided(vary: Callable[..., Workbench]) -> None:
     plan = deletion(bench)
     with pytest.raises(Rejected, match="One test alone"):
         kept_hidden(bench, replace(plan, hidden=plan.hidden[:1]))
+
+
+@pytest.mark.parametrize(
+    ("reason", "stub", "shown"),
+    [
+        ("undescribed", "", Visibility.SAMPLE_TESTS),
+        ("used_elsewhere", "undescribed: 0% of the code", Visibility.SAMPLE_TESTS),
+        ("hides_other_tests", "", Visibility.TESTS),
+        ("used_elsewhere", "hides_other_tests: 20 tests", Visibility.TESTS),
+        ("used_elsewhere", "too_central: 9 tests", None),
+    ],
+)
+def test_tests_are_shown_where_words_fail_or_their_cases_cannot_be_hidden_alone(
+    vary: Callable[..., Workbench], monkeypatch: pytest.MonkeyPatch, reason: str, stub: str, shown: Visibility | None
+) -> None:
+    tried: list[tuple[Visibility, str]] = []
+
+    def refuse(bench: Workbench, feature: Feature, deleter: str, _: object) -> Proof:
+        tried.append((bench.settings.visibility, deleter))
+        subject, evidence = feature.feature_id, {"stub": stub} if stub else {}
+        refusal = Rejection(repo="", stage="gate", subject=subject, reason=reason, detail="", evidence=evidence)
+        return Proof(rejection=refusal)
+
+    monkeypatch.setattr("excise.verifiers.prove._prove_or_stub", refuse)
+    for bench in (vary({}, baseline=True), vary({}, baseline=True, sample_undescribed=False)):
+        prove(bench, deletion(bench).feature, "remove")
+        assert bench.settings.visibility is Visibility.DOCSTRING
+    hidden = (Visibility.DOCSTRING, "remove")
+    assert tried == ([hidden, hidden] if shown is None else [hidden, (shown, "stub"), hidden])
