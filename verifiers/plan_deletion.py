@@ -29,6 +29,7 @@ from excise.types import (
     without_parameter,
 )
 from excise.verifiers.candidate import MAX_MESSAGE, DeletionTrees, PlannedDeletion, Rejected, not_passing
+from excise.verifiers.documented_examples import require_examples_hold
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
 from excise.verifiers.orphans import require_no_orphan
 from excise.verifiers.parts_of_tests import leaving_parts
@@ -74,6 +75,7 @@ def plan_deletion(
     once and pass once on the same tree are not trusted any more (:meth:`Workbench.distrust`).
     """
     plan = _planned(bench, feature, deleter_name, check)
+    require_examples_hold(plan)
     return replace(plan, trusted=bench.trusted)
 
 

@@ -150,6 +150,8 @@ class Workbench:
         """Where set, every forked run is repeated in a process of its own, and counted here."""
         self.lines_of_tests: tuple[tuple[str, ...], LinesOfTests] = ((), {})
         """The removed symbols that were looked at last, and their lines that each test executes."""
+        self.passing_examples: frozenset[str] | None = None
+        """Examples of documents that pass on the untouched project, once they have been run."""
         self.language = get_language(prepared.repo.language)
         self.toolchain = toolchain_of(prepared.repo.language)
         self.editor = editor_of(prepared.repo.language)

@@ -21,6 +21,7 @@ from excise.deleters.python.deletion_builder import (
     require_python,
     symbols_to_delete,
 )
+from excise.deleters.python.documented_examples import DocumentedExamples
 from excise.deleters.python.edits.commented_code import without_commented_parts
 from excise.deleters.python.edits.file_plan import FilePlan, Span
 from excise.deleters.python.lost_state import constant_variables
@@ -70,7 +71,7 @@ from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind, is_inside
 
 
-class Remove(ShorteningTests):
+class Remove(DocumentedExamples, ShorteningTests):
     """Deletes functions, methods, classes and modules; all other bytes of the files stay the same."""
 
     name = "remove"

@@ -72,7 +72,16 @@ from excise.protocols.sandbox_protocol import (
 from excise.protocols.scan_rules import ScanRules
 from excise.protocols.scrub_rules import ScrubRules
 from excise.protocols.source_protocol import Fetched, Source
-from excise.protocols.task_protocols import CompiledDeleter, Deleter, Gate, GateReport, NamedClaim, ShorteningDeleter
+from excise.protocols.task_protocols import (
+    CompiledDeleter,
+    Deleter,
+    DocumentingDeleter,
+    ExampleTests,
+    Gate,
+    GateReport,
+    NamedClaim,
+    ShorteningDeleter,
+)
 
 __all__ = [
     "CONSTANTS",
@@ -92,6 +101,8 @@ __all__ = [
     "CoveragePass",
     "CoverageRequest",
     "Deleter",
+    "DocumentingDeleter",
+    "ExampleTests",
     "ExportMaterials",
     "ExportReport",
     "ExportedSet",

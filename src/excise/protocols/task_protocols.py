@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.types import Deletion, Feature, Verdict
@@ -60,6 +60,24 @@ class ShorteningDeleter(Deleter, Protocol):
     def losing(self, codebase: Codebase, messages: Mapping[str, str]) -> Deleter:
         """The deleter that takes out of tests the statements that failed, by the messages of the failures of
         :meth:`probing`; those of tests that pass are empty."""
+        ...
+
+
+class ExampleTests(NamedTuple):
+    """Tests that run the examples of documents."""
+
+    files: Mapping[str, bytes]
+    """Path to content of the files to add to a tree."""
+    examples: Mapping[str, str]
+    """Id of each test to its example: the document, the code and what it gives."""
+
+
+@runtime_checkable
+class DocumentingDeleter(Deleter, Protocol):
+    """Leaves documents whose examples can be run."""
+
+    def example_tests(self, codebase: Codebase, documents: Mapping[str, str]) -> ExampleTests:
+        """Tests for the examples in documents (path to text) that are about the project."""
         ...
 
 
