@@ -285,7 +285,9 @@ class Removal:
             for path, plan in sorted(self.remover.plans.items()):
                 if not self.codebase.is_test(path):
                     drop_unused_imports(plan, self.remover.uses, self.remover.plans)
-                    self.remover.removed.aliases += drop_unused_constants(plan, self.remover.uses, self.remover.plans)
+                    unused = drop_unused_constants(plan, self.remover.uses, self.remover.plans)
+                    self.remover.removed.aliases += unused.constants
+                    found += unused.statements
         return found
 
     def _check_packages(self) -> None:

@@ -52,3 +52,39 @@ def test_what_fills_an_object_of_another_name_stays() -> None:
     )
     files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
     assert "_NAMES['y'] = 1" in after(files, delete(files, "pkg/m.py::f"))["pkg/m.py"]
+
+
+@pytest.mark.parametrize(
+    ("filling", "is_gone"),
+    [
+        ("    TABLE.insert(0, (small(a), a.upper()))\n", True),
+        ("    if a:\n        NAMES.append(a)\n        TABLE.append(a)\n    TABLE[a] = 'x{}'.format(a)\n", True),
+        ("    return TABLE.setdefault(a, 1)\n", False),
+        ("    if a:\n        TABLE.append(a)\n", False),  # the condition would have no statement
+        ("    TABLE.append(print(a))\n", False),
+        ("    TABLE = []\n    TABLE.append(a)\n", True),  # another one
+        ("    TABLE.append(a)\n    print(TABLE)\n", False),
+    ],
+)
+def test_a_table_that_others_only_fill_goes_with_what_read_it(filling: str, *, is_gone: bool) -> None:
+    source = (
+        "NAMES = []\nTABLE = [('a', 'b')]\nTABLE += [('c', 'd')]\n\n\ndef fill(a):\n"
+        "    def small(b: str) -> str:\n        return ''.join('[' + c + ']' for c in b)\n\n"
+        f"    NAMES.append(small(a))\n{filling}\n\nfill('x')\n\n\ndef f():\n    return TABLE\n\n\n"
+        "def other():\n    return NAMES\n"
+    )
+    files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
+    deletion = delete(files, "pkg/m.py::f")
+    left = after(files, deletion)["pkg/m.py"]
+    is_own = "TABLE = []" in filling
+    assert ("TABLE" not in left.replace("    TABLE = []\n    TABLE.append(a)\n", "")) is is_gone
+    assert [text for _, text in deletion.uses] == [
+        f"in fill: {line.strip()}" for line in filling.splitlines() if "TABLE" in line and is_gone and not is_own
+    ]
+    assert "NAMES.append" in left
+
+
+def test_what_gives_back_what_it_fills_with_stays() -> None:
+    source = "KNOWN = []\n\n\ndef known(a):\n    KNOWN.append(a)\n    return a\n\n\ndef f():\n    return KNOWN\n"
+    files = {"pkg/__init__.py": "", "pkg/m.py": source, "test_m.py": "def test_m():\n    assert 1\n"}
+    assert "KNOWN.append(a)" in after(files, delete(files, "pkg/m.py::f"))["pkg/m.py"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -13,10 +13,11 @@ from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
 from excise.deleters.python.edits.file_plan import FilePlan
+from excise.deleters.python.references.made_data import fillers, is_constant, pure_functions
 from excise.deleters.python.references.name_uses import UseIndex
 from excise.deleters.python.references.remaining_words import TYPE_COMMENT, words_in, words_of
 from excise.deleters.python.references.symbol_tables import names_used_in_code
-from excise.extractors.python.analysis.grammar import descendants, field, of_types, parse_tree, statements, text_of
+from excise.extractors.python.analysis.grammar import field, of_types, parse_tree, statements, text_of
 from excise.extractors.python.analysis.parsed_file import Import, Phase, PythonModule
 from excise.extractors.python.analysis.parser import parse_text
 
@@ -269,6 +270,8 @@ _TYPE_ALIAS = re.compile(
     rb"[A-Z]\w*(?:\s*:\s*(?:\w+\.)?TypeAlias)?\s*=\s*(?:\w+\.)?(?:Annotated|Callable|Dict|Iterable|List|Literal|Mapping"
     rb"|Optional|Sequence|Set|Tuple|Type|Union|dict|frozenset|list|set|tuple|type)\["
 )
+_MORE = re.compile(rb"\w+\s*[+|]=")
+"""The beginning of a statement that adds to what a name is bound to."""
 _TYPE_VARIABLE = re.compile(rb"=\s*(?:\w+\.)?(?:TypeVar|ParamSpec|TypeVarTuple)\(")
 _NAMED_TYPES = frozenset({b"TypeVar", b"NewType", b"NamedTuple", b"TypedDict"})
 """Functions whose first argument is the name that their result is bound to."""
@@ -293,22 +296,32 @@ def _is_annotation(string: Node, source: bytes) -> bool:
 
 
 # ----------------------------------------------------------------------------------------- constants
-def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, FilePlan]) -> tuple[tuple[str, str], ...]:
+class UnusedConstants(NamedTuple):
+    """What was removed with constants that only removed code used."""
+
+    constants: Sequence[tuple[str, str]] = ()
+    """(id, source text) of each."""
+    statements: Sequence[tuple[str, str]] = ()
+    """(path, text) of statements in functions that stay."""
+
+
+def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, FilePlan]) -> UnusedConstants:
     """Remove constants of a source file that only the removed code used: dead, they would tell how it worked.
 
-    Returns (id, source text) of each. A constant is a name that one statement at module level binds to data, or to what
-    such a function makes of it (:data:`_MAKERS`). It must be a type variable, or private, since its name says so or
+    What fills them goes, too. A constant is a name that one statement at module level binds to data, or to what such a
+    function makes of it (:data:`~.made_data.MAKERS`). It must be a type variable, or private, since its name says so or
     ``__all__`` leaves it out, or, without ``__all__``, in capitals, a type made by a call or the name of a type that no
     document has, and replaced by no test.
     """
     if plan.deleted or not plan.is_changed:
-        return ()
+        return UnusedConstants()
     words = words_of(plan)
     module = plan.module
     exported = {entry.name for entry in module.exports}
-    names = [binding.name for binding in module.bindings if not binding.klass]
+    names = [b.name for b in module.bindings if not (b.klass or _MORE.match(module.source, b.start))]
     makers = cache(lambda: _own_makers(plan, uses))
     found: list[tuple[str, str]] = []
+    changed: list[tuple[str, str]] = []
     for binding in module.bindings:
         name = binding.name
         is_private = name.startswith("_") or (module.has_all and bool(exported) and name not in exported)
@@ -331,16 +344,27 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
             or not (is_constant(node) or is_constant(node, makers=makers()))
         ):
             continue
-        fillers = _fillers(plan, name) if _is_new_object(field(node, "right")) else []
-        filling = [Edit(each.start_byte, each.end_byte) for each in fillers]
-        rest = apply_edits(plan.source, merged([*plan.edits(), *filling])) if fillers else words.after
+        filling = fillers(plan, name) if _is_new_object(field(node, "right")) else []
+        more = [Edit(each.start_byte, each.end_byte) for each in filling]
+        rest = apply_edits(plan.source, merged([*plan.edits(), *more])) if more else words.after
         if not is_used_in(rest, name) and not is_reached_from_elsewhere(plan.path, name, uses, plans):
-            for each in (statement, *fillers):
+            for each in (statement, *filling):
                 plan.remove_statement(each)
+            changed += _in_functions(plan, filling)
             if name == "TYPE_CHECKING":
                 continue  # it chose imports, and nothing that a solution needs
             found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
-    return tuple(found)
+    return UnusedConstants(found, changed)
+
+
+def _in_functions(plan: FilePlan, nodes: Iterable[Node]) -> Iterator[tuple[str, str]]:
+    """The path and the text of each statement that is in a function, and of which."""
+    for node in nodes:
+        inside = [
+            s for s in plan.module.symbols if s.is_callable and s.start <= node.start_byte and node.end_byte <= s.end
+        ]
+        for symbol in inside[-1:]:
+            yield plan.path, f"in {symbol.qualname}: {text_of(node)}"
 
 
 def statement_of_module(assignment: Node) -> Node | None:
@@ -350,28 +374,15 @@ def statement_of_module(assignment: Node) -> Node | None:
     return statement if is_top else None
 
 
-def _fillers(plan: FilePlan, name: str) -> list[Node]:
-    """The statements of a module that put data into what a name is bound to: ``NAMES["a"] = "b"``."""
-    found = []
-    for statement in plan.root.named_children:
-        inner = statement.named_children[0] if statement.type == "expression_statement" else statement
-        if not is_constant(inner, "subscript") or plan.is_removed(statement.start_byte, statement.end_byte):
-            continue
-        target = field(inner, "left")
-        if text_of(field(target, "value")) == name and _makes_data(target):
-            found.append(statement)
-    return found
-
-
 def _is_new_object(expression: Node) -> bool:
     """Whether nothing else can have what an expression gives: it is no name of it."""
     return expression.type not in {"identifier", "attribute", "subscript"}
 
 
 def _own_makers(plan: FilePlan, uses: UseIndex) -> set[bytes]:
-    """Names of a file for :func:`_pure_functions` of its own and of other modules."""
+    """Names of a file for :func:`pure_functions` of its own and of other modules."""
     bound, modules = _bound_once(plan.module), uses.codebase.modules
-    found = {name for name in _pure_functions(plan.root) if name.decode() in bound}
+    found = {name for name in pure_functions(plan.root) if name.decode() in bound}
     for record in plan.module.imports:
         if record.owner or record.in_try or record.bound not in bound:
             continue
@@ -379,7 +390,7 @@ def _own_makers(plan: FilePlan, uses: UseIndex) -> set[bytes]:
         module = modules.get(entity.path) if entity is not None and entity.qualname.startswith("_") else None
         if entity is None or module is None or entity.qualname not in _bound_once(module):
             continue
-        if entity.qualname.encode() in _pure_functions(parse_tree(module.source).root_node):
+        if entity.qualname.encode() in pure_functions(parse_tree(module.source).root_node):
             found.add(record.bound.encode())
     return found
 
@@ -390,62 +401,3 @@ def _bound_once(module: PythonModule) -> set[str]:
     bound.update(binding.name for binding in module.bindings if not binding.klass)
     bound.update(record.bound for record in module.imports if not record.owner)
     return {name for name, times in bound.items() if times == 1}
-
-
-def _pure_functions(root: Node) -> frozenset[bytes]:
-    """Names of private functions of a module, defined once, that only return what they make of their arguments."""
-    every = [text_of(field(each, "name")).encode() for each in of_types(root, "function_definition")]
-    found = set()
-    for function in root.named_children:
-        block = function.child_by_field_name("body")
-        name = text_of(field(function, "name")).encode()
-        if function.type != "function_definition" or block is None or every.count(name) > 1:
-            continue
-        body = [each for each in statements(block) if not _is_text(each)]
-        parameters = {each.text for each in of_types(field(function, "parameters"), "identifier")}
-        is_expression = len(body) == 1 and body[0].type == "return_statement" and parameters.isdisjoint(_MAKERS)
-        if is_expression and name.startswith(b"_") and _makes_data(body[0]):
-            found.add(name)
-    return frozenset(found)
-
-
-def _is_text(statement: Node) -> bool:
-    """Whether a statement is a docstring."""
-    return statement.type == "expression_statement" and statement.named_children[0].type == "string"
-
-
-def is_constant(assignment: Node, target: str = "identifier", makers: Collection[bytes] = ()) -> bool:
-    """Whether an assignment binds one name to data: literals, names, and calls of :data:`_MAKERS`, or of ``makers``.
-
-    ``target`` is the type of the node that names what it binds.
-    """
-    left, right = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
-    if assignment.type != "assignment" or left is None or left.type != target or right is None:
-        return False
-    return _makes_data(right, makers)
-
-
-def _makes_data(expression: Node, makers: Collection[bytes] = ()) -> bool:
-    """Whether an expression does nothing but to make data."""
-    for node in descendants(expression):
-        if node.type in {"assignment", "named_expression", "await", "yield"}:
-            return False
-        if node.type == "call":
-            function = node.child_by_field_name("function")
-            whole = (function.text or b"") if function is not None else b""
-            name = whole.rpartition(b".")[2]
-            if name not in _MAKERS and whole not in makers and not _LOADER.fullmatch(name):
-                return False
-    return True
-
-
-_LOADER = re.compile(rb"_(?:load|read|build|make|create|compile|parse|collect|generate)\w*")
-"""Names of private functions that make data, and nothing happens but that."""
-_MAKERS = frozenset(
-    b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted "
-    b"range timedelta Decimal Fraction namedtuple NamedTuple TypedDict TypeVar ParamSpec TypeVarTuple NewType escape "
-    b"zip str int float bytes chr ord len items keys values union Struct attrgetter itemgetter methodcaller "
-    b"partial MappingProxyType dedent replace count defaultdict OrderedDict deque Counter Lock RLock Event "
-    b"WeakKeyDictionary WeakValueDictionary cast".split()
-)
-"""Functions and methods that make data of data, and do nothing else."""

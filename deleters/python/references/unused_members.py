@@ -16,6 +16,7 @@ from excise.deleters.python.edits.file_plan import FilePlan
 from excise.deleters.python.references.attribute_values import is_write_only
 from excise.deleters.python.references.dependent_removal import DependentRemover
 from excise.deleters.python.references.documents import is_documented
+from excise.deleters.python.references.made_data import is_constant
 from excise.deleters.python.references.remaining_words import (
     RemainingWords,
     count_words,
@@ -23,7 +24,7 @@ from excise.deleters.python.references.remaining_words import (
     text_left,
     words_in,
 )
-from excise.deleters.python.references.unused_code import is_constant, is_reached_from_elsewhere, statement_of_module
+from excise.deleters.python.references.unused_code import is_reached_from_elsewhere, statement_of_module
 from excise.extractors.python.analysis.grammar import DEFINITIONS, descendants, field, of_types
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Binding
