@@ -14,18 +14,19 @@ from typing import NamedTuple
 
 from excise.deleters.documents.code_examples import LANGUAGES as BRACED
 from excise.deleters.documents.code_examples import looks_like_code, without_uses
-from excise.deleters.documents.gone_names import GoneCode, item_pattern
+from excise.deleters.documents.gone_names import GoneCode, item_pattern, stems
 from excise.deleters.documents.python_examples import LostInExamples, is_python, without_statements
 from excise.deleters.documents.running_text import (
     block_without,
     blocks,
     indent_of,
-    is_lost_in_cell,
     sentences_of,
+    with_end_of,
     without_back_references,
+    without_empty_callouts,
     without_introduction,
 )
-from excise.deleters.documents.tables import Row, column_of_names, is_only, rows_of, start_of_table
+from excise.deleters.documents.tables import rows_left, rows_of, start_of_table
 
 MAX_REMOVED = 12_000
 """Number of characters of text up to which documents lose it: a statement shows all of it."""
@@ -50,7 +51,6 @@ _FIELDS = frozenset(
     }
 )  # fmt: skip
 """Words with which items begin that tell something of a project, or of a setting."""
-_CALLOUT = re.compile(r">\s*\[!\w+\]\s*$")
 _OUTPUT = re.compile(
     r"\W*(?:[Tt]he |[Ii]ts )?(?:[Oo]utputs?|[Pp]rints|[Rr]esults?|[Gg]ives|[Pp]roduces)\b[^.\n]{0,40}:{1,2}\W*$"
 )
@@ -63,6 +63,11 @@ _ENDS = (".", ":", "!", "?", "/", "*")
 """What a line ends with, markers of comments included, after which another sentence begins."""
 _BOLD = re.compile(r"\s*(?:\*\*[^*\n]+\*\*|__[^_\n]+__)[.:]?\s*$")
 """A line that is a title of what stands below it, up to the next one."""
+_NO_TEXT = re.compile(rf"{BULLET.pattern}|{_BOLD.pattern}|\s*(?:\.\.\s|[|>+=:])")
+"""The beginning of what is no plain paragraph."""
+_LEADING = re.compile(r"\b(?:also|possible|sometimes)\b", re.IGNORECASE)
+"""What a sentence has that leads to another example."""
+_OF_CODE = re.compile(r"`|\w\(")
 _OPTION = re.compile(r"\s*:[\w-]+:")
 _SHELL = frozenset({"sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "shellsession", "terminal"})
 _DATA = frozenset({"text", "txt", "output", "http", "json", "yaml", "xml", "html", "csv", "none"})
@@ -174,7 +179,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
         own = list(lines[chunk.start : chunk.end])
         if chunk.kind is ChunkKind.PROSE and (gone.mentioned or gone.commands) and has_text:
             parts = _parts_left(own, gone)
-            own = list(_without_empty_callouts([line for _, kept in parts for line in kept], own))
+            own = list(without_empty_callouts([line for _, kept in parts for line in kept], own))
             own = list(_without_bare_titles(own, lines[chunk.start : chunk.end]))
             lost_heads.update({number: head} if (head := _lost_head(parts, gone)) else {})
         elif chunk.kind is ChunkKind.CODE:
@@ -190,8 +195,10 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     for number, head in lost_heads.items():
         _drop_rest_of_item(lines, chunks, left, number, head)
     _drop_around(lines, chunks, left, emptied)
+    for number in emptied if has_text else ():
+        _drop_topic(lines, chunks, left, gone, number)
     found = list(_without_double_blanks(chunks, left))
-    return _with_end_of(lines, found) if found != list(lines) and found else found
+    return with_end_of(lines, found) if found != list(lines) and found else found
 
 
 def _further_in(head: str, below: Iterable[str]) -> Iterator[str]:
@@ -234,14 +241,6 @@ def _drop_without_introduction(lines: Sequence[str], chunks: Sequence[Chunk], le
             yield number
 
 
-def _with_end_of(lines: Sequence[str], found: list[str]) -> list[str]:
-    """The lines that are left, with as many blank ones at their end as there were before: a heading may follow."""
-    num_blank = next((number for number, line in enumerate(reversed(lines)) if line.strip()), 0)
-    while len(found) > 1 and not found[-1].strip():
-        found.pop()
-    return [*found, *([""] * num_blank if found[-1].strip() else [])]
-
-
 def _without_double_blanks(chunks: Sequence[Chunk], left: Sequence[Sequence[str]]) -> Iterator[str]:
     """The lines that are left; of the blank ones around a chunk that is gone, those above it stay."""
     is_after_gone = False
@@ -280,6 +279,33 @@ def _drop_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list
             and _EXAMPLE_LABEL.match(last) is not None
         )
         left[before] = left[before][:-1] if is_label else without_introduction(left[before])
+
+
+def _drop_topic(
+    lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], gone: GoneCode, example: int
+) -> None:
+    """Take the paragraph above an example that is gone out of what is left, if it was about that example alone.
+
+    Nothing is left of what stood below it up to the next paragraph with an example, no text stands above it, and it has
+    no code. It has a word of what is gone that no other line has, or is the rest of an introduction and leads to that.
+    """
+    texts = [number for number, chunk in enumerate(chunks) if chunk.kind is not ChunkKind.BLANK]
+    at = texts.index(example)
+    above, own = ([None, None, *texts[:at]])[-2:]
+    kinds = [chunks[number].kind for number in [n for n in texts[at:] if left[n]][:2]]
+    is_after_text = above is not None and chunks[above].kind is not ChunkKind.CODE
+    if own is None or is_after_text or kinds not in ([], [ChunkKind.PROSE, ChunkKind.CODE]):
+        return
+    text = " ".join(left[own])
+    if not text or chunks[own].kind is not ChunkKind.PROSE or _NO_TEXT.match(text) or _OF_CODE.search(text):
+        return
+    names = (*gone.mentioned.names, *gone.mentioned.qualified, *gone.dotted)
+    others = {word for number in texts if number != own for line in left[number] for word in stems(line)}
+    told = {word for line in left[own] for word in stems(line)} - others
+    is_rest = above is not None and left[own] != list(lines[chunks[own].start : chunks[own].end])
+    leads_on = is_rest and _LEADING.search(text) is not None
+    if leads_on or any(told & stems(name.rpartition(".")[2]) for name in names):
+        left[own] = []
 
 
 def _lost_introduction(lines: Sequence[str], chunks: Sequence[Chunk], left: list[list[str]], example: int) -> bool:
@@ -441,7 +467,7 @@ def _parts_left(lines: list[str], gone: GoneCode) -> list[tuple[list[str], list[
     names = [gone.mentioned.pattern().pattern] if gone.mentioned else []
     pattern, item = re.compile("|".join([*names, gone.commands.mention()])), item_pattern(gone.mentioned.names)
     if rows := rows_of(lines):
-        return _rows_left(rows, pattern)
+        return rows_left(rows, pattern)
     if not pattern.search("\n".join(lines)):
         item = item_pattern(tuple(n for n in gone.mentioned.names if n[0].isupper() and n not in _FIELDS))
         if not any(map(item.match, lines)) or not _lists_names(lines):
@@ -453,32 +479,6 @@ def _lists_names(lines: Sequence[str]) -> bool:
     """Whether most items of a list begin with one capitalised word, as those of a list of classes do."""
     items = [line for line in lines if BULLET.match(line)]
     return 2 * sum(bool(_CAPITALISED.match(line)) for line in items) > len(items)
-
-
-def _rows_left(rows: Sequence[Row], pattern: re.Pattern[str]) -> list[tuple[list[str], list[str]]]:
-    """(lines, those that are left) of each row of a table: one whose first cell, or the one in a column of names, is a
-    name that is gone goes, if others stay; so does a name in a cell that is a list of names."""
-
-    def is_gone(cell: str) -> bool:
-        found = pattern.search(cell)
-        return found is not None and is_only(cell, found)
-
-    column = column_of_names(rows)
-    gone = [any(map(is_gone, {*row.cells[:1], *row.cells[column : column + 1]})) for row in rows]
-    if all(is_lost for row, is_lost in zip(rows, gone, strict=True) if row.cells):
-        gone = [False] * len(rows)
-    return [
-        (row.lines, [] if is_lost else [line for line in row.lines if not is_lost_in_cell(line, pattern)])
-        for row, is_lost in zip(rows, gone, strict=True)
-    ]
-
-
-def _without_empty_callouts(lines: Sequence[str], before: Sequence[str]) -> Iterator[str]:
-    """The lines without heads of callouts, ``> [!NOTE]``, below which nothing is left; those that had nothing stay."""
-    for number, line in enumerate(lines):
-        following = lines[number + 1] if number + 1 < len(lines) else ""
-        if _CALLOUT.match(line) is None or following.startswith(">") or len(lines) == len(before):
-            yield line
 
 
 def _lost_head(parts: Sequence[tuple[list[str], list[str]]], gone: GoneCode) -> str:

@@ -10,6 +10,8 @@ from functools import lru_cache
 from excise.deleters.documents.gone_commands import NO_COMMANDS, GoneCommands
 from excise.deleters.documents.lost_calls import LostCall
 
+MIN_WORD = 4
+"""Number of letters of a word from which on text with it may be about a name."""
 _DISTINCT = re.compile(r"[^_]_+[^_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What tells a name from an ordinary word."""
 _OWNER = r"(?:[\w.]+\.|(?:\w{1,80}::){1,5}|\w{1,80}#)?"
@@ -137,3 +139,9 @@ def any_of(names: Iterable[str]) -> str:
 def with_owner(dotted: str) -> str:
     """The last two parts of a dotted name: ``Box.open`` for ``store.boxes.Box.open``."""
     return ".".join(dotted.split(".")[-2:])
+
+
+def stems(words: str) -> set[str]:
+    """The words of a name or of text, in singular, without short ones."""
+    found = (word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", words))
+    return {word.removesuffix("s") for word in found if len(word) >= MIN_WORD}

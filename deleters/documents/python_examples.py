@@ -19,6 +19,13 @@ _BLOCKS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.With, ast.As
 _COMMENT = re.compile(r"\s*(?:>>>\s*)?#")
 _LAST = "_"
 """The name of the last result in a session."""
+_CONFIGURED = frozenset({"locale", "logging", "logging.config", "random", "sys", "warnings"})
+"""Modules of the standard library that examples configure."""
+_CONFIGURING = frozenset(
+    {"basicConfig", "captureWarnings", "dictConfig", "disable", "filterwarnings", "getLogger", "seed", "setlocale",
+     "setrecursionlimit", "simplefilter"}
+)  # fmt: skip
+"""Their functions for that: an example that does no more than to call these shows nothing."""
 MAX_ROUNDS = 4
 """How often names are looked for that only statements used which went in the round before."""
 MAX_PARTS = 10
@@ -350,11 +357,15 @@ class LostInExamples:
         return frozenset(brought & self.needed - used - later)
 
     def only_prepares(self, node: ast.stmt) -> bool:
-        """Whether a statement that stays imports names, or makes what only lost statements use."""
+        """Whether a statement that stays imports names, configures a module, or makes what only lost statements use."""
         if isinstance(node, ast.Import | ast.ImportFrom):
             return True
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return node.name in self.needed
+        if isinstance(node, ast.Expr | ast.Assign) and isinstance(node.value, ast.Call):
+            owner, _, called = _chain(node.value.func).rpartition(".")
+            if owner in _CONFIGURED and called in _CONFIGURING:
+                return True
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         return isinstance(node, ast.Assign | ast.AnnAssign) and names <= self.needed
 

@@ -75,6 +75,7 @@ _WHOLE = re.compile(
 """What stands before names that something is made of: without one of them, the sentence would be wrong."""
 MAX_WHOLE = 40
 """Number of characters of the longest of these."""
+_CALLOUT = re.compile(r">\s*\[!\w+\]\s*$")
 MIN_WORDS = 3
 """Number of words of a sentence that is left without parentheses."""
 _INSIDE = r"\((?:[^()]|\([^()]*\)){1,400}\)"
@@ -94,6 +95,8 @@ _BACK = re.compile(
     r"(?:program|example|code|snippet|script|command)\b|The above\b|Running (?:this|it|that)\b|In this example\b"
 )
 """The beginning of a sentence that says what the example above it does."""
+_LIKEWISE = re.compile(r"(?:In the same (?:manner|spirit|vein|way)|Likewise|Similarly),\s+(\w)")
+"""The beginning of a sentence that compares what it says to what stands above it."""
 _ANNOUNCING = re.compile(r"(?!\s*(?:\.\.\s|[-*+•]\s)).*\w[`*)\"']*::$")
 """The last line of running text that announces a literal block."""
 _EXAMPLE = re.compile(r"\s*>>> ")
@@ -263,10 +266,13 @@ def without_introduction(lines: list[str]) -> list[str]:
 
 
 def without_back_references(lines: list[str]) -> list[str]:
-    """A paragraph below an example that is gone, without the sentences at its beginning that say what that does."""
+    """A paragraph below an example that is gone, without the sentences at its beginning that say what that does, and
+    without words that compare it to that."""
     sentences = sentences_of(" ".join(map(str.strip, lines)))
     left = list(dropwhile(_BACK.match, sentences))
-    if len(left) == len(sentences) or any(map(_SPECIAL.match, lines)):
+    if left and (found := _LIKEWISE.match(left[0])):
+        left[0] = f"{found[1].upper()}{left[0][found.end() :]}"
+    if left == sentences or any(map(_SPECIAL.match, lines)):
         return lines
     return _filled(left, lines, max(map(len, lines))) if left else []
 
@@ -431,3 +437,19 @@ def _relative(lines: Sequence[str]) -> Iterator[str]:
 def indent_of(line: str) -> int:
     """The number of blanks before a line's text."""
     return len(line) - len(line.lstrip())
+
+
+def without_empty_callouts(lines: Sequence[str], before: Sequence[str]) -> Iterator[str]:
+    """The lines without heads of callouts, ``> [!NOTE]``, below which nothing is left; those that had nothing stay."""
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if _CALLOUT.match(line) is None or following.startswith(">") or len(lines) == len(before):
+            yield line
+
+
+def with_end_of(lines: Sequence[str], found: list[str]) -> list[str]:
+    """The lines that are left, with as many blank ones at their end as there were before: a heading may follow."""
+    num_blank = next((number for number, line in enumerate(reversed(lines)) if line.strip()), 0)
+    while len(found) > 1 and not found[-1].strip():
+        found.pop()
+    return [*found, *([""] * num_blank if found[-1].strip() else [])]

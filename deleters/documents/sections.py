@@ -22,14 +22,12 @@ from excise.deleters.documents.document_text import (
     utf8_text,
     without_mentions,
 )
-from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, with_owner
+from excise.deleters.documents.gone_names import SEPARATOR, GoneCode, any_of, stems, with_owner
 from excise.deleters.documents.headings import heading_without_arguments, words_of_heading
 from excise.deleters.documents.link_targets import without_unused_targets
 
 _CALL = re.compile(r"(?<![\w.])(?:\w+\.)*(\w+)\(\)")
 """How texts name a function."""
-MIN_WORD = 4
-"""Number of letters of a word from which on a heading with it may be about a name."""
 MAX_PROSE = 400
 """Number of characters of a section's text up to which it goes with its last directive, which it introduces."""
 _FRAME = re.compile(r"\.\.\s+(?:(?:current)?module|contents)::|\.\.\s+_[^:]+:\s*$|:(?:local|depth):|(?:<br\s?/?>)+$")
@@ -325,18 +323,12 @@ def _is_headed_by_words(section: Section, names: GoneCode) -> bool:
     is_name = any(_letters_of(words_of_heading(line)) in known for line in section.heading)
     if is_name:
         return all_examples_lose(section.lines, names)
-    words = {word for each in every for word in _stems(each.rpartition(".")[2])}
-    has_word = not words.isdisjoint(*(_stems(words_of_heading(line)) for line in section.heading[:1]))
+    words = {word for each in every for word in stems(each.rpartition(".")[2])}
+    has_word = not words.isdisjoint(*(stems(words_of_heading(line)) for line in section.heading[:1]))
     prose = [chunk for chunk in chunks_of(section.lines) if chunk.kind is ChunkKind.PROSE]
     called = {each for part in prose for line in section.lines[part.start : part.end] for each in _CALL.findall(line)}
     is_of_others = not called <= {each.rpartition(".")[2] for each in every}
     return has_word and not is_of_others and all_examples_lose(section.lines, names, everything=True)
-
-
-def _stems(words: str) -> set[str]:
-    """The words of a name or a heading, in singular, without short ones."""
-    found = (word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", words))
-    return {word.removesuffix("s") for word in found if len(word) >= MIN_WORD}
 
 
 def _is_of_words(heading: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from excise.deleters.documents.running_text import indent_of
+from excise.deleters.documents.running_text import indent_of, is_lost_in_cell
 
 _DELIMITER = re.compile(r"\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$|\s*\|\s*:?-+:?\s*\|\s*$")
 """The line of a Markdown table below its head."""
@@ -53,6 +53,24 @@ def rows_of(lines: Sequence[str]) -> list[Row] | None:
     if len(lines) > 3 and _BORDER.match(lines[0]) and _BORDER.match(lines[-1]):
         return _rows_of_columns(lines)
     return _rows_of_list(lines) if _LISTED.match(lines[0]) else None
+
+
+def rows_left(rows: Sequence[Row], pattern: re.Pattern[str]) -> list[tuple[list[str], list[str]]]:
+    """(lines, those that are left) of each row of a table: one whose first cell, or the one in a column of names, is a
+    name that is gone goes, if others stay; so does a name in a cell that is a list of names."""
+
+    def is_gone(cell: str) -> bool:
+        found = pattern.search(cell)
+        return found is not None and is_only(cell, found)
+
+    column = column_of_names(rows)
+    gone = [any(map(is_gone, {*row.cells[:1], *row.cells[column : column + 1]})) for row in rows]
+    if all(is_lost for row, is_lost in zip(rows, gone, strict=True) if row.cells):
+        gone = [False] * len(rows)
+    return [
+        (row.lines, [] if is_lost else [line for line in row.lines if not is_lost_in_cell(line, pattern)])
+        for row, is_lost in zip(rows, gone, strict=True)
+    ]
 
 
 def start_of_table(lines: Sequence[str]) -> int:

@@ -200,3 +200,30 @@ def test_a_title_in_bold_goes_with_all_that_is_below_it() -> None:
     titled = "**Example {}: it reports**\n\n    >>> {}(1)\n    1\n\n"
     left = left_of("Boxes\n=====\n\n" + titled.format(1, "gone_by") + titled.format(2, "other"))
     assert left == "Boxes\n=====\n\n" + titled.format(2, "other")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "below", "expected"),
+    [
+        ("Sometimes things go by:", "{}", "Use it:\n\n>>> other()\n1\n\n", "Use it:\n\n>>> other()\n1\n"),
+        ("Things can have gone.", "gone_by(1)", "", ""),
+        ("Things can have gone.", "gone_by(1)\nother()", "", None),
+        ("Things can have gone.", "gone_by(1)", "It is fast.\n\n", None),
+        ("They tell what has gone. Also by name:", "gone_by(1)", "", ""),
+        ("It is fast. By name:", "gone_by(1)", "", "It is fast.\n"),
+        ("It is fast.", "gone_by(1)", "", None),
+        ("- Things can have gone.", "gone_by(1)", "", None),
+        ("So:", "gone_by(1)", "Likewise, you can go:\n\n>>> other()\n1\n\n", "You can go:\n\n>>> other()\n1\n"),
+    ],
+)
+def test_the_topic_of_an_example_goes_with_all_of_it(text: str, code: str, below: str, expected: str | None) -> None:
+    setting = "import logging\n\nlogging.basicConfig(level=1)\nlogger = logging.getLogger()\n\n"
+    document = "# pkg\n\n## Calls\n\nCall it:\n\n```python\nother()\n```\n\n{}## End\n\nEnd.\n"
+    called = code.format("gone_by(logger)")
+    left = left_of(document.format(f"{text}\n\n```python\n{setting}{called}\n```\n\n{below}"), path="README.md")
+    assert left is not None
+    if expected is None:
+        assert text in left
+        assert ("basicConfig" in left) is ("other" in code)
+    else:
+        assert left == document.format(f"{expected}\n" if expected else "")
