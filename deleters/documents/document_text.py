@@ -167,7 +167,7 @@ def _loses_half(lines: Sequence[str], language: str, lost: LostInExamples) -> bo
 
 
 def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[str]:
-    if not (gone.mentioned or gone.dotted or gone.local or gone.members or gone.commands or gone.calls):
+    if not (gone.mentioned or gone.dotted or gone.local or gone.members or gone.commands or gone.calls or gone.cases):
         return list(lines)
     chunks, lost = list(chunks_of(lines)), LostInExamples(gone)
     lost.last_lines = {word: at for at, line in enumerate(lines) for word in _WORD.findall(line)}
@@ -177,7 +177,7 @@ def _without(lines: Sequence[str], gone: GoneCode, *, has_text: bool) -> list[st
     """Numbers of chunks whose last item of a list, or term, is gone, to its first line."""
     for number, chunk in enumerate(chunks):
         own = list(lines[chunk.start : chunk.end])
-        if chunk.kind is ChunkKind.PROSE and (gone.mentioned or gone.commands) and has_text:
+        if chunk.kind is ChunkKind.PROSE and (gone.mentioned or gone.commands or gone.cases) and has_text:
             parts = _parts_left(own, gone)
             own = list(without_empty_callouts([line for _, kept in parts for line in kept], own))
             own = list(_without_bare_titles(own, lines[chunk.start : chunk.end]))
@@ -467,7 +467,7 @@ def _parts_left(lines: list[str], gone: GoneCode) -> list[tuple[list[str], list[
     names = [gone.mentioned.pattern().pattern] if gone.mentioned else []
     pattern, item = re.compile("|".join([*names, gone.commands.mention()])), item_pattern(gone.mentioned.names)
     if rows := rows_of(lines):
-        return rows_left(rows, pattern)
+        return rows_left(rows, pattern, gone.cases)
     if not pattern.search("\n".join(lines)):
         item = item_pattern(tuple(n for n in gone.mentioned.names if n[0].isupper() and n not in _FIELDS))
         if not any(map(item.match, lines)) or not _lists_names(lines):

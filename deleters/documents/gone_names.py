@@ -98,6 +98,8 @@ class GoneCode:
     """Commands of a shell."""
     calls: tuple[LostCall, ...] = ()
     """Calls of what stays that have no answer any more."""
+    cases: frozenset[str] = frozenset()
+    """Texts with which no code compares any more: a row of a table that begins with one is about what is gone."""
 
 
 def _behind_owner(dotted: Iterable[str]) -> str:

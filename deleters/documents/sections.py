@@ -97,6 +97,7 @@ def words_of(names: GoneCode) -> re.Pattern[bytes]:
         *names.mentioned.headed,
         *names.mentioned.keys,
         *(each.rpartition(".")[2] for each in (*names.dotted, *names.mentioned.qualified)),
+        *names.cases,
         *names.commands.words(),
         *(each.function for each in names.calls),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ _LINK = re.compile(r"\]\([^()\s]*\)|\]\[[^\[\]]*\]|`_{1,2}")
 _ROLE = re.compile(r":\w+(?::\w+)?:(?=[\s`])")
 """What stands before a link in reStructuredText."""
 _ARGUMENTS = re.compile(r"\([^()]*\)")
+_QUOTES = re.compile(r"^(``?|['\"]|)(.*)\1$", re.DOTALL)
+"""A cell in the marks of code, or in quotes."""
 _BAR = re.compile(r"(?<!\\)\|")
 _NAME = re.compile(r"[^\w.]*[\w.]+[^\w.]*")
 _NAMES_OF_CODE = re.compile(
@@ -55,16 +57,23 @@ def rows_of(lines: Sequence[str]) -> list[Row] | None:
     return _rows_of_list(lines) if _LISTED.match(lines[0]) else None
 
 
-def rows_left(rows: Sequence[Row], pattern: re.Pattern[str]) -> list[tuple[list[str], list[str]]]:
+def rows_left(
+    rows: Sequence[Row], pattern: re.Pattern[str], cases: Collection[str] = ()
+) -> list[tuple[list[str], list[str]]]:
     """(lines, those that are left) of each row of a table: one whose first cell, or the one in a column of names, is a
-    name that is gone goes, if others stay; so does a name in a cell that is a list of names."""
+    name that is gone goes, if others stay; so does a name in a cell that is a list of names. ``cases`` are texts that
+    mean what is gone where they are a whole first cell."""
 
     def is_gone(cell: str) -> bool:
         found = pattern.search(cell)
         return found is not None and is_only(cell, found)
 
     column = column_of_names(rows)
-    gone = [any(map(is_gone, {*row.cells[:1], *row.cells[column : column + 1]})) for row in rows]
+    gone = [
+        any(map(is_gone, {*row.cells[:1], *row.cells[column : column + 1]}))
+        or any(_QUOTES.sub(r"\2", cell) in cases for cell in row.cells[:1])
+        for row in rows
+    ]
     if all(is_lost for row, is_lost in zip(rows, gone, strict=True) if row.cells):
         gone = [False] * len(rows)
     return [

@@ -48,6 +48,7 @@ from excise.deleters.python.references.entry_points import (
     without_entry_points,
 )
 from excise.deleters.python.references.find_gone_commands import gone_commands
+from excise.deleters.python.references.find_gone_names import gone_cases
 from excise.deleters.python.references.hide_tests import TestHider
 from excise.deleters.python.references.leftovers import Leftover, leftovers
 from excise.deleters.python.references.loose_documents import loose_documents
@@ -154,7 +155,8 @@ class Removal:
         commands = gone_commands(self.remover, gone, shortened, lost)
         names = gone_code(self.remover, [*gone, *helpers], [i for i, _ in aliases], commands)
         remove_mentions(self.remover, names)
-        documents = documents_without(self.remover, gone, replace(names, calls=tuple(self._lost_calls())))
+        names_of_parts = replace(names, calls=tuple(self._lost_calls()), cases=self._lost_cases())
+        documents = documents_without(self.remover, gone, names_of_parts)
         stub_files, needing = stub_files_without(self.remover)
         empty = {p for p, (_, after) in shortened.items() if is_generated_manifest(p) and not after.strip()}
         manifests_left = {p: (before, None if p in empty else after) for p, (before, after) in shortened.items()}
@@ -233,9 +235,7 @@ class Removal:
         symbols = self.codebase.symbols()
         for symbol_id, after in self.parts.items() if not self.wanted else ():
             symbol = symbols[symbol_id]
-            source = self.codebase.modules[symbol.path].source
-            indent = source[source.rfind(b"\n", 0, symbol.start) + 1 : symbol.start].decode(errors="replace")
-            before, left = (f"{indent}{text}" for text in (source_text(self.codebase, symbol), after))
+            before, left = self._indented(symbol), self._indented(symbol, after)
             owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2]
             place = (owner if symbol.name == "__init__" else symbol.name, symbol.kind is SymbolKind.METHOD)
             gone = removed_parts(before, left)
@@ -243,6 +243,20 @@ class Removal:
             alike = [each for each in symbols.values() if each.name == symbol.name and each is not symbol]
             if found is not None and not any(found.parameter in each.signature for each in alike):
                 yield found
+
+    def _lost_cases(self) -> frozenset[str]:
+        """The texts with which only lost paths of functions compared something, if nothing else goes."""
+        known, parts = self.codebase.symbols(), self.parts.items() if not self.wanted else ()
+        found = (
+            gone_cases(self.remover, self._indented(known[i]), self._indented(known[i], text)) for i, text in parts
+        )
+        return frozenset().union(*found)
+
+    def _indented(self, symbol: Symbol, text: str | None = None) -> str:
+        """A function, or another text for it, with the indentation of its first line."""
+        source = self.codebase.modules[symbol.path].source
+        indent = source[source.rfind(b"\n", 0, symbol.start) + 1 : symbol.start].decode(errors="replace")
+        return f"{indent}{source_text(self.codebase, symbol) if text is None else text}"
 
     def _files(self) -> Iterator[tuple[str, str]]:
         """(path, text) of the files of the sources, no Python, that are gone."""

@@ -40,6 +40,38 @@ README = "# Show\n\nIt shows:\n\n```python\n>>> show.run(a)\n'b'\n>>> {}\n'3'\n`
 )
 def test_calls_with_what_only_a_lost_path_took_go(condition: str, call: str, more: str, *, is_left: bool) -> None:
     files = {"m.py": HEAD + GONE.format(condition) + REST, "n.py": more, "README.md": README.format(call)}
+    expected = files["README.md"] if is_left else files["README.md"].replace(f">>> {call}\n'3'\n", "")
+    assert readme_without_path(files) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "more", "cell", "is_left"),
+    [
+        ("form == 'html'", "", "html", False),
+        ("form in ('html', 'other')", "", "`html`", False),
+        ("form in ('html', 'other')", "", "``html``", False),
+        ("form == 'html' and rows", "OTHERS = ['html']\n", "html", True),
+        ("form == 'html'", "", "`html`, `text`", True),
+        ("form != 'html'", "", "html", True),
+        ("form == 'h'", "", "h", True),  # it may be any word
+        ("form in 'html'", "", "html", True),
+    ],
+)
+@pytest.mark.parametrize("row", ["| {} | A page |\n", "{:16} A page\n"])
+def test_rows_about_a_lost_path_go(condition: str, more: str, cell: str, row: str, *, is_left: bool) -> None:
+    row = row.format(cell)
+    border = f"{'=' * 16} ======\n"
+    table = [f"{border}Form             Output\n{border}", f"text             html\n{border}"]
+    if "|" in row:
+        table = ["| Form | Output |\n| --- | --- |\n", "| text | html |\n"]
+    document = "# Show\n\nIt has forms, such as html:\n\n{}\nMore.\n"
+    readme = document.format(row.join(table))
+    files = {"m.py": HEAD + GONE.format(condition) + REST, "n.py": more, "README.md": readme}
+    assert readme_without_path(files) == (readme if is_left else document.format("".join(table)))
+
+
+def readme_without_path(files: dict[str, str]) -> str:
+    """The document after the path of the function is gone."""
     codebase = PythonCodebase.from_texts(files)
     symbol = codebase.symbols()["m.py::Show.run"]
     after = (HEAD + REST).encode()
@@ -56,5 +88,4 @@ def test_calls_with_what_only_a_lost_path_took_go(condition: str, call: str, mor
     data = {path: text.encode() for path, text in files.items()}
     left = {**data, **apply_patch(data, get("path").delete(codebase, feature).source_patch)}
     assert left["m.py"] == after
-    expected = files["README.md"] if is_left else files["README.md"].replace(f">>> {call}\n'3'\n", "")
-    assert (left["README.md"] or b"").decode() == expected
+    return (left["README.md"] or b"").decode()

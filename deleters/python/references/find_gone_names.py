@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -18,6 +20,8 @@ from excise.extractors.python.analysis.parsed_file import SELF, Import
 from excise.extractors.python.analysis.parser import parse_text
 from excise.types import Symbol, SymbolKind
 
+_CASE = re.compile(r"[\w.%+-]{2,40}")
+"""A text that stands for one of several ways, and is no sentence."""
 _KEY = re.compile(r"(?=\w*[A-Z_\d])[^\W\d]\w{3,40}")
 """A text of a table that is no ordinary word."""
 
@@ -92,6 +96,30 @@ def gone_keys(remover: DependentRemover) -> frozenset[str]:
             text = text_of(key).strip("'\"") if key is not None and key.type == "string" else ""
             found.update({text} if _KEY.fullmatch(text) else ())
     return frozenset(key for key in found if not _is_text(remover, key))
+
+
+def gone_cases(remover: DependentRemover, before: str, after: str) -> frozenset[str]:
+    """The texts with which a function that lost a part compared something, and that no code that stays has."""
+    lost = _compared_texts(before) - _compared_texts(after)
+    return frozenset(text for text in lost if _CASE.fullmatch(text) and not _is_text(remover, text))
+
+
+def _compared_texts(code: str) -> set[str]:
+    """The texts that code compares something with: ``x == "a"``, ``x in ("a", "b")``, ``case "a"``."""
+    try:
+        tree = ast.parse(textwrap.dedent(code))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return set()
+    found: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.MatchValue):
+            found.append(node.value)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+            found.append(node.comparators[0])
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
+            listed = node.comparators[0]
+            found += listed.elts if isinstance(listed, ast.Tuple | ast.List | ast.Set) else []
+    return {each.value for each in found if isinstance(each, ast.Constant) and isinstance(each.value, str)}
 
 
 def _is_public(qualname: str) -> bool:
