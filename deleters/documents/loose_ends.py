@@ -22,7 +22,8 @@ _ON_EXAMPLE = re.compile(
     r"|As you can see\b|The (?:above|previous|preceding) (?:example|code|snippet|program)\b"
     r"|The (?:example|code|snippet|program) above\b"
     r"|(?:The )?[Oo]utput (?:is|will|would|should)\b|(?:The )?[Rr]esult (?:is|will|would|should)\b"
-    r"|(?:Which|This|That|It) (?:will |would )?(?:prints?|outputs?|gives?|yields?|produces?|results? in)\b)"
+    r"|(?:Which|This|That|It) (?:will |would )?(?:prints?|outputs?|gives?|yields?|produces?|results? in)\b"
+    r"|(?:\.{3}|…) ?[a-z])"
 )
 """The beginning of a paragraph about the example above it."""
 _DEFINED = re.compile(

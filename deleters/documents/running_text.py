@@ -93,6 +93,7 @@ _BACK = re.compile(
     r"(?:That|This|It) (?:will|would|prints?|outputs?|gives?|yields?|produces?|creates?|generates?|results? in"
     r"|displays?|shows?)\b|(?:The|This) (?:above |preceding |previous )?"
     r"(?:program|example|code|snippet|script|command)\b|The above\b|Running (?:this|it|that)\b|In this example\b"
+    r"|(?:\.{3}|…) ?[a-z]"
 )
 """The beginning of a sentence that says what the example above it does."""
 _LIKEWISE = re.compile(r"(?:In the same (?:manner|spirit|vein|way)|Likewise|Similarly),\s+(\w)")

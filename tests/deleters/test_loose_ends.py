@@ -49,6 +49,7 @@ def test_a_document_that_still_names_it(document: str, *, is_left: bool) -> None
         ("So:\n\nEnd.\n", "So:\n\nEnd.\n", []),
         ("```\na()\n```\n\nHere, we call it.\n", "\nHere, we call it.\n", ["Here, we call it."]),
         ("```\na()\nb()\n```\n\nHere, we call it.\n", "```\na()\n```\n\nHere, we call it.\n", []),
+        ("```\na()\n```\n\n...and it is called.\n", "\n...and it is called.\n", ["...and it is called."]),
         ("# A\n\nIt is so:\n\n```\na()\n```\n\nMore.\n", "# A\n\nMore.\n", ["# A"]),
         ("# A\n\nMore.\n\n```\na()\n```\n", "# A\n\n```\nb()\n```\n\nMore.\n", []),
         ("```\nclass MyForm:\n    a = 1\n```\n\nA MyForm is one.\n", "A MyForm is one.\n", ["MyForm"]),

@@ -365,7 +365,7 @@ def test_what_text_below_an_example_says_of_it_goes_with_it() -> None:
         "README.md": (
             "# box\n\nText.\n\n## More\n\nIt is small.\n\n```go\nbox.DumpAll()\n```\n\nThat will get you a file."
             " This program\ncan even do more. Boxes are free.\n\n```go\nbox.Keep()\n```\n\nThis will keep them.\n\n"
-            "```go\nx := box.DumpAll()\n```\n\nThis prints all.\n\nThis is the end.\n"
+            "```go\nx := box.DumpAll()\n```\n\n...and all is there.\n\nThis is the end.\n"
         ),
     }
     assert left_of("go", files, "box.go::DumpAll")["README.md"] == (
