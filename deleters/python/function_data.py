@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from excise.deleters.python.number_data import formats_of, numbers_of
-from excise.extractors.python.needs.test_uses import Function, function_of, last_name
+from excise.extractors.python.analysis.ast_walk import last_name
+from excise.extractors.python.needs.test_uses import Function, function_of
 from excise.protocols import Module
 from excise.types import Symbol
 

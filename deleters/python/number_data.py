@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from excise.extractors.python.needs.test_uses import Function, last_name
+from excise.extractors.python.analysis.ast_walk import last_name
+from excise.extractors.python.needs.test_uses import Function
 
 MIN_DIGITS, MIN_LARGE = 4, 10_000
 """Digits of a number from which on nobody could guess it, and the smallest integer that may be such a number."""

@@ -25,10 +25,10 @@ from excise.deleters.python.references.shortened_tests import (
     statements_to_remove,
 )
 from excise.deleters.python.references.statement_names import DEFINITIONS
-from excise.extractors.python.analysis.ast_walk import statements_below, walk
+from excise.extractors.python.analysis.ast_walk import last_name, statements_below, walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parsed_file import Reference
-from excise.extractors.python.needs.test_uses import Function, function_of, last_name
+from excise.extractors.python.needs.test_uses import Function, function_of
 from excise.protocols import Codebase
 from excise.types import Symbol, path_of, symbol_of_test, without_parameter
 

@@ -7,8 +7,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from excise.extractors.python.analysis.ast_walk import is_literal, walk
-from excise.extractors.python.needs.test_uses import Function, last_name
+from excise.extractors.python.analysis.ast_walk import is_literal, last_name, walk
+from excise.extractors.python.needs.test_uses import Function
 
 MAX_LINES = 24
 """Number of lines of an excerpt."""

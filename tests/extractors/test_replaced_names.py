@@ -117,3 +117,24 @@ def test_an_exception_is_told_where_a_test_expects_a_base_class_of_it(code: str,
     codebase = PythonCodebase.from_texts({"bank.py": source, "errors.py": errors, "test_bank.py": test})
     needs = Python().find_needs(codebase, ("bank.py::pay",), ("test_bank.py::test_a",))
     assert {need.word for need in needs if need.kind is NeedKind.EXCEPTION} == told
+
+
+@pytest.mark.parametrize(
+    ("given", "replacing"),
+    [
+        ("bank, 'datetime', Other", "monkeypatch.setattr"),
+        ("'bank.datetime', Other", "monkeypatch.setattr"),
+        ("'bank.datetime', new=Other", "mock.patch"),
+        ("bank, 'datetime', print", ""),
+    ],
+)
+@pytest.mark.parametrize("indent", ["", "    "], ids=["of the file", "local"])
+def test_members_of_a_class_that_takes_the_place_of_a_name(given: str, replacing: str, indent: str) -> None:
+    made = "class Other(bank.datetime):\n    limit = 1\n    def today(self):\n        return self.now()\n"
+    made = "".join(f"{indent}{line}\n" for line in made.splitlines())
+    head, inner = ("", made) if indent else (made, "")
+    call = f"    {replacing or 'monkeypatch.setattr'}({given})\n    assert bank.wait() == 1\n"
+    test = f"from unittest import mock\n{head}\ndef test_a(monkeypatch):\n{inner}{call}"
+    source = "from datetime import datetime\n\ndef wait():\n    return datetime.today().year\n"
+    members = {"replaced bank.datetime.today"} if replacing else set()
+    assert labels(test, source, ("bank.py::wait",)) == {"replaced bank.datetime", *members}

@@ -17,9 +17,9 @@ from excise.deleters.python.references.statement_names import (
     names_of,
 )
 from excise.deleters.python.test_excerpt import checks
-from excise.extractors.python.analysis.ast_walk import walk
+from excise.extractors.python.analysis.ast_walk import last_name, walk
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
-from excise.extractors.python.needs.test_uses import Function, function_of, last_name
+from excise.extractors.python.needs.test_uses import Function, function_of
 from excise.types import Symbol
 
 Span = tuple[int, int]

@@ -107,3 +107,20 @@ def tree_of(source: bytes, start: int, end: int) -> ast.stmt | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return found
+
+
+def texts_of(node: ast.AST | None) -> list[str]:
+    """The text of a constant, of bytes with one character for each; empty for other nodes."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return [value] if isinstance(value, str) else [value.decode("latin-1")] if isinstance(value, bytes) else []
+
+
+def last_name(node: ast.expr) -> str:
+    """The last component of a dotted name; empty for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def last_names(node: ast.expr) -> set[str]:
+    """The last components of a dotted name, or of each in a tuple."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return {name for part in parts if (name := last_name(part))}

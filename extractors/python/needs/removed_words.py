@@ -12,11 +12,11 @@ from functools import lru_cache
 from types import CodeType
 
 from excise.extractors.expected_texts import shown_placeholder
-from excise.extractors.python.analysis.ast_walk import first_line
+from excise.extractors.python.analysis.ast_walk import first_line, last_name, last_names, texts_of
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
-from excise.extractors.python.needs.test_uses import Function, is_none, last_name, last_names, parsed, texts_of
+from excise.extractors.python.needs.test_uses import Function, is_none, parsed
 from excise.types import FILLED_IN, Symbol, SymbolKind
 
 _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")

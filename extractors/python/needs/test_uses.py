@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
-from excise.extractors.python.analysis.ast_walk import first_line, statements_below
+from excise.extractors.python.analysis.ast_walk import first_line, last_name, last_names, statements_below, texts_of
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.needs.replaced_names import assigned, replaced_names
 from excise.types import Symbol
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -32,8 +34,6 @@ RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaises
 _EQUALITIES = re.compile(r"assert(?:Almost|List|Dict|Tuple|Set|Sequence|Count|MultiLine)?Equals?$")
 _KEY = re.compile(r"\w[\w.-]*")
 """Texts that may be keys where a test says that they are in something; others are parts of a text."""
-_REPLACING = frozenset({"setattr", "delattr", "object", "patch"})
-"""Functions that replace a name for the duration of a test: of ``monkeypatch``, ``mock.patch`` and ``mocker``."""
 _MATCHING = frozenset({"match", "fullmatch", "search", "compile", "findall", "finditer"})
 """Functions of ``re`` whose first argument is a regular expression."""
 _REGEX_ASSERTIONS = frozenset({"assertRegex", "assertNotRegex", "assertRegexpMatches"})
@@ -202,7 +202,7 @@ class TestUses:
         if piece not in self._uses:
             file = self._file(piece[0])
             node = file.nodes[piece[1]] if file is not None else None
-            self._uses[piece] = uses_of(node, file.aliases) if file is not None and node is not None else Uses()
+            self._uses[piece] = uses_of(node, file.aliases, file.nodes) if file and node else Uses()
         return self._uses[piece]
 
     def _file(self, path: str) -> _TestFile | None:
@@ -301,8 +301,11 @@ def _places(node: ast.AST, path: str) -> Iterator[tuple[str, Place]]:
     )
 
 
-def uses_of(node: ast.AST, aliases: Mapping[str, str]) -> Uses:
-    """What a definition mentions; of a class, only the code outside its methods. ``aliases`` are those of imports."""
+def uses_of(node: ast.AST, aliases: Mapping[str, str], nodes: Mapping[str, ast.AST] = MappingProxyType({})) -> Uses:
+    """What a definition mentions; of a class, only the code outside its methods.
+
+    ``aliases`` are those of imports, ``nodes`` the definitions of its file by their dotted names.
+    """
     found = Uses()
     expressions: set[int] = set()
     parts = list(_walk(node))
@@ -312,11 +315,10 @@ def uses_of(node: ast.AST, aliases: Mapping[str, str]) -> Uses:
         if id(part) in expressions:
             found.texts.update(text for expression in texts_of(part) for text in literal_parts(expression))
         else:
-            _note(part, found, aliases)
+            _note(part, found)
             expressions.update(map(id, _expressions(part)))
-    found.replaced.update(_replaced_by_variable(parts))
     own |= {part.arg for part in parts if isinstance(part, ast.arg)}
-    found.replaced.update(_assigned_outside(parts, own, aliases))
+    found.replaced.update(replaced_names(parts, own, aliases, nodes))
     found.nones.update(_giving_none(parts))
     found.truths.update(_giving_truth(parts))
     return found
@@ -335,7 +337,7 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
                 pending.append(child)
 
 
-def _note(node: ast.AST, found: Uses, aliases: Mapping[str, str]) -> None:
+def _note(node: ast.AST, found: Uses) -> None:
     match node:
         case ast.Name(id=name):
             found.names.add(name)
@@ -352,7 +354,7 @@ def _note(node: ast.AST, found: Uses, aliases: Mapping[str, str]) -> None:
         case ast.Compare():
             _note_comparison(node, found)
         case ast.Call():
-            _note_call(node, found, aliases)
+            _note_call(node, found)
         case ast.ExceptHandler(type=ast.expr() as kind):
             found.exceptions.update(last_names(kind))
 
@@ -363,7 +365,7 @@ def _note_comparison(node: ast.Compare, found: Uses) -> None:
         found.keys.update(text for text in texts_of(node.left) if _KEY.fullmatch(text))
 
 
-def _note_call(node: ast.Call, found: Uses, aliases: Mapping[str, str]) -> None:
+def _note_call(node: ast.Call, found: Uses) -> None:
     function = last_name(node.func)
     found.keywords.update((function, keyword.arg) for keyword in node.keywords if keyword.arg)
     if function in RAISES:
@@ -376,8 +378,6 @@ def _note_call(node: ast.Call, found: Uses, aliases: Mapping[str, str]) -> None:
         found.expressions.update(text for each in wanted for text in texts_of(each))
     elif _EQUALITIES.match(function):
         _note_constants(node.args[:2], found, is_equality=True)
-    elif function in _REPLACING and node.args:
-        found.replaced.update(_replaced(function, node, aliases))
 
 
 def _expressions(node: ast.AST) -> Sequence[ast.expr]:
@@ -389,32 +389,6 @@ def _expressions(node: ast.AST) -> Sequence[ast.expr]:
     return node.args[:1] if node.func.attr in _MATCHING and last_name(node.func.value) in {"re", "regex"} else ()
 
 
-def _replaced(function: str, node: ast.Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The dotted name that a call replaces, as it is written and with the module for which an alias stands."""
-    target = node.args[0]
-    if isinstance(target, ast.Name | ast.Attribute) and function != "patch":
-        first, dot, rest = ast.unparse(target).partition(".")
-        owners = [f"{name}{dot}{rest}" for name in (first, aliases.get(first, first))]
-        yield from ((f"{owners[0]}.{text}", f"{owners[1]}.{text}") for arg in node.args[1:2] for text in texts_of(arg))
-    else:
-        yield from ((text, text) for text in texts_of(target) if "." in text)
-
-
-def _replaced_by_variable(parts: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
-    """The dotted names that calls of ``patch`` replace, where a variable of the definition has the name."""
-    called = [part for part in parts if isinstance(part, ast.Call) and last_name(part.func) == "patch"]
-    targets = [call.args[0] for call in called if call.args]
-    yield from ((text, text) for value in _assigned(parts, targets) for text in texts_of(value) if "." in text)
-
-
-def _assigned_outside(parts: Sequence[ast.AST], own: set[str], aliases: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The attributes that are set on what a definition neither makes nor is given: ``sys.stdout = stream``."""
-    for part in parts:
-        match part:
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=name)]) if owner not in own:
-                yield f"{owner}.{name}", f"{aliases.get(owner, owner)}.{name}"
-
-
 def _giving_none(parts: Sequence[ast.AST]) -> Iterator[str]:
     """The functions and attributes that give ``None``, as a definition says, also by way of a variable."""
     checked: list[ast.expr] = []
@@ -423,7 +397,7 @@ def _giving_none(parts: Sequence[ast.AST]) -> Iterator[str]:
             checked.append(part.left)
         elif isinstance(part, ast.Call) and last_name(part.func) == "assertIsNone":
             checked += part.args[:1]
-    checked += list(_assigned(parts, checked))
+    checked += list(assigned(parts, checked))
     for inner in (inner for each in checked for inner in ast.walk(each)):
         if isinstance(inner, ast.Call | ast.Attribute):
             yield last_name(inner.func if isinstance(inner, ast.Call) else inner)
@@ -441,21 +415,13 @@ def _giving_truth(parts: Sequence[ast.AST]) -> Iterator[str]:
             checked += part.args[:1]
     compared = [each.left for each in checked if isinstance(each, ast.Compare) and _is_truth(each.comparators[-1])]
     checked += compared
-    for each in (*checked, *_assigned(parts, checked)):
+    for each in (*checked, *assigned(parts, checked)):
         if isinstance(each, ast.Call):
             yield last_name(each.func)
 
 
 def _is_truth(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool)
-
-
-def _assigned(parts: Sequence[ast.AST], uses: Sequence[ast.expr]) -> Iterator[ast.expr]:
-    """The values that assignments of a definition give the variables among ``uses``."""
-    variables = {each.id for each in uses if isinstance(each, ast.Name)}
-    for part in parts if variables else ():
-        if isinstance(part, ast.Assign) and any(isinstance(t, ast.Name) and t.id in variables for t in part.targets):
-            yield part.value
 
 
 def is_none(node: ast.expr) -> bool:
@@ -474,23 +440,6 @@ def _note_constants(sides: Sequence[ast.expr], found: Uses, *, is_equality: bool
             left += ast.iter_child_nodes(node)
     found.numbers.update(repr(each.value) for each in constants if type(each.value) in (int, float))
     found.compared.update(text for each in constants if is_equality for text in texts_of(each))
-
-
-def texts_of(node: ast.AST | None) -> list[str]:
-    """The text of a constant, of bytes with one character for each; empty for other nodes."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    return [value] if isinstance(value, str) else [value.decode("latin-1")] if isinstance(value, bytes) else []
-
-
-def last_name(node: ast.expr) -> str:
-    """The last component of a dotted name; empty for other expressions."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def last_names(node: ast.expr) -> set[str]:
-    """The last components of a dotted name, or of each in a tuple."""
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    return {name for part in parts if (name := last_name(part))}
 
 
 def literal_parts(pattern: str) -> list[str]:

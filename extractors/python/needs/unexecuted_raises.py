@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from excise.extractors.python.analysis.ast_walk import last_name
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.supplied_words import Words
-from excise.extractors.python.needs.test_uses import function_of, last_name
+from excise.extractors.python.needs.test_uses import function_of
 from excise.types import Symbol, Watched
 
 _ITEM_ERRORS = frozenset({"KeyError", "IndexError", "LookupError"})
