@@ -18,6 +18,8 @@ MAX_FILES = 5
 
 CALLS = "What the calls of these tests to the code give is compared with what the original gave, too."
 """What is said of recorded calls."""
+EXAMPLES = "So is what the calls of the examples above give."
+"""What is said of calls that a statement shows."""
 
 
 def how_checked(
@@ -27,8 +29,10 @@ def how_checked(
     visibility: Visibility,
     *,
     compares_calls: bool = False,
+    has_examples: bool = False,
 ) -> str:
-    """The section about the tests ``fail_to_pass`` and all others, and about calls of those that are not in sight."""
+    """The section about the tests ``fail_to_pass`` and all others, and about calls of those that are not in sight, and
+    of examples."""
     unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
     gone = {part.path: list(changes_of(part)) for part in parse_patch(deletion.hide_patch)}
     rest = [test for test in fail_to_pass if test not in set(deletion.hidden)]
@@ -51,13 +55,13 @@ def how_checked(
     names = list(dict.fromkeys(f"`{_shortened(without_parameter(test))}`" for test in seen))
     shown = names if len(names) <= MAX_NAMES + 1 else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
     listed = f"\n\nThose that can be seen: {', '.join(shown)}." if seen and unseen else ""
-    calls = f" {CALLS}" if compares_calls and unseen else ""
+    calls = f" {CALLS}{f' {EXAMPLES}' if has_examples else ''}" if compares_calls and unseen else ""
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass.{calls}{listed}"
 
 
 def without_calls(statement: str) -> str:
     """The problem statement of a task whose calls decide nothing."""
-    return statement.replace(f" {CALLS}", "")
+    return statement.replace(f" {CALLS} {EXAMPLES}", "").replace(f" {CALLS}", "")
 
 
 def _is_removed(codebase: Codebase, test: str, gone: Mapping[str, Sequence[Change]]) -> bool:

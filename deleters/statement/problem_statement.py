@@ -139,6 +139,7 @@ def write_statement(
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in with_members(codebase, symbol) if is_data(codebase, s))]
     silent, share = described(codebase, list(dict.fromkeys(told)), found, named, callers)
+    has_examples = bool(examples) or any(">>> " in symbol.docstring for symbol in removed)
     by_symbol = {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}
     unseen = set(fail_to_pass) & set(deletion.hidden) - set(deletion.shortened)
     rest = (
@@ -151,7 +152,9 @@ def write_statement(
         parts_of_tests(codebase, by_symbol, words, visibility, deletion.removed),
         rows_of_tests(codebase, unseen, words, visibility, removed),
         also_importable(codebase, shown, assigned, deletion, words),
-        how_checked(codebase, fail_to_pass, deletion, visibility, compares_calls=compares_calls),
+        how_checked(
+            codebase, fail_to_pass, deletion, visibility, compares_calls=compares_calls, has_examples=has_examples
+        ),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:

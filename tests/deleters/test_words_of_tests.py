@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from excise.deleters.python.test_excerpt import excerpt
-from excise.deleters.statement.how_checked import CALLS, without_calls
+from excise.deleters.statement.how_checked import CALLS, EXAMPLES, without_calls
 from excise.deleters.statement.problem_statement import write_statement
 from excise.deleters.statement.test_words import MAX_NAMES, words_of_tests
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
@@ -38,6 +38,9 @@ def test_tests_out_of_sight_are_quoted_where_there_is_no_example() -> None:
     assert CALLS not in text
     comparing = write_statement(codebase, deletion, REPO, tests, compares_calls=True).text
     assert f"must still pass. {CALLS}\n" in comparing
+    shown = write_statement(codebase, deletion, REPO, tests, examples=["gone(1)  # 1"], compares_calls=True).text
+    assert f" {CALLS} {EXAMPLES}\n" in shown
+    assert without_calls(shown).endswith("must still pass.\n")
     assert without_calls(comparing) == text
     in_sight = replace(deletion, hidden=(), hide_patch="")
     assert CALLS not in write_statement(codebase, in_sight, REPO, tests, compares_calls=True).text
