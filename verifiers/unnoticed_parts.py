@@ -11,7 +11,7 @@ from typing import NamedTuple
 from excise.deleters.deletion_record import REMOVALS
 from excise.deleters.patches.patch_reader import changes_of, parse_patch
 from excise.protocols import LackingPart
-from excise.types import Status, WorkerOutcome
+from excise.types import Status, WorkerOutcome, name_in_file
 from excise.verifiers.candidate import Candidate, not_passing
 
 MAX_PARTS, MIN_PARTS = 12, 1
@@ -113,7 +113,10 @@ def _is_essential(candidate: Candidate, part: LackingPart) -> bool:
     """Whether tests have to notice a part: it says so, or the statement shows a call that gives the parameter."""
     if part.is_essential or not part.parameter:
         return part.is_essential
-    shown = re.compile(rf"(?m)^- `[^`\n]*::[^`\n]*`: `[^`\n]*\b{re.escape(part.parameter)}=")
+    given = rf"\b{re.escape(part.parameter)}="
+    if part.is_required:
+        given += rf"|\b{re.escape(name_in_file(part.symbol).rpartition('.')[2])}\((?!\))"
+    shown = re.compile(rf"(?m)^- `[^`\n]*::[^`\n]*`: `[^`\n]*(?:{given})")
     return shown.search(candidate.task.problem_statement) is not None
 
 

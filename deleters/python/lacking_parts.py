@@ -2,7 +2,7 @@
 
 A part is a statement, all rounds of a loop but the first, an operand of ``and`` or ``or``, the last side of ``a < x <
 b``, one of the two values of a conditional expression, an argument that a call gets by name, ``*args`` or ``**kwargs``
-that a function hands on, a parameter, which has its default then, or one of a few elements of a table. It may also be
+that a function hands on, a parameter, which has one constant then, or one of a few elements of a table. It may also be
 all that tells two results apart, where a function returns whether something is so; what a function does when it calls
 itself, at all or more than once; and, where there are several functions, all that one does with its first argument.
 """
@@ -18,6 +18,7 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from excise.deleters.python.log_statements import is_log, only_logs
+from excise.deleters.python.parameter_values import RECEIVERS, parameter_values, required_parameters
 from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.test_uses import Function, parsed
@@ -31,7 +32,7 @@ MAX_PARTS = 60
 MAX_SORTED = 2000
 """Maximum number of parts that are put in order."""
 MAX_BYTES = 40_000
-"""Number of bytes of a function from which on it has none: it is parsed anew for each."""
+"""Number of bytes of a function from which on it has none."""
 MIN_ELEMENTS = 5
 """Number of elements from which on a list of constants is a table; its first one, middle one and last one are parts."""
 _SILENT = (
@@ -48,8 +49,6 @@ _KINDS = (
 _TRUTH = re.compile(r"(?:is|has|can|should)_\w+|is(?:instance|subclass|[a-z]{5})|callable|hasattr|any|all|bool"
                     r"|startswith|endswith|(?:full)?match")  # fmt: skip
 """Names of functions that tell whether something is so."""
-_SELF = frozenset({"self", "cls"})
-"""Names of the object that a method is called on."""
 _ONCE = b"(%b if __import__('sys')._getframe(1).f_code is __import__('sys')._getframe().f_code else %b)"
 """A value, where a function was called by itself, and the call that stands there otherwise."""
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -85,9 +84,14 @@ class _Function(NamedTuple):
     """A function some lines of which were removed."""
 
     node: Function
-    symbol_id: str
+    symbol: Symbol
     path: str
     places: _Places
+
+    @property
+    def symbol_id(self) -> str:
+        """The id of its symbol."""
+        return self.symbol.symbol_id
 
     def can_lack(self, start: int, end: int, text: bytes) -> bool:
         """Whether the function can be parsed with a text in place of some of its bytes."""
@@ -106,13 +110,15 @@ def lacking_parts(codebase: PythonCodebase, removed: Mapping[str, frozenset[int]
     found: list[tuple[_Function, _Part]] = []
     for each in functions:
         with suppress(RecursionError):  # a chain of a thousand ``elif``
-            parts = _parts_of(each.node, each.places, removed[each.path], is_alone=len(functions) == 1)
+            values = parameter_values(codebase, each.node, each.symbol)
+            parts = _parts_of(each.node, each.places, removed[each.path], values, is_alone=len(functions) == 1)
             found += [(each, part) for part in parts]
     for function, part in islice(_spread(found), MAX_PARTS):
         if function.can_lack(part.start, part.end, part.text):
-            lacking = LackingPart(function.symbol_id, function.path, part.what, part.start, part.end, part.text)
             name = part.what if part.kind == "parameter" else ""
-            yield lacking._replace(parameter=name, is_essential=part.is_essential)
+            lacking = LackingPart(function.symbol_id, function.path, part.what, part.start, part.end, part.text)
+            is_required = name in required_parameters(function.node)
+            yield lacking._replace(parameter=name, is_required=is_required, is_essential=part.is_essential)
 
 
 def _spread(parts: list[tuple[_Function, _Part]]) -> Iterator[tuple[_Function, _Part]]:
@@ -151,7 +157,7 @@ def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset
                 continue
             owner = next((symbol for symbol in named[function.name] if _is_definition(symbol, function)), None)
             if owner is not None:
-                yield _Function(function, owner.symbol_id, path, places)
+                yield _Function(function, owner, path, places)
 
 
 def _functions(body: Iterable[ast.stmt]) -> Iterator[Function]:
@@ -201,8 +207,13 @@ _DOCUMENTED = r"(?m)[`'\"*]NAME[`'\"*=]|:param[^:\n]*\bNAME:|^\s*[-*]*\s*NAME\s*
 """How a docstring documents a parameter; a word in a sentence may be just that, but not in ``search(text[:end])``."""
 
 
-def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, is_alone: bool) -> Iterator[_Part]:
-    """The parts of a function of which all lines are removed; of one that ``is_alone``, stand-ins are tried before."""
+def _parts_of(
+    function: Function, places: _Places, removed: frozenset[int], values: Mapping[str, str], *, is_alone: bool
+) -> Iterator[_Part]:
+    """The parts of a function of which all lines are removed; of one that ``is_alone``, stand-ins are tried before.
+
+    ``values`` are those that its parameters always have in a lesser answer.
+    """
     statements = [each for each in _statements(function.body) if removed.issuperset(_lines_of(each))]
     is_only = sum(isinstance(node, _LOOPS) for node in walk(function)) == 1
     for each in statements:
@@ -223,16 +234,15 @@ def _parts_of(function: Function, places: _Places, removed: frozenset[int], *, i
     first = statements[0] if statements else None
     if first is None or first not in function.body or getattr(first, "decorator_list", []):
         return
-    start, indent = places.start(first), places.source[places.line(first.lineno) : places.start(first)]
-    if indent.strip():
+    start = places.start(first)
+    if (indent := places.source[places.line(first.lineno) : start]).strip():
         return
     named = (node for node in walk(function) if isinstance(node, ast.Name) and node.lineno in removed)
     names = {node.id for node in named if isinstance(node.ctx, ast.Load)}
-    for name, default in _defaults(function.args):
-        if name in names and isinstance(default, ast.Constant):
-            line = f"{name} = {ast.unparse(default)}\n".encode() + indent
-            is_told = re.search(_DOCUMENTED.replace("NAME", re.escape(name)), described) is not None
-            yield _Part("parameter", name, start, start, line, rank[name], is_told or (not rank[name] and "_" in name))
+    for name in (each for each in values if each in names):
+        line = f"{name} = {values[name]}\n".encode() + indent
+        is_told = re.search(_DOCUMENTED.replace("NAME", re.escape(name)), described) is not None
+        yield _Part("parameter", name, start, start, line, rank[name], is_told or (not rank[name] and "_" in name))
     argument = _returned_argument(function)
     if argument and not is_alone:
         yield _Part("function", f"all but {argument}", start, start, f"return {argument}\n".encode() + indent)
@@ -281,8 +291,7 @@ def _returned(function: Function) -> list[ast.expr]:
 
 def _returned_argument(function: Function) -> str:
     """The first argument of a function, if a lesser one may return it as it is; empty if not."""
-    given = [*function.args.posonlyargs, *function.args.args]
-    given = given[1:] if given and given[0].arg in _SELF else given
+    given = [each for each in (*function.args.posonlyargs, *function.args.args) if each.arg not in RECEIVERS]
     values = [each for each in _returned(function) if not (isinstance(each, ast.Constant) and each.value is None)]
     if not given or not values or function.name.startswith("__") or all(map(_is_truth, values)):
         return ""
@@ -331,7 +340,7 @@ def _recursion(function: Function, statements: Sequence[ast.stmt], places: _Plac
     inner = [each for each in statements if isinstance(each, ast.FunctionDef)]
     imports = [each for each in statements if isinstance(each, ast.Import | ast.ImportFrom)]
     others = {alias.asname or alias.name for each in imports for alias in each.names}  # of the file: it is in a class
-    others |= {function.name} if function.col_offset and _SELF.isdisjoint(_parameters(function)[:1]) else set()
+    others |= {function.name} if function.col_offset and RECEIVERS.isdisjoint(_parameters(function)[:1]) else set()
     for each in [function, *inner]:
         if isinstance(each, ast.AsyncFunctionDef) or each.decorator_list or each.name in others:
             continue  # what calls it may be a function around it
@@ -366,7 +375,7 @@ def _calls_of(function: Function, statement: ast.stmt, places: _Places) -> Itera
 def _is_own_call(function: Function, called: ast.expr) -> bool:
     """Whether a function calls itself by its name, as a method on the object that it was called on."""
     receiver = next(iter(_parameters(function)), "")
-    if receiver not in _SELF:
+    if receiver not in RECEIVERS:
         return isinstance(called, ast.Name) and called.id == function.name
     match called:
         case ast.Attribute(value=ast.Name(id=name), attr=attribute):
@@ -387,9 +396,8 @@ def _rounds(loop: ast.stmt, places: _Places, *, is_only: bool) -> Iterator[_Part
     to notice them."""
     if not isinstance(loop, _LOOPS) or loop.orelse or _is_end(loop.body) or all(map(only_logs, loop.body)):
         return
-    first, last = loop.body[0], loop.body[-1]
+    first, end = loop.body[0], places.source.find(b"\n", places.end(loop.body[-1]))
     indent = places.source[places.line(first.lineno) : places.start(first)]
-    end = places.source.find(b"\n", places.end(last))
     if end >= 0 and not indent.strip():
         what, text = f"line {loop.lineno}: all rounds but one", b"\n" + indent + b"break"
         yield _Part("rounds", what, end, end, text, is_essential=is_only and not isinstance(loop, ast.While))
@@ -453,14 +461,6 @@ def _elements(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
             is_last = number == len(spans) - 1
             start, end = (spans[number - 1][1], end) if is_last else (start, spans[number + 1][0])
             yield _Part("element", f"line {element.lineno}: {ast.unparse(element)[:MAX_SHOWN]}", start, end, b"")
-
-
-def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    """Names and defaults of the parameters that have one."""
-    given = [*parameters.posonlyargs, *parameters.args]
-    by_place = zip(given[len(given) - len(parameters.defaults) :], parameters.defaults, strict=True)
-    by_name = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
-    yield from ((each.arg, default) for each, default in (*by_place, *by_name) if default is not None)
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -95,6 +95,26 @@ def test_a_parameter_has_its_default_before_anything_is_done() -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "calls", "expected"),
+    [
+        ("f(a, b)", "f(1, 'x'), f(2, b='x')", {"a": "0", "b": "'x'"}),
+        ("f(a, b)", "f(0, 'x')", {"a": "1", "b": "''"}),  # other than in the only call
+        ("f(a, b)", "f(y, None), f(*y, 2)", {}),
+        ("f(a: int, b: 'str')", "", {"a": "0", "b": "''"}),
+        ("f(a: bool, *, b)", "f(False, b=-2)", {"a": "True", "b": "0"}),
+        ("_f(a: int, b: str)", "", {}),
+    ],
+)
+def test_a_parameter_that_calls_have_to_give_has_one_constant(head: str, calls: str, expected: dict[str, str]) -> None:
+    source = f"def {head}:\n    c = a + b\n    return c\n\n\nx = [{calls}]\n"
+    codebase = PythonCodebase.from_texts({"m.py": source})
+    found = [each for each in lacking_parts(codebase, {"m.py": frozenset([1, 2, 3])}) if each.parameter]
+    lines = {each.parameter: each.replacement.decode().strip() for each in found}
+    assert lines == {name: f"{name} = {value}" for name, value in expected.items()}
+    assert all(each.is_required for each in found)
+
+
+@pytest.mark.parametrize(
     ("source", "expected"),
     [
         ("def f(a, b=1): return g(a, (b), k=a)\n", {"line 1"}),  # without k, a parenthesis would not be closed

@@ -147,7 +147,10 @@ class LackingPart(NamedTuple):
     fails: bool = False
     """Whether it ends in an error where the part would be done, so that a test that needs the part must notice."""
     parameter: str = ""
-    """The parameter that has its default instead of what it is given; empty if another part is gone."""
+    """The parameter that has its default, or another constant, instead of what it is given; empty if another part is
+    gone."""
+    is_required: bool = False
+    """Whether every call gives that parameter."""
     is_essential: bool = False
     """Whether tests that do not notice it check too little, whatever else they notice."""
 

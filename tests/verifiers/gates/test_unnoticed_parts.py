@@ -80,6 +80,18 @@ def test_a_parameter_that_a_call_shows_and_an_essential_part_have_to_be_noticed(
 
 
 @pytest.mark.parametrize(
+    ("statement", "expected"),
+    [("- `m.py::g`: `x = f(1, 2)`", True), ("- `m.py::g`: `x = f()`", False), ("def f(size)", False)],
+)
+def test_a_shown_call_gives_all_parameters_that_it_has_to(
+    monkeypatch: pytest.MonkeyPatch, statement: str, *, expected: bool
+) -> None:
+    parts = [LackingPart("m.py::f", "m.py", str(number), 0, 0, b"") for number in range(6)]
+    parts[5] = parts[5]._replace(parameter="size", is_required=True)
+    assert _tried(monkeypatch, parts, [True] * 5 + [False], statement).is_thin is expected
+
+
+@pytest.mark.parametrize(
     ("num_parts", "num_tried"),
     [(4, 3), (6, 4), (13, 4), (16, 6), (17, 6), (18, 6), (60, 6)],  # half of 4, 6, 6, 8, 8, 9 and 9
 )
