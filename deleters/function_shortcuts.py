@@ -63,10 +63,10 @@ def function_shortcuts(
             found += _bodies_beside(module.source, function, functions[function], stayed)
             is_compiled = not grammar.any_value or path.endswith(grammar.typed)
             for change in found:
-                yield LackingPart(function.symbol_id, path, *change, is_compiled=is_compiled, is_essential=True)
+                yield LackingPart(function.symbol_id, path, *change, is_compiled=is_compiled)
             results = [] if grammar.any_value else _plain_results(codebase, function, functions[function], grammar)
             for rank, change in enumerate(results):
-                part = LackingPart(function.symbol_id, path, *change, is_compiled=True, is_essential=True)
+                part = LackingPart(function.symbol_id, path, *change, is_compiled=True)
                 plain.append((rank, part))
     yield from (part for _, part in sorted(plain, key=itemgetter(0)))
 

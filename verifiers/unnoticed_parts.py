@@ -49,9 +49,9 @@ class TriedParts(NamedTuple):
 def try_parts(candidate: Candidate) -> TriedParts:
     """Run FAIL_TO_PASS tests on the original sources without a part, until one fails, for some parts of the feature.
 
-    Lesser bodies of whole functions come first, which may pass for few of the removed functions. Ends when it is clear
-    whether enough are noticed. Their order depends on nothing but their names, their number also on what the tests took
-    in the baseline.
+    Lesser bodies of whole functions come first, which may pass for few of the removed functions, if they are not
+    essential. Ends when it is clear whether enough are noticed. Their order depends on nothing but their names, their
+    number also on what the tests took in the baseline.
     """
     bench = candidate.bench
     coverage = bench.prepared.coverage
@@ -71,8 +71,8 @@ def try_parts(candidate: Candidate) -> TriedParts:
     for part in islice((part for part in executed if part.symbol not in passing), MAX_SHORTCUTS):
         if _is_noticed(candidate, part, tests_of(part.symbol)) is False:
             passing[part.symbol] = f"{part.symbol}, {part.what}"
-        if MOST_UNNOTICED * len(passing) > len(candidate.deletion.removed):
-            return TriedParts(len(passing), tuple(passing.values()), lacks_essential=True)
+            if part.is_essential or MOST_UNNOTICED * len(passing) > len(candidate.deletion.removed):
+                return TriedParts(len(passing), tuple(passing.values())[::-1], lacks_essential=True)
     chosen: list[LackingPart] = []
     left_s = max(LEAST_S, SUITE_SHARE * bench.expected_s(None))
     num_parts, parts = 0, _parts_of(candidate)

@@ -9,6 +9,7 @@ from excise.deleters.deletion_record import PARTLY_KEPT
 from excise.deleters.edits.removed_parts import EXPRESSION_SUFFIX
 from excise.deleters.python.changed_code import changed_code, gone_definitions
 from excise.deleters.python.deletion_builder import require_python, stub_patches
+from excise.deleters.python.function_shortcuts import function_shortcuts
 from excise.deleters.python.hidden_tests import hidden_rows, hiding_only
 from excise.deleters.python.lacking_parts import lacking_parts
 from excise.deleters.python.part_deleters import Expression, Line, returned_expression
@@ -78,9 +79,9 @@ class PythonEditor:
         """See :meth:`excise.protocols.CodeEditor.lacking_parts`."""
         return lacking_parts(require_python(codebase), removed)
 
-    def shortcuts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:  # noqa: ARG002
-        """None: trivial programs are tried instead."""
-        return iter(())
+    def shortcuts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
+        """See :meth:`excise.protocols.CodeEditor.shortcuts`; none that trivial programs try."""
+        return function_shortcuts(require_python(codebase), removed)
 
     def changed_code(
         self, codebase: Codebase, solved: Mapping[str, bytes], shipped: Mapping[str, bytes | None]

@@ -56,11 +56,11 @@ _WHOLE = (ast.While, ast.Assert, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctio
 """Statements whose conditions and defaults stay: a loop might not end, and annotations do nothing."""
 MAX_SHOWN = 60
 """Number of characters of an operand that are shown."""
-_OTHER_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=](?![ \t]*utf-?8)", re.IGNORECASE)
+OTHER_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=](?![ \t]*utf-?8)", re.IGNORECASE)
 """What says that a file is in another encoding than UTF-8, in which places of nodes are no places of bytes."""
 
 
-class _Places:
+class Places:
     """Where lines of a file begin: nodes say where they are by line and byte."""
 
     def __init__(self, source: bytes) -> None:
@@ -86,7 +86,7 @@ class _Function(NamedTuple):
     node: Function
     symbol: Symbol
     path: str
-    places: _Places
+    places: Places
 
     @property
     def symbol_id(self) -> str:
@@ -146,10 +146,10 @@ def _changed_functions(codebase: PythonCodebase, removed: Mapping[str, frozenset
         if module is None or codebase.is_test(path) or module.has_error or module.source.count(b"\n") > MAX_LINES:
             continue
         tree = parsed(module.source)
-        if tree is None or _OTHER_CODING.match(module.source):
+        if tree is None or OTHER_CODING.match(module.source):
             continue
         functions = list(_functions(tree.body))
-        places, named = _Places(module.source), defaultdict[str, list[Symbol]](list)
+        places, named = Places(module.source), defaultdict[str, list[Symbol]](list)
         for symbol in module.symbols:
             named[symbol.name.partition("#")[0]].append(symbol)
         for function in functions:
@@ -208,7 +208,7 @@ _DOCUMENTED = r"(?m)[`'\"*]NAME[`'\"*=]|:param[^:\n]*\bNAME:|^\s*[-*]*\s*NAME\s*
 
 
 def _parts_of(
-    function: Function, places: _Places, removed: frozenset[int], values: Mapping[str, str], *, is_alone: bool
+    function: Function, places: Places, removed: frozenset[int], values: Mapping[str, str], *, is_alone: bool
 ) -> Iterator[_Part]:
     """The parts of a function of which all lines are removed; of one that ``is_alone``, stand-ins are tried before.
 
@@ -248,7 +248,7 @@ def _parts_of(
         yield _Part("function", f"all but {argument}", start, start, f"return {argument}\n".encode() + indent)
 
 
-def _arguments(function: Function, call: ast.Call, places: _Places, rank: Mapping[str, int]) -> Iterator[_Part]:
+def _arguments(function: Function, call: ast.Call, places: Places, rank: Mapping[str, int]) -> Iterator[_Part]:
     """The arguments that a call gets by name, and those of ``*args`` and ``**kwargs`` that a function hands on."""
     handed = {each.arg for each in (function.args.vararg, function.args.kwarg) if each is not None}
     given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=places.start)
@@ -273,17 +273,17 @@ def _parameters(function: Function) -> list[str]:
     return [each.arg for each in (*listed.posonlyargs, *listed.args, *listed.kwonlyargs)]
 
 
-def _own_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def own_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements in a function but for those of functions and classes inside it."""
     for statement in body:
         yield statement
         if not isinstance(statement, Function | ast.ClassDef):
-            yield from _own_statements(_inside(statement))
+            yield from own_statements(_inside(statement))
 
 
-def _returned(function: Function) -> list[ast.expr]:
+def returned_values(function: Function) -> list[ast.expr]:
     """What a function returns; nothing if it yields."""
-    own = list(_own_statements(function.body))
+    own = list(own_statements(function.body))
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for each in own for node in _own_nodes(each)):
         return []
     return [each.value for each in own if isinstance(each, ast.Return) and each.value is not None]
@@ -292,7 +292,7 @@ def _returned(function: Function) -> list[ast.expr]:
 def _returned_argument(function: Function) -> str:
     """The first argument of a function, if a lesser one may return it as it is; empty if not."""
     given = [each for each in (*function.args.posonlyargs, *function.args.args) if each.arg not in RECEIVERS]
-    values = [each for each in _returned(function) if not (isinstance(each, ast.Constant) and each.value is None)]
+    values = [each for each in returned_values(function) if not (isinstance(each, ast.Constant) and each.value is None)]
     if not given or not values or function.name.startswith("__") or all(map(_is_truth, values)):
         return ""
     types, name = [each for each in (given[0].annotation, function.returns) if each is not None], given[0].arg
@@ -302,9 +302,9 @@ def _returned_argument(function: Function) -> str:
     return "" if is_other or is_all else name
 
 
-def _results(function: Function, statements: Sequence[ast.stmt], places: _Places) -> Iterator[_Part]:
+def _results(function: Function, statements: Sequence[ast.stmt], places: Places) -> Iterator[_Part]:
     """Each result that tells whether something is so, which is always ``True`` then, or always ``False``."""
-    values = _returned(function)
+    values = returned_values(function)
     returns = ast.unparse(function.returns) if function.returns is not None else ""
     is_truth = returns in {"bool", "'bool'"} or any(
         isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in values
@@ -335,7 +335,7 @@ def _is_truth(value: ast.expr) -> bool:
     return False
 
 
-def _recursion(function: Function, statements: Sequence[ast.stmt], places: _Places) -> Iterator[_Part]:
+def _recursion(function: Function, statements: Sequence[ast.stmt], places: Places) -> Iterator[_Part]:
     """What a function does when it calls itself: all of it, but for statements, and all behind the first time."""
     inner = [each for each in statements if isinstance(each, ast.FunctionDef)]
     imports = [each for each in statements if isinstance(each, ast.Import | ast.ImportFrom)]
@@ -344,12 +344,12 @@ def _recursion(function: Function, statements: Sequence[ast.stmt], places: _Plac
     for each in [function, *inner]:
         if isinstance(each, ast.AsyncFunctionDef) or each.decorator_list or each.name in others:
             continue  # what calls it may be a function around it
-        own = set(_own_statements(each.body))
+        own = set(own_statements(each.body))
         for statement in (one for one in statements if one in own):
             yield from _calls_of(each, statement, places)
 
 
-def _calls_of(function: Function, statement: ast.stmt, places: _Places) -> Iterator[_Part]:
+def _calls_of(function: Function, statement: ast.stmt, places: Places) -> Iterator[_Part]:
     """The parts about the calls of a function that are in a statement of its own."""
     iterated: list[ast.AST] = [statement.iter] if isinstance(statement, ast.For) else []
     nodes = list(_own_nodes(statement))
@@ -391,7 +391,7 @@ def _is_step(statement: ast.stmt) -> bool:
     return False
 
 
-def _rounds(loop: ast.stmt, places: _Places, *, is_only: bool) -> Iterator[_Part]:
+def _rounds(loop: ast.stmt, places: Places, *, is_only: bool) -> Iterator[_Part]:
     """The rounds of a loop but for its first one, if they may do something; of the only one in a function, tests have
     to notice them."""
     if not isinstance(loop, _LOOPS) or loop.orelse or _is_end(loop.body) or all(map(only_logs, loop.body)):
@@ -417,7 +417,7 @@ def _is_end(body: Sequence[ast.stmt]) -> bool:
             return isinstance(statement, _ENDING)
 
 
-def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
+def _operands(statement: ast.stmt, places: Places) -> Iterator[_Part]:
     """The operands of ``and`` and ``or``, and the values of conditional expressions, in a statement."""
     for node in _own_nodes(statement):
         if isinstance(node, ast.BoolOp):
@@ -437,7 +437,7 @@ def _operands(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
             yield _Part("choice", f"line {node.lineno}: if", places.start(node), places.start(node.orelse), b" ")
 
 
-def _elements(statement: ast.stmt, places: _Places) -> Iterator[_Part]:
+def _elements(statement: ast.stmt, places: Places) -> Iterator[_Part]:
     """Three elements of each table in a statement."""
     nodes = list(_own_nodes(statement))
     others = {n.slice for n in nodes if isinstance(n, ast.Subscript)}  # ``Literal['a', 'b']``

@@ -63,7 +63,7 @@ def changes(files: dict[str, str], name: str) -> dict[str, str]:
     gone = next(symbol for symbol in codebase.symbols().values() if symbol.name == name and symbol.path == path)
     removed = {path: frozenset(range(gone.start_line, gone.end_line + 1))}
     found = [*function_shortcuts(codebase, removed, grammar)]
-    assert all(part.is_essential and part.symbol == gone.symbol_id for part in found)
+    assert all(part.symbol == gone.symbol_id and not part.is_essential for part in found)
     return {part.what: part.replacement.decode() for part in found}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from excise.deleters.python.function_shortcuts import function_shortcuts
 from excise.deleters.python.lacking_parts import lacking_parts
 from excise.extractors.python.analysis.codebase import PythonCodebase
 
@@ -361,3 +362,70 @@ def test_a_result_stays_apart_from_the_word_before_it() -> None:
 def test_rounds_that_only_write_into_a_log_are_no_parts() -> None:
     found = parts("def f(x):\n    for each in x:\n        if each:\n            log.info(each)\n    return len(x)\n")
     assert found.keys() == {("m.py::f", "line 5")}
+
+
+BESIDE = """def fifo_cache(size):
+    'Docs.'
+    return cached(Fifo, size)
+
+
+def lru_cache(size):
+    cache = Lru(size)
+    return cached(cache)
+
+
+"""
+
+
+def shortcuts(code: str, *lines: int) -> dict[str, str]:
+    """What goes to the text of the file without it, for lesser bodies of the functions of some lines."""
+    codebase = PythonCodebase.from_texts({"m.py": code})
+    source = codebase.modules["m.py"].source
+    found = function_shortcuts(codebase, {"m.py": frozenset(lines), "gone.txt": frozenset([1])})
+    return {
+        f"{each.symbol}, {each.what}{'!' * each.is_essential}": (
+            source[: each.start] + each.replacement + source[each.end :]
+        ).decode()
+        for each in found
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        (BESIDE, ""),  # trivial programs call it
+        (BESIDE + "def fifo_caches(a):\n    pass\n", "    cache = Lru(size)\n    return cached(cache)\n"),
+        (BESIDE.replace("def", "@property\ndef"), "    cache = Lru(size)\n    return cached(cache)\n"),
+        (BESIDE.replace("def fifo", "@property\ndef fifo"), ""),
+        (BESIDE.replace("Fifo, size", "lru_cache").replace("def", "@property\ndef"), ""),
+        (BESIDE.replace("lru_cache(size)", "lru_cache(n)"), ""),
+    ],
+    ids=["called", "another_is_called", "decorated", "other_decorator", "calls_it", "other_parameters"],
+)
+def test_the_body_of_a_similar_function_is_tried(code: str, body: str) -> None:
+    found = shortcuts(code, *range(1, 5))
+    assert found.keys() == ({"m.py::fifo_cache, all that `lru_cache` does not do!"} if body else set())
+    assert all(f"'Docs.'\n{body}\n\n" in text for text in found.values())
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("def f(a):\n    return a.b", ["return None!"]),
+        ("def f(a) -> 'list[int]':\n    return a.b", ["return []!"]),
+        ("def f(a):\n    if a: return ''\n    return a.b", ["return ''!"]),
+        ("def f(a):\n    if a:\n        return\n    a()", ["return None"]),
+        ("def f(a):\n    yield a", ["return!"]),
+        ("def _f(a): return a.b", ["return None"]),
+        ("def f(a):\n    return 1", []),
+        ("def f(a):\n    raise E", []),
+        ("def f(a):\n    log.info(a)", []),
+        ("def __len__(a):\n    return a.b", []),
+    ],
+)
+def test_each_of_several_functions_returns_a_constant(function: str, expected: list[str]) -> None:
+    code = f"{function}\n\n\ndef other(a, *b):\n    return a.c\n"
+    found = {name: text for name, text in shortcuts(code, *range(1, 99)).items() if "f, " in name or "len" in name}
+    assert [name.partition("all but ")[2].replace("`", "") for name in found] == expected
+    assert all(ast.parse(text) for text in found.values())
+    assert not shortcuts(code, *range(1, 5))

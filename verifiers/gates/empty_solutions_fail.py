@@ -26,9 +26,10 @@ class EmptySolutionsFail:
         "Doing nothing, and stand-ins that return nothing, a value of the right type where types are known, or raise "
         "what tests may expect, score 0; so do, in Python and JavaScript, programs that return a constant, an argument "
         "or its length, and in Python those that return the object or what a similar function returns; without one "
-        "part of the code, for most parts, a test fails, and so it does outside Python with the body of a similar "
-        "function, one literal for a documented parameter, or, where types are known, a constant or the first "
-        "parameter as the result, but for few of many functions"
+        "part of the code, for most parts, a test fails, and so it does with the body of a similar function, in Python "
+        "with a constant as the result of one of several functions, and outside it with one literal for a documented "
+        "parameter, or, where types are known, a constant or the first parameter as the result, but for few of many "
+        "functions"
     )
 
     def check(self, candidate: Candidate) -> GateReport:

@@ -220,5 +220,8 @@ class CodeEditor(Protocol):
         ...
 
     def shortcuts(self, codebase: Codebase, removed: Mapping[str, frozenset[int]]) -> Iterator[LackingPart]:
-        """Lesser bodies of the functions that were ``removed`` whole, as parts that tests have to notice."""
+        """Lesser bodies of the functions that were ``removed`` whole, as parts.
+
+        Few of many functions may have one that tests do not notice, and none an essential one.
+        """
         ...

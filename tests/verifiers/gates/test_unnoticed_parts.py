@@ -128,6 +128,11 @@ def test_several_lesser_bodies_of_a_function_count_once(monkeypatch: pytest.Monk
     assert not _tried(monkeypatch, [], [False, False], shortcuts=bodies, num_functions=4).is_thin
 
 
+def test_an_essential_lesser_body_passes_for_none_of_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = [LackingPart("m.py::F", "m.py", "0", 0, 0, b"", is_essential=True)]
+    assert _tried(monkeypatch, [], [False], shortcuts=bodies, num_functions=9).is_thin
+
+
 def test_lesser_bodies_are_tried_of_functions_that_tests_execute(monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = [LackingPart("m.go::G", "m.go", "0", 0, 0, b"")]
     assert not _tried(monkeypatch, [], [False], shortcuts=bodies).is_thin
