@@ -42,8 +42,7 @@ _SET = re.compile(rb"\b(?:frozen)?set\b")
 LATER = (4711, 500 * 86400.0)
 """(hash seed, seconds that the clock is ahead) of the second replay. Calls whose outcomes differ are not used."""
 OTHER_ZONE = "EST5EDT"
-"""Time zone of the second replay, in which a process has other arguments, too. Calls whose outcomes differ for that
-reason alone are no examples."""
+"""Time zone of the second replay. Calls whose outcomes differ for that reason alone are no examples."""
 
 
 def make_kit(
@@ -168,7 +167,7 @@ class Replayed(NamedTuple):
     reached: Mapping[str, frozenset[str]] = {}
     """Call to what of the removed code it reaches."""
     local: frozenset[str] = frozenset()
-    """Recorded calls whose outcomes depend on the time zone, or the arguments of the process."""
+    """Recorded calls whose outcomes depend on the time zone."""
 
 
 class RecordedBehaviour(NamedTuple):

@@ -39,8 +39,6 @@ TIMEOUT = {"lost": "timeout"}
 ENDED, TOO_LARGE = "ended", "too large"
 KILLED = {"timeout", ENDED, TOO_LARGE}
 """Why a call has no outcome, and no other one is made in its process."""
-OTHER_ARGUMENTS = ["2", "name"]
-"""Arguments of the process in another time zone: what a program makes of its own is no matter of the call."""
 MAX_SHARED = 16
 """Number of calls that share a process where they may."""
 MAX_TIMEOUTS = 3
@@ -252,7 +250,6 @@ def main():
     if request["zone"]:
         os.environ["TZ"] = request["zone"]
         time.tzset()
-        sys.argv[1:] = OTHER_ARGUMENTS
     if request["later_s"]:
         clock.move(request["later_s"])
     sys.path[:0] = [os.path.abspath(folder) for folder in request["path"]]  # as excise_run finds their modules

@@ -312,7 +312,7 @@ class Grading(Protocol):
         have outcomes that depend on the calls before them.
         Replays with different values of ``hash_seed`` reveal outcomes that depend on the order of hashes, and replays
         with a clock that is ahead by ``later_s`` seconds, or in another time zone (``zone``, if it is not empty),
-        those that depend on the date, the zone, or the arguments of the process: it has some only there.
+        those that depend on the date or the zone.
         """
         ...
 
