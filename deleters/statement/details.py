@@ -10,7 +10,13 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from excise.deleters.statement.base_classes import base_classes, class_of, defines
-from excise.deleters.statement.related_code import has_more_texts, known_from_rest, lost_branches, related_code
+from excise.deleters.statement.related_code import (
+    has_more_texts,
+    known_from_rest,
+    lost_branches,
+    passes_keyword,
+    related_code,
+)
 from excise.protocols import Codebase
 from excise.types import (
     FILLED_IN,
@@ -32,6 +38,7 @@ MAX_CALLS_BETWEEN = 4
 """Number of calls from a shown function to one that is not shown, up to which details of the latter stand below it."""
 _IDENTIFIERS = frozenset({NeedKind.USED, NeedKind.NAME, NeedKind.ATTRIBUTE, NeedKind.KEYWORD, NeedKind.EXCEPTION})
 _TEXTS = frozenset({NeedKind.MESSAGE, NeedKind.KEY, NeedKind.TEXT})
+_BEHAVIOUR = frozenset(map(NeedKind, ("result", "order", "format", "handled", "chained", "called")))
 _OF_BRANCHES = frozenset({NeedKind.TEXT, NeedKind.NUMBER})
 _ITEM_ERRORS = frozenset({"KeyError", "IndexError"})
 _CONVENTIONS: Mapping[str, frozenset[str]] = {
@@ -83,6 +90,7 @@ _NO_ORDER = re.compile(
 """Phrases with such a word that are not about order, also over two lines of a quoted docstring; a package of Go."""
 _SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
+    NeedKind.CHAINED: "How exceptions are chained",
     NeedKind.NAME: "Names in the module",
     NeedKind.ATTRIBUTE: "Attributes",
     NeedKind.KEYWORD: "Keyword arguments",
@@ -147,7 +155,7 @@ def _position(need: Need, codebase: Codebase) -> int:
 
 
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
-    if need.kind in {NeedKind.RESULT, NeedKind.ORDER, NeedKind.FORMAT, NeedKind.HANDLED, NeedKind.CALLED}:
+    if need.kind in _BEHAVIOUR:
         return GivenBy.STATEMENT if _is_behaviour_told(need, statement, codebase) else None
     is_exception = need.kind is NeedKind.EXCEPTION
     is_sign_alone = need.kind is NeedKind.TEXT and is_sign(need.word)
@@ -159,16 +167,8 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
     if need.kind in {NeedKind.MESSAGE, NeedKind.EXCEPTION} or is_sign_alone or _is_set_by_method(need, codebase):
         return None  # that other code raises, writes or sets it does not say that this code does
     if need.kind is NeedKind.KEYWORD and (owner := codebase.symbols().get(need.owner)) and "**" in owner.signature:
-        return GivenBy.TREE if _is_passed(need.word, owner, related) else None
+        return GivenBy.TREE if passes_keyword(need.word, owner, related) else None
     return GivenBy.TREE if is_named(need, related, is_code=True) else None
-
-
-def _is_passed(keyword: str, owner: Symbol, code: str) -> bool:
-    """Whether code calls a function that takes any keyword with this one; that others have it tells nothing."""
-    qualname = owner.qualname.partition("#")[0]
-    name = (qualname.rpartition(".")[0] if owner.name.startswith("__") else qualname).rpartition(".")[2]
-    call = rf"(?<!def )\b{re.escape(name)}\([^()]*(?:\([^()]*\)[^()]*)*\b{re.escape(keyword)}=(?!=)"
-    return re.search(call, code) is not None
 
 
 def _with_untold_owners(need: Need, statement: str, codebase: Codebase) -> Need:
@@ -280,8 +280,8 @@ def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
         caught = {name.rpartition(".")[2] for name in re.findall(r"[\w.]+", need.word.partition(":")[0])}
         is_said = owner is not None and any(re.search(rf"\b{name}\b", owner.docstring) for name in caught)
         return is_said or need.word in statement
-    if need.kind in {NeedKind.FORMAT, NeedKind.CALLED}:
-        return (need.word if need.kind is NeedKind.CALLED else need.word.partition("(")[0]) in statement
+    if need.kind in {NeedKind.FORMAT, NeedKind.CHAINED, NeedKind.CALLED}:
+        return (need.word.partition("(")[0] if need.kind is NeedKind.FORMAT else need.word) in statement
     return _is_result_told(need, statement, codebase)
 
 

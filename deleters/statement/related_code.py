@@ -93,3 +93,11 @@ def _without(codebase: Codebase, symbol: Symbol, gone: Collection[str]) -> str:
     for part in sorted(gone, key=len, reverse=True):
         text = text.replace(part, "")
     return text
+
+
+def passes_keyword(keyword: str, owner: Symbol, code: str) -> bool:
+    """Whether code calls a function that takes any keyword with this one; that others have it tells nothing."""
+    qualname = owner.qualname.partition("#")[0]
+    name = (qualname.rpartition(".")[0] if owner.name.startswith("__") else qualname).rpartition(".")[2]
+    call = rf"(?<!def )\b{re.escape(name)}\([^()]*(?:\([^()]*\)[^()]*)*\b{re.escape(keyword)}=(?!=)"
+    return re.search(call, code) is not None

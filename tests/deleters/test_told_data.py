@@ -203,6 +203,12 @@ def test_how_code_sorts_is_told_where_nothing_speaks_of_order(text: str, *, is_t
             "- Exceptions inside it, and what it returns then: `OSError: []`.",
         ),
         (NeedKind.HANDLED, "OSError: []", "Names; none after an OSError.", ""),
+        (
+            NeedKind.CHAINED,
+            "except OSError: raise E(…) from None",
+            "Raises E for an OSError.",
+            "- How exceptions are chained: `except OSError: raise E(…) from None`.",
+        ),
         (NeedKind.RESULT, "f bool", "Waits.", "- Returns `True` or `False`."),
         (NeedKind.RESULT, "f bool", "Tell whether it is open.", ""),
     ],

@@ -1,4 +1,5 @@
-"""Details that tests need of removed code: names that they replace, blanks, returned objects, exceptions."""
+"""Details that tests need of removed code: names that they replace, blanks, returned objects, exceptions, and
+how these are chained."""
 
 from __future__ import annotations
 
@@ -138,3 +139,33 @@ def test_members_of_a_class_that_takes_the_place_of_a_name(given: str, replacing
     source = "from datetime import datetime\n\ndef wait():\n    return datetime.today().year\n"
     members = {"replaced bank.datetime.today"} if replacing else set()
     assert labels(test, source, ("bank.py::wait",)) == {"replaced bank.datetime", *members}
+
+
+_IS_CHAINED = "    assert caught.value.__cause__ is None\n"
+
+
+@pytest.mark.parametrize(
+    ("handler", "read", "told"),
+    [
+        (
+            "except OSError:\n        raise Shut('x') from None",
+            _IS_CHAINED,
+            {"except OSError: raise Shut(…) from None"},
+        ),
+        (
+            "except OSError as e:\n        if x:\n            raise Shut from e",
+            _IS_CHAINED,
+            {"except OSError as e: raise Shut from e"},
+        ),
+        ("except OSError as e:\n        raise Shut(e)", _IS_CHAINED, {"except OSError: raise Shut(…)"}),
+        ("except OSError:\n        raise Other('x') from None", _IS_CHAINED, set()),
+        ("except OSError as e:\n        raise e\n    x = Shut()", _IS_CHAINED, set()),
+        ("except OSError:\n        raise Shut('x') from None", "", set()),
+    ],
+    ids=["from none", "from the handled one", "implicitly", "another exception", "the same one", "not read"],
+)
+def test_how_an_exception_is_chained_is_told_where_a_test_reads_it(handler: str, read: str, told: set[str]) -> None:
+    source = f"class Shut(Exception): ...\n\ndef wait(x):\n    try:\n        x()\n    {handler}\n    raise Shut\n"
+    test = f"import pytest\n\ndef test_a():\n    with pytest.raises(bank.Shut) as caught:\n        bank.wait(1)\n{read}"
+    found = labels(test, source, ("bank.py::wait",))
+    assert {label.removeprefix("chained ") for label in found if label.startswith("chained ")} == told

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.needs.chained_raises import chained_raises
 from excise.extractors.python.needs.common_texts import MIN_PART, bounded, common_words
 from excise.extractors.python.needs.removed_words import words_of
 from excise.extractors.python.needs.seeded_tests import compares_drawn, draws
@@ -47,7 +48,7 @@ _NAME = re.compile(r"[\w-]+:?")
 _LAYOUT = re.compile(r'["\']\s*:\s|\n[ \t]+\S')
 """What a text has that a value was written as: keys and values, or indented lines."""
 _NO_TEXT = Piece("", Role.TEXT)
-_OF_ALL_OWNERS = frozenset({NeedKind.EXCEPTION, NeedKind.REPLACED})
+_OF_ALL_OWNERS = frozenset({NeedKind.EXCEPTION, NeedKind.CHAINED, NeedKind.REPLACED})
 """Kinds of details that are told of all code that supplies them."""
 _WATCHED_PLACES = {
     NeedKind.ATTRIBUTE: frozenset({"attribute", "item"}),
@@ -300,6 +301,7 @@ def _needed(
     raised = raised or {name for name, bases in words.bases.items() if bases & used.exceptions}
     raised = {name for name in raised if (owner, name) not in unexecuted}
     yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in raised)
+    yield from ((NeedKind.CHAINED, line, _NO_TEXT, False) for line in chained_raises(words, used, raised))
     if "SystemExit" in used.exceptions:
         yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in _most_telling(words.exits))
     if words.gives_none and name in used.nones:

@@ -15,6 +15,7 @@ from excise.extractors.expected_texts import shown_placeholder
 from excise.extractors.python.analysis.ast_walk import first_line, last_name, last_names, texts_of
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
+from excise.extractors.python.needs.chained_raises import note_chained
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Function, is_none, parsed
 from excise.types import FILLED_IN, Symbol, SymbolKind
@@ -112,6 +113,7 @@ class _Reader:
                     _note(child, words, scope)
                     _note_exits(child, words)
                     _note_handled(child, words)
+                    note_chained(child, words)
                     _note_called(child, words)
                     _note_choice(child, words)
                     _note_group(child, words)

@@ -99,6 +99,9 @@ class Words:
     """Texts that stand beside each other in one condition: ``"a" in x or "b" in x``, ``x in ("a", "b")``."""
     handled: set[str] = field(default_factory=set)
     """Exceptions that it handles by returning a constant, a colon, and that: ``OSError: []``."""
+    chained: dict[str, str] = field(default_factory=dict)
+    """How it raises exceptions while it handles others, to the name of the new one: ``except OSError: raise E from
+    None``."""
     called: dict[str, str] = field(default_factory=dict)
     """Names of what it calls, such as parameters and attributes, to the first call of each that is not plain."""
     gives_none: bool = False

@@ -42,6 +42,9 @@ class NeedKind(StrEnum):
     """How removed code writes a value as a text: the function, and what it is told about layout."""
     HANDLED = "handled"
     """An exception that removed code handles by returning a constant, a colon, and that."""
+    CHAINED = "chained"
+    """How removed code raises an exception while it handles another one: ``except OSError: raise BoxError(…) from
+    None``."""
     CALLED = "called"
     """A call of a function that tests pass, with what it is given."""
     USED = "used"
@@ -80,7 +83,8 @@ class Need:
     owner: str
     """Id of the removed symbol whose code has it."""
     others: tuple[str, ...] = ()
-    """For an exception, the ids of further removed symbols that raise it; for a replaced name, of those that use it."""
+    """For an exception and how it is chained, the ids of further removed symbols that raise it; for a replaced name, of
+    those that use it."""
     tests: tuple[str, ...]
     """Ids of the tests that need it."""
     exception: str = ""
