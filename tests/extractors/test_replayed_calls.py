@@ -276,3 +276,14 @@ def test_a_replay_that_a_signal_ends_is_logged(caplog: pytest.LogCaptureFixture)
     caplog.set_level("INFO")
     assert recorded_calls.replay(ended, recipe, recording, recorded_calls.AskedReplay(1.0)) == [""]
     assert [(each.msg, each.__dict__["signal"]) for each in caplog.records] == [("replay ended", 11)]
+
+
+@pytest.mark.parametrize(
+    "value", ["sys.argv[n:]", "sys.argv[0]", "os.path.expanduser('~')", "getpass.getuser()", "time.tzname[0]"]
+)
+@pytest.mark.parametrize("how", ["{}", "str(n)"], ids=["", "independent"])
+def test_calls_that_depend_on_where_they_are_made_differ_in_another_zone(tmp_path: Path, value: str, how: str) -> None:
+    source = f"import getpass, os, sys, time\n\n\ndef place(n):\n    return {how.format(value)}\n"
+    here, there = (outcomes_of(tmp_path, source, [("place", 1)], zone=zone) for zone in ("", "EST5EDT"))
+    assert "lost" not in here[0]
+    assert (here == there) is (how == "str(n)")

@@ -42,7 +42,8 @@ _SET = re.compile(rb"\b(?:frozen)?set\b")
 LATER = (4711, 500 * 86400.0)
 """(hash seed, seconds that the clock is ahead) of the second replay. Calls whose outcomes differ are not used."""
 OTHER_ZONE = "EST5EDT"
-"""Time zone of the second replay. Calls whose outcomes differ for that reason alone are no examples."""
+"""Time zone of the second replay, which also has other arguments of the process, home folder and user. Calls whose
+outcomes differ for these reasons alone are no examples."""
 
 
 def make_kit(
@@ -167,7 +168,7 @@ class Replayed(NamedTuple):
     reached: Mapping[str, frozenset[str]] = {}
     """Call to what of the removed code it reaches."""
     local: frozenset[str] = frozenset()
-    """Recorded calls whose outcomes depend on the time zone."""
+    """Recorded calls whose outcomes depend on the time zone, the arguments of the process, home folder or user."""
 
 
 class RecordedBehaviour(NamedTuple):

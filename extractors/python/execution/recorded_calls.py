@@ -296,7 +296,8 @@ class AskedReplay(NamedTuple):
     later_s: float = 0.0
     """Seconds by which the clock is ahead."""
     zone: str = ""
-    """The time zone, as in ``TZ``; empty for that of the sandbox."""
+    """The time zone, as in ``TZ``, where there are also other arguments of the process, another home folder and another
+    user; empty for those of the sandbox."""
     alone: int | None = None
     """Number of calls at the beginning with processes of their own; ``None``: all."""
 

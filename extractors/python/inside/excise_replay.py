@@ -32,6 +32,10 @@ MAX_ANSWER = 256 << 10
 MAX_TRACED = 50000
 """Number of executed lines after which those of a call are not noted any more, since that takes its time."""
 
+ELSEWHERE = {"HOME": "/usr", "LOGNAME": "elsewhere", "USER": "elsewhere"}
+"""Environment variables of a replay in another time zone."""
+OTHER_ARGV = ["elsewhere", "elsewhere"]
+"""Its program and arguments."""
 MAX_SECOND_S = 0.3
 """Seconds in which the arguments of a call can be made a second time."""
 TIMEOUT = {"lost": "timeout"}
@@ -259,6 +263,9 @@ def main():
             importlib.import_module(module)
         except BaseException:  # the module's calls will fail
             continue
+    if request["zone"]:  # after the imports, which could fail there
+        os.environ.update(ELSEWHERE)
+        sys.argv[:] = OTHER_ARGV
     removed = set(request["removed"])
     deadline = time.monotonic() + request["timeout_s"]
     first_new, timeouts = len(request["calls"]) - request["new"], {}

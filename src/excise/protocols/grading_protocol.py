@@ -311,8 +311,8 @@ class Grading(Protocol):
         The first ``alone`` calls, or all, have processes of their own; others share some, which is cheaper, and may
         have outcomes that depend on the calls before them.
         Replays with different values of ``hash_seed`` reveal outcomes that depend on the order of hashes, and replays
-        with a clock that is ahead by ``later_s`` seconds, or in another time zone (``zone``, if it is not empty),
-        those that depend on the date or the zone.
+        with a clock that is ahead by ``later_s`` seconds, or in another time zone (``zone``, if it is not empty), with
+        other arguments of the process, another home folder and another user, those that depend on the date or on these.
         """
         ...
 
