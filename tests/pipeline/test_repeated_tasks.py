@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from excise.pipeline.run.repeated_tasks import RepeatedTasks
 from excise.types import Task, Visibility
 
 from ..datasets.conftest import make_task
 
 
-def task_of(number: int, *removed: str, deleter: str = "remove") -> Task:
+def task_of(number: int, *removed: str, deleter: str = "remove", tests: str = "") -> Task:
+    """A task that removes these functions; without ``tests``, those that fail are its own."""
     task, _ = make_task("toolz", "take", rank=0)
     names = tuple(f"m.py::{name}" for name in removed)
-    return replace(task, instance_id=f"toolz__{number}", patch=f"patch {number}", removed=names, deleter=deleter)
+    failing = tuple(f"t.py::test_{each}" for each in tests or str(number))
+    return replace(
+        task,
+        instance_id=f"toolz__{number}",
+        patch=f"patch {number}",
+        removed=names,
+        deleter=deleter,
+        fail_to_pass=failing,
+    )
 
 
 def reasons(*tasks: Task) -> list[str]:
@@ -39,3 +50,24 @@ def test_other_parts_of_the_same_code_are_other_tasks() -> None:
     assert reasons(first, task_of(2, *"abcdefg", deleter="stub")) == ["", ""]
     assert reasons(first, replace(task_of(2, *"abcdefg"), visibility=Visibility.TESTS)) == ["", ""]
     assert reasons(first, task_of(2, *"abcd"), task_of(3, "x")) == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("removed", "tests", "deleter", "expected"),
+    [
+        ("a", "xy", "stub", "near_duplicate"),
+        ("abcd", "yx", "stub", "near_duplicate"),
+        ("a", "x", "stub", ""),
+        ("cd", "xy", "stub", ""),
+        ("ad", "xy", "stub", ""),
+        ("a", "xy", "remove", ""),
+        ("a", "xy", "line", ""),
+    ],
+    ids=["fewer", "more", "other tests", "other definitions", "overlapping", "another deleter", "parts"],
+)
+def test_more_or_fewer_definitions_with_the_same_failing_tests_are_refused(
+    removed: str, tests: str, deleter: str, expected: str
+) -> None:
+    kind = "line" if deleter == "line" else "stub"
+    first = task_of(1, *"ab", deleter=kind, tests="xy")
+    assert reasons(first, task_of(2, *removed, deleter=deleter, tests=tests)) == ["", expected]
