@@ -169,3 +169,22 @@ def test_how_an_exception_is_chained_is_told_where_a_test_reads_it(handler: str,
     test = f"import pytest\n\ndef test_a():\n    with pytest.raises(bank.Shut) as caught:\n        bank.wait(1)\n{read}"
     found = labels(test, source, ("bank.py::wait",))
     assert {label.removeprefix("chained ") for label in found if label.startswith("chained ")} == told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "monkeypatch.setattr(bank, 'clock', types.SimpleNamespace(now=int))",
+        "made = types.SimpleNamespace(now=int)\n    monkeypatch.setattr(bank, 'clock', made)",
+        "made = mock.Mock()\n    made.now.return_value = 1\n    monkeypatch.setattr('bank.clock', made)",
+        "with mock.patch('bank.clock') as made:\n        made.now.return_value = 1",
+        "bank.clock = Other",
+        "bank.clock = types.SimpleNamespace(now=int)",
+    ],
+)
+def test_members_of_other_replacements_that_a_test_makes(body: str) -> None:
+    head = "import types\nfrom unittest import mock\n\n\nclass Other:\n    now = today = int\n\n\n"
+    test = f"{head}def test_a(monkeypatch):\n    {body}\n    assert bank.wait() == 1\n"
+    source = "import clock\n\ndef wait():\n    return clock.now()\n"
+    told = {label for label in labels(test, source, ("bank.py::wait",)) if label.startswith("replaced ")}
+    assert told == {"replaced bank.clock", "replaced bank.clock.now"}

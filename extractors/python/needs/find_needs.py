@@ -14,6 +14,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.chained_raises import chained_raises
 from excise.extractors.python.needs.common_texts import MIN_PART, bounded, common_words
 from excise.extractors.python.needs.removed_words import words_of
+from excise.extractors.python.needs.replaced_names import NAMESPACES
 from excise.extractors.python.needs.seeded_tests import compares_drawn, draws
 from excise.extractors.python.needs.supplied_words import Format, Piece, Role, Words
 from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
@@ -395,15 +396,11 @@ def _most_telling(exits: Collection[str]) -> list[str]:
     return [each for each in exits if not any(other.startswith(f"{each} ") for other in exits)]
 
 
-_NAMESPACES = frozenset({"Namespace", "SimpleNamespace"})
-"""Classes of objects that have what they are given by keyword as attributes."""
-
-
 def _attributes(words: Words, used: Uses) -> set[str]:
     """Attributes that tests name and the definition sets, or were seen to read from what it makes or changes; and those
     of objects that tests make of keywords alone."""
     named = words.attributes & (used.attributes | used.texts)
-    made = {word for function, word in used.keywords if function in _NAMESPACES}
+    made = {word for function, word in used.keywords if function in NAMESPACES}
     read = {word for word, owners in words.owners.items() if owners != {""}} | {piece.text for piece in words.pieces}
     return named | (words.fields & used.own) | (words.elsewhere & used.settled) | (made & read)
 
