@@ -91,7 +91,8 @@ def require_checked(plan: PlannedDeletion) -> None:
 
     These are executed by no FAIL_TO_PASS test, and called by no other one. A call does not count for a public function
     that a test executes which is no longer graded. What is in a class, or a file, that goes as a whole is not looked
-    at; nor are constants, which go along with what uses them.
+    at; nor are constants, which go along with what uses them. Of definitions of one name, one may be executed for all,
+    unless their signatures are equal: one may be for another platform.
     """
     split = require_statement(plan)
     coverage, codebase = plan.bench.prepared.coverage, plan.bench.codebase
@@ -101,19 +102,30 @@ def require_checked(plan: PlannedDeletion) -> None:
     outer = [s for s in removed if not any(s != other and is_inside(s, other) for other in removed)]
     of_name: dict[str, list[str]] = defaultdict(list)
     for symbol in outer:
-        of_name[unnumbered(symbol)].append(symbol)  # of accessors, overloads and platforms, one may be executed
+        of_name[unnumbered(symbol)].append(symbol)  # of accessors and overloads, one may be executed
     functions = {s for s in outer if _is_callable(codebase, s)}
-    tests = {s: coverage.executing(of_name[unnumbered(s)]) for s in functions}
+    symbols = codebase.symbols()
+    alike = {
+        s: [o for o in of_name[unnumbered(s)] if o != s and _is_alike(symbols[s], symbols.get(o))] for s in functions
+    }
+    idle = {s for s in functions if not coverage.executing([s]) and coverage.executing(alike[s])}
+    tests = {s: frozenset() if s in idle else coverage.executing(of_name[unnumbered(s)]) for s in functions}
     unchecked = {s for s in functions if tests[s].isdisjoint(split.fail_to_pass)}
     checked = set(removed) - unchecked
-    symbols = codebase.symbols()
-    by_call = {s for s in unchecked if not symbols[s].is_public or tests[s].isdisjoint(split.untold)}
+    by_call = {s for s in unchecked - idle if not symbols[s].is_public or tests[s].isdisjoint(split.untold)}
     while helpers := {s for s in unchecked & by_call if not checked.isdisjoint(codebase.callers(s))}:
         checked |= helpers
         unchecked -= helpers
     known = checked & symbols.keys()
     if known and unchecked:
         raise Unchecked(f"No FAIL_TO_PASS test executes {min(unchecked)}.", frozenset(known))
+
+
+def _is_alike(symbol: Symbol, other: Symbol | None) -> bool:
+    """Whether two definitions of one name are called alike: no overloads, and no accessors."""
+    if other is None or symbol.is_overload or other.is_overload:
+        return False
+    return (symbol.signature, symbol.decorators) == (other.signature, other.decorators)
 
 
 def _is_callable(codebase: Codebase, symbol_id: str) -> bool:

@@ -115,3 +115,38 @@ def test_what_only_a_dropped_test_executes_is_left_out(
     with pytest.raises(Unchecked, match=r"Cow\.from") as found:
         require_checked(cast("PlannedDeletion", plan))
     assert found.value.checked == {functions[0]}
+
+
+@pytest.mark.parametrize(
+    ("signatures", "is_executed", "is_left_out"),
+    [
+        (("def f(self)", "def f(self)"), False, True),
+        (("def f(self)", "def f(self)"), True, False),
+        (("def f(self)", "def f(self, value)"), False, False),  # an accessor, or an overload
+    ],
+)
+def test_a_definition_for_another_platform_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, signatures: tuple[str, str], *, is_executed: bool, is_left_out: bool
+) -> None:
+    """Even if what is graded seems to call it, since it has the same name."""
+    functions = ["a.py::A.f", "a.py::A.f#2"]
+    symbols = {
+        name: SimpleNamespace(is_callable=True, is_public=True, is_overload=False, signature=signature, decorators=())
+        for name, signature in zip(functions, signatures, strict=True)
+    }
+    codebase = SimpleNamespace(symbols=lambda: symbols, callers=lambda _: set(functions))
+    tests = {functions[0]: {"graded"}, functions[1]: {"graded"} if is_executed else set()}
+    coverage = SimpleNamespace(executing=lambda symbols: frozenset().union(*(tests[each] for each in symbols)))
+    plan = SimpleNamespace(
+        bench=SimpleNamespace(codebase=codebase, prepared=SimpleNamespace(coverage=coverage)),
+        deletion=SimpleNamespace(removed=tuple(functions)),
+    )
+    monkeypatch.setattr(
+        build_candidate, "require_statement", lambda plan: SimpleNamespace(fail_to_pass=("graded",), untold=())
+    )
+    if not is_left_out:
+        require_checked(cast("PlannedDeletion", plan))
+        return
+    with pytest.raises(Unchecked, match=r"A\.f#2") as found:
+        require_checked(cast("PlannedDeletion", plan))
+    assert found.value.checked == {functions[0]}
