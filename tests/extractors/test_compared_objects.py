@@ -210,3 +210,48 @@ def test_an_attribute_may_be_named_like_a_kind_of_values(name: str) -> None:
 def test_a_long_name_of_a_program_takes_no_time() -> None:
     found = json.dumps({"result": ["c", None], "printed": f"usage: [-h]{'python' * 60_000}\n"})
     assert same_outcome(found, found)
+
+
+QUOTED = (
+    "- Raises `ParseError`; messages contain `'duplicate name {name!r}'`, `'no section header'`, `'{a}:'`.\n"
+    "- Raises `KeyError` for `E`; the message contains `'%s is empty'`.\n"
+    "- Raises `TypeError`; the message contains `'must be text' if strict else 'is no text'`.\n"
+    "- Raises `SystemExit`; the message contains `'must be text'`.\n"
+    "- The message contains `'at line'`.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "found", "is_same"),
+    [
+        ("KeyError", ["Cache is empty"], ["other IS  empty!"], True),
+        ("KeyError", ["Cache is empty"], ["'x is empty'"], True),
+        ("KeyError", ["Cache is empty"], ["nothing there"], False),
+        ("KeyError", ["Cache is empty"], [], False),
+        ("KeyError", ["Cache is empty"], None, True),  # what cannot be encoded
+        ("KeyError", ["Cache is empty"], ["at line 3"], True),
+        ("KeyError", ["a"], ["b"], True),  # not the one that is quoted
+        ("TypeError", ["it must be text"], ["this is no text"], True),
+        ("TypeError", ["it must be text"], ["this is wrong"], False),
+        ("ValueError", ["it must be text"], ["this is wrong"], True),
+        ("SystemExit", ["it must be text"], ["this is wrong"], True),
+    ],
+)
+def test_an_exception_has_a_part_of_a_quoted_message(
+    name: str, expected: list[str], found: list[str] | None, *, is_same: bool
+) -> None:
+    both = [
+        json.dumps({"raised": [f"builtins:{name}"], "said": None if said is None else [["s", each] for each in said]})
+        for said in (expected, found)
+    ]
+    assert same_outcome(*both, QUOTED) is is_same
+    assert same_outcome(*both)
+
+
+def test_a_quoted_message_that_is_all_placeholders_is_any() -> None:
+    both = [json.dumps({"raised": ["m:ParseError"], "said": [["s", said]]}) for said in ("duplicate name 'a'", "wrong")]
+    assert same_outcome(*both, QUOTED)
+    quoted = QUOTED.replace(", `'{a}:'`", "")
+    assert not same_outcome(*both, quoted)
+    assert same_outcome(*both, f"{quoted}class ParseError(Exception)\n")  # which may make its message itself
+    assert same_outcome(both[0], both[1].replace("wrong", "no section header defined"), quoted)

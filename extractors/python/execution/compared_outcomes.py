@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from excise.extractors.python.execution.float_bits import float_of
+from excise.extractors.python.execution.quoted_messages import lacks_quoted_message
 from excise.types import RecordedCall
 
 _HELP = re.compile(r"(?i)usage: (?=[\s\S]{0,10000}(?:\[-h\]|--help\b))")
@@ -87,7 +88,8 @@ def same_outcome(expected: str, found: str, statement: str | None = None) -> boo
     Details that callers may not rely on are ignored: messages of exceptions and the arguments after them, printed text
     if the original prints nothing, words for people in a help text, the order of dictionaries (except
     ``OrderedDict``), the last digits of floats, types of iterators and of dictionaries. One of :data:`_USUAL` errors
-    may stand for another one that the ``statement``, if there is one, does not name.
+    may stand for another one that the ``statement``, if there is one, does not name. Where it quotes an exception's
+    message, one with none of the quoted texts is another outcome.
     """
     first, second = parsed(expected.encode()), parsed(found.encode())
     if not first or not second:
@@ -99,7 +101,8 @@ def same_outcome(expected: str, found: str, statement: str | None = None) -> boo
             return False
         first, second = _raised_at_once(first), _raised_at_once(second)
         if "raised" in first or "raised" in second:
-            return _same_error(first, second) or _is_untold_error(first, second, statement)
+            is_same = _same_error(first, second) or _is_untold_error(first, second, statement)
+            return is_same and not (statement and lacks_quoted_message(first, second, statement))
         return equal(first.get("result"), second.get("result"))
     except _MALFORMED:
         return False

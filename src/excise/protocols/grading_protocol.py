@@ -400,6 +400,6 @@ class Grading(Protocol):
         """Whether two outcomes of a call are equal in everything that callers may rely on.
 
         ``statement`` is what a solver was told, if the second one is a solution's: an exception of the language that it
-        does not name may be another one.
+        does not name may be another one, and one whose message it quotes has a part of a quoted one.
         """
         ...
