@@ -15,7 +15,7 @@ from typing import NamedTuple
 from excise.deleters.function_shortcuts import ALIKE
 from excise.deleters.python.lacking_parts import OTHER_CODING, Places, own_statements, returned_values
 from excise.deleters.python.log_statements import only_logs
-from excise.extractors.python.analysis.ast_walk import walk
+from excise.extractors.python.analysis.ast_walk import first_line, walk
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.test_uses import Function, function_of
 from excise.protocols import LackingPart
@@ -81,9 +81,8 @@ def _body_beside(gone: _Gone, *, is_alone: bool) -> LackingPart | None:
     is_same = list(map(ast.dump, own)) == list(map(ast.dump, other))
     if not other or is_same or nearest[0] in _names(own) or name in _names(other):
         return None
-    start, first = places.start(own[0]), places.start(other[0])
-    heads = (gone.source[places.line(each[0].lineno) : places.start(each[0])] for each in (own, other))
-    if any(map(bytes.strip, heads)):
+    start, first = _start(places, own[0]), _start(places, other[0])
+    if any(_indent(gone.source, each).strip() for each in (start, first)):
         return None  # a body stands on the line of the head
     text = gone.source[first : places.end(other[-1])]
     is_essential = gone.symbol.is_public and not name.startswith("__")
@@ -93,9 +92,8 @@ def _body_beside(gone: _Gone, *, is_alone: bool) -> LackingPart | None:
 
 def _constant(gone: _Gone, value: str) -> LackingPart:
     """The function returns a constant before all else."""
-    places, first = Places(gone.source), _body(gone.node)[0]
-    start = places.start(first)
-    indent = gone.source[places.line(first.lineno) : start]
+    start = _start(Places(gone.source), _body(gone.node)[0])
+    indent = _indent(gone.source, start)
     text = "return" if gone.symbol.is_generator else f"return {value}"
     end = b"; " if indent.strip() else b"\n" + indent
     is_told = gone.symbol.is_generator or any(not _is_none(each) for each in returned_values(gone.node))
@@ -119,6 +117,16 @@ def _constants(gone: _Gone) -> list[str]:
     kind = told.partition("[")[0].rpartition(".")[2]
     found = [value for value, _ in counts.most_common(MAX_CONSTANTS)]
     return found or [_EMPTY.get(kind, "None")]
+
+
+def _start(places: Places, statement: ast.stmt) -> int:
+    """The first byte of a statement, decorators included."""
+    return places.line(first_line(statement)) + statement.col_offset
+
+
+def _indent(source: bytes, start: int) -> bytes:
+    """What stands before a byte on its line."""
+    return source[source.rfind(b"\n", 0, start) + 1 : start]
 
 
 def _is_constant(value: ast.expr) -> bool:

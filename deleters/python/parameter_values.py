@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import takewhile
 from types import MappingProxyType
+from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.test_uses import Function, parsed
@@ -32,9 +36,9 @@ def parameter_values(codebase: PythonCodebase, function: Function, symbol: Symbo
     values = {name: ast.unparse(value) for name, value in defaults if isinstance(value, ast.Constant)}
     if not required or not symbol.is_public:
         return values
-    calls, by_place = list(_calls(codebase, symbol)), _by_place(function)
+    calls, by_place = _calls(codebase, symbol), _by_place(function)
     for place, (name, annotation) in enumerate(required.items()):  # those with defaults come behind them
-        given = [_given(call, name, place if name in by_place else len(call.args)) for call in calls]
+        given = [call.given(name, place if name in by_place else len(call.by_place)) for call in calls]
         if value := _constant(annotation, given):
             values[name] = value
     return values
@@ -60,26 +64,41 @@ def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     yield from ((each.arg, default) for each, default in (*by_place, *by_name) if default is not None)
 
 
-def _calls(codebase: PythonCodebase, symbol: Symbol) -> Iterator[ast.Call]:
+class _Call(NamedTuple):
+    """The literals that a call gives, as expressions; empty ones for other values."""
+
+    by_place: tuple[str, ...]
+    by_name: dict[str, str]
+
+    def given(self, name: str, place: int) -> str:
+        """The literal for a parameter; empty if there is none, or it is given something else."""
+        return self.by_name.get(name) or (self.by_place[place] if place < len(self.by_place) else "")
+
+
+def _calls(codebase: PythonCodebase, symbol: Symbol) -> list[_Call]:
     """The calls of functions of this name, or of the class whose constructor it is."""
     *outer, name = symbol.qualname.split(".")
     name = (outer[-1] if name == "__init__" and outer else name).partition("#")[0]
     called = re.compile(rb"(?<!\w)%s\s*\(" % re.escape(name.encode()))
     files = [module.source for _, module in sorted(codebase.modules.items()) if called.search(module.source)]
-    for source in files[:MAX_FILES]:
-        tree = parsed(source)
-        for node in ast.walk(tree) if tree is not None else ():
-            match node:
-                case ast.Call(func=ast.Name(id=found) | ast.Attribute(attr=found)) if found == name:
-                    yield node
+    return [call for source in files[:MAX_FILES] for call in _calls_by_name(source).get(name, ())]
 
 
-def _given(call: ast.Call, name: str, place: int) -> str:
-    """The literal that a call gives for a parameter, as an expression; empty if it gives something else."""
-    by_place = call.args[place] if place < len(call.args) else None
-    if any(isinstance(each, ast.Starred) for each in call.args[: place + 1]):
-        return ""
-    value = next((each.value for each in call.keywords if each.arg == name), by_place)
+@lru_cache(maxsize=256)
+def _calls_by_name(source: bytes) -> dict[str, list[_Call]]:
+    """Last name of each function that a file calls to its calls; empty if it cannot be parsed."""
+    found: dict[str, list[_Call]] = defaultdict(list)
+    tree = parsed(source)
+    for node in ast.walk(tree) if tree is not None else ():
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                before = takewhile(lambda each: not isinstance(each, ast.Starred), node.args)
+                named = {each.arg: _literal(each.value) for each in node.keywords if each.arg is not None}
+                found[name].append(_Call(tuple(map(_literal, before)), named))
+    return dict(found)
+
+
+def _literal(value: ast.expr) -> str:
     match value:
         case ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
             return ast.unparse(value)

@@ -417,6 +417,7 @@ def test_the_body_of_a_similar_function_is_tried(code: str, body: str) -> None:
         ("def f(a):\n    if a:\n        return\n    a()", ["return None"]),
         ("def f(a):\n    yield a", ["return!"]),
         ("def _f(a): return a.b", ["return None"]),
+        ("def f(a):\n    @a\n    def g(): pass\n    return g", ["return None!"]),
         ("def f(a):\n    return 1", []),
         ("def f(a):\n    raise E", []),
         ("def f(a):\n    log.info(a)", []),
