@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from excise.protocols import Codebase, Module
+from excise.protocols import Assertion, Codebase, Module
 from excise.types import Symbol
 
 
@@ -45,6 +45,10 @@ class StatementWordsDefaults:
     def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:  # noqa: ARG002
         """None: what tests do is shown by calls, or not looked for."""
         return ""
+
+    def assertions(self, codebase: Codebase, test: str, symbol: Symbol) -> Sequence[Assertion]:  # noqa: ARG002
+        """None: they are not looked for."""
+        return ()
 
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:  # noqa: ARG002
         """Not known: where names lead to is not followed."""

@@ -6,16 +6,29 @@ import re
 import textwrap
 from collections.abc import Collection, Sequence
 
+from excise.deleters.assertions import AssertionGrammar, assertions_of_function
 from excise.deleters.java.bodies import PLACEHOLDER
 from excise.deleters.java.table_rows import table_rows
 from excise.deleters.statement_words_defaults import StatementWordsDefaults
 from excise.extractors.java.analysis.grammar import parse_tree, text
 from excise.extractors.java.analysis.parsed_file import JavaModule
-from excise.protocols import Module
+from excise.protocols import Assertion, Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 _VALUE = re.compile(r"(?s)\s*=\s*(?=.*(?:\{|->|\bnew\b)).*;$")
 """The value of a field that is more than data."""
+
+_ASSERTIONS = AssertionGrammar(
+    parse_tree=parse_tree,
+    statements=frozenset({"expression_statement"}),
+    checks=re.compile(r"(?:[A-Z]\w*\s*\.\s*)?(?:assert|verify)\w*\s*\("),
+    literals=frozenset(
+        {"string_literal", "character_literal", "decimal_integer_literal", "decimal_floating_point_literal",
+         "hex_integer_literal", "octal_integer_literal", "true", "false", "null_literal"}
+    ),
+    known=frozenset({"is", "equalTo", "asList", "nullValue", "containsString"}),
+    wrapped=lambda written: f"class A {{ void f() {{ {written} }} }}",
+)  # fmt: skip
 
 
 class JavaWords(StatementWordsDefaults):
@@ -48,6 +61,10 @@ class JavaWords(StatementWordsDefaults):
     def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:
         """Those with an error, or with something empty."""
         return table_rows(module.source, test.start, test.end, set(names))
+
+    def assertions(self, codebase: Codebase, test: str, symbol: Symbol) -> Sequence[Assertion]:
+        """``assertEquals("b", A.f("a"))``."""
+        return assertions_of_function(_ASSERTIONS, codebase, test, symbol)
 
     def module_of(self, path: str) -> str:
         """The name of the type that the file is named after, with its package as far as the path tells."""

@@ -16,7 +16,7 @@ from excise.extractors.python.analysis.ast_walk import first_line
 from excise.extractors.python.analysis.grammar import of_types, parse_tree, text_of
 from excise.extractors.python.analysis.parsed_file import PythonModule
 from excise.extractors.python.needs.test_uses import Function, parsed
-from excise.protocols import Codebase, Module
+from excise.protocols import Assertion, Codebase, Module
 from excise.types import Symbol, SymbolKind
 
 _SOURCE_FOLDERS = ("src/", "lib/")
@@ -92,6 +92,10 @@ class PythonWords:
     def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:  # noqa: ARG002
         """None: examples show calls, and parts of tests."""
         return ""
+
+    def assertions(self, codebase: Codebase, test: str, symbol: Symbol) -> Sequence[Assertion]:  # noqa: ARG002
+        """None: examples show calls, and parts of tests."""
+        return ()
 
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
         """Where the imports of the file lead to."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tree_sitter import Node
 
+from excise.deleters.assertions import AssertionGrammar, assertions_of_function
 from excise.deleters.rust.bodies import PLACEHOLDER
 from excise.deleters.statement_words_defaults import StatementWordsDefaults
-from excise.extractors.rust.analysis.grammar import attributes_of, before_item, parse_tree, text
-from excise.protocols import Module
+from excise.extractors.rust.analysis.grammar import LITERALS, attributes_of, before_item, parse_tree, text
+from excise.protocols import Assertion, Codebase, Module
 from excise.types import Symbol
+
+_MACRO = re.compile(r"\bvec!\s*(?=\[)|(?<=\w)!(?=\s*[(\[])")
+_ASSERTIONS = AssertionGrammar(
+    parse_tree=parse_tree,
+    statements=frozenset({"expression_statement", "macro_invocation"}),
+    checks=re.compile(r"(?:debug_)?assert(?:_\w+)?!?\s*\("),
+    literals=LITERALS,
+    known=frozenset({"vec", "matches"}),
+    wrapped=lambda written: f"fn f() {{ {_MACRO.sub('', written).rstrip(';')}; }}",
+)
 
 
 class RustWords(StatementWordsDefaults):
@@ -37,6 +49,10 @@ class RustWords(StatementWordsDefaults):
             return _in_block(found, module.source, symbol)
         marks = [f"#[{each}]" for each in attributes_of(found, module.source)]
         return "\n".join([*marks, _without_bodies(found, module.source)])
+
+    def assertions(self, codebase: Codebase, test: str, symbol: Symbol) -> Sequence[Assertion]:
+        """``assert_eq!(f("a"), "b")``."""
+        return assertions_of_function(_ASSERTIONS, codebase, test, symbol)
 
     def module_of(self, path: str) -> str:
         """The path of a module in its crate."""

@@ -55,7 +55,8 @@ from excise.deleters.statement.spelling import (
     unnumbered,
     without_parameters,
 )
-from excise.deleters.statement.test_words import parts_of_tests, rows_of_tests, words_of_tests
+from excise.deleters.statement.test_assertions import assertions_of_tests
+from excise.deleters.statement.test_words import FROM_TESTS, parts_of_tests, rows_of_tests, words_of_tests
 from excise.deleters.statement.title import title
 from excise.deleters.statement.uses import callers_of, registered, used, where_used, with_members
 from excise.protocols import Codebase, Module, StatementWords
@@ -142,6 +143,9 @@ def write_statement(
     has_examples = bool(examples) or any(">>> " in symbol.docstring for symbol in removed)
     by_symbol = {s: tested[s.symbol_id] for s in shown if s.symbol_id in tested}
     unseen = set(fail_to_pass) & set(deletion.hidden) - set(deletion.shortened)
+    plain = without_example(shown, found)
+    rows = rows_of_tests(codebase, unseen, words, visibility, removed)
+    checks = assertions_of_tests(codebase, unseen, words, visibility, removed, plain)
     rest = (
         _documented(found, gone, shown, visibility),
         where_used(codebase, removed, callers, deletion, words, coverage),
@@ -150,7 +154,8 @@ def write_statement(
         _examples(examples, words.fence),
         words_of_tests(codebase, unseen, visibility, removed),
         parts_of_tests(codebase, by_symbol, words, visibility, deletion.removed),
-        rows_of_tests(codebase, unseen, words, visibility, removed),
+        rows,
+        checks.removeprefix(f"{FROM_TESTS}\n\n") if rows else checks,
         also_importable(codebase, shown, assigned, deletion, words),
         how_checked(
             codebase, fail_to_pass, deletion, visibility, compares_calls=compares_calls, has_examples=has_examples
@@ -177,7 +182,7 @@ def write_statement(
         needs=tuple(located),
         described_share=share,
         undescribed=tuple(symbol.symbol_id for symbol in silent if symbol.loc > GUESSED_LINES),
-        without_example=tuple(symbol.symbol_id for symbol in without_example(shown, found)),
+        without_example=tuple(symbol.symbol_id for symbol in plain),
         barely_described=tuple(symbol.symbol_id for symbol in barely_described(codebase, shown, found)),
     )
 

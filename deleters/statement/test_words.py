@@ -54,7 +54,10 @@ _FIELD = re.compile(r"(?:- ?)?(?::\w[\w ]{0,80}:|@\w+\b|>>>)")
 """How a line of a docstring begins that is on a parameter or a result, or an example."""
 _REFERENCE = re.compile(r"`(`[^`]{1,200}`)`__?|(?<!`)`([^`<]{1,200}?)(?: <[^>`]{0,200}>)?`__?")
 """A link in reStructuredText."""
-_WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
+WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.SAMPLE_TESTS})
+"""Levels at which statements quote tests."""
+FROM_TESTS = "## From the tests"
+"""The heading above parts of tests, rows of tables, and assertions."""
 
 
 def words_of_tests(
@@ -67,7 +70,7 @@ def words_of_tests(
     names: dict[str, None] = {}
     gone = list(removed)
     own = {word for each in gone for word in _words_of(each.qualname)} | _PLAIN_WORDS
-    unseen = list(tests) if visibility in _WITH_WORDS else []
+    unseen = list(tests) if visibility in WITH_WORDS else []
     functions = list(_functions(codebase, unseen))
     if len(functions) > MANY:
         bare = {each.name.partition("#")[0] for each in gone}
@@ -188,7 +191,7 @@ def parts_of_tests(
     """
     found: dict[str, None] = {}
     for symbol, tests in tested.items():
-        functions = _functions(codebase, tests if visibility in _WITH_WORDS else ())
+        functions = _functions(codebase, tests if visibility in WITH_WORDS else ())
         name, using = _named_by(codebase, symbol, [_source_of(codebase, each) for each in functions], removed)
         whole = len(using) > HIDDEN_FOR_EACH_SHOWN
         parts = [part for text in using if (part := words.excerpt(text, name, whole=False))]
@@ -196,7 +199,7 @@ def parts_of_tests(
         found.update(dict.fromkeys(sorted(parts, key=len)[:1]))
     blocks = [f"```{words.fence}\n{part}\n```" for part in list(found)[:MAX_EXCERPTS]]
     what = "Parts of tests that are" if len(blocks) > 1 else "A part of a test that is"
-    return "\n\n".join(["## From the tests", f"{what} not in this checkout:", *blocks]) if blocks else ""
+    return "\n\n".join([FROM_TESTS, f"{what} not in this checkout:", *blocks]) if blocks else ""
 
 
 def rows_of_tests(
@@ -204,11 +207,11 @@ def rows_of_tests(
 ) -> str:
     """The section with rows of tables of ``tests`` that name what is ``removed``; empty if there are none."""
     names = {each.name.partition("#")[0] for each in removed}
-    functions = _functions(codebase, tests if visibility in _WITH_WORDS else ())
+    functions = _functions(codebase, tests if visibility in WITH_WORDS else ())
     found = (words.table_rows(codebase.modules[each.path], each, names) for each in functions)
     blocks = [f"```{words.fence}\n{part}\n```" for part in islice(filter(None, found), MAX_TABLES)]
     lead = "Some rows of tables in tests that are not in this checkout:"
-    return "\n\n".join(["## From the tests", lead, *blocks]) if blocks else ""
+    return "\n\n".join([FROM_TESTS, lead, *blocks]) if blocks else ""
 
 
 def _named_by(

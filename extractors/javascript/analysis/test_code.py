@@ -44,6 +44,13 @@ def code_of_test(source: bytes, test: str) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(chosen))
 
 
+@lru_cache(maxsize=1024)
+def span_of_test(source: bytes, test: str) -> tuple[int, int] | None:
+    """(first byte, one past the last) of the innermost block that defines a test; ``None`` if none is known to."""
+    way = _way_to(blocks_of(source, [test]).blocks, test)
+    return (way[-1].start, way[-1].end) if way else None
+
+
 def nodes_in(source: bytes, start: int, end: int) -> Sequence[Node]:
     """The named nodes that begin in a range of bytes, each before those in it."""
     nodes, starts = _nodes(source)

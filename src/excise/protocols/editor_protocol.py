@@ -38,6 +38,17 @@ class CodePath(NamedTuple):
     """Number of lines of code that go."""
 
 
+class Assertion(NamedTuple):
+    """An assertion of a test that names a function."""
+
+    place: tuple[str, int]
+    """Its file, and where it starts in it, in bytes."""
+    text: str
+    """Its source, without indentation; empty if it is not plain."""
+    literals: tuple[str, ...] = ()
+    """The literals in it."""
+
+
 class StatementWords(Protocol):
     """How problem statements write about code of one language."""
 
@@ -95,6 +106,10 @@ class StatementWords(Protocol):
 
     def table_rows(self, module: Module, test: Symbol, names: Collection[str]) -> str:
         """Some rows of a table of a test function that has one of ``names``, as code. Empty if there are none."""
+        ...
+
+    def assertions(self, codebase: Codebase, test: str, symbol: Symbol) -> Sequence[Assertion]:
+        """The assertions of a test (id) that name a function, with the texts of those that are plain."""
         ...
 
     def is_other(self, codebase: Codebase, path: str, name: str, own: Collection[str]) -> bool:
