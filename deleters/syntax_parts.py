@@ -136,7 +136,7 @@ def _found(
             if (owner := _innermost(functions, each.start, each.end)) is not None:
                 part = LackingPart(
                     owner.symbol_id, path, *each[:4], is_compiled=is_compiled, fails=each.fails,
-                    is_essential=each.is_essential,
+                    is_essential=each.is_essential, may_be_idle=each.may_be_idle,
                 )  # fmt: skip
                 yield (each.is_operand, content_id("part", owner.symbol_id, each.what)), part
 
@@ -171,6 +171,8 @@ class _Part(NamedTuple):
     """Whether an error stands in its place."""
     is_essential: bool = False
     """See :class:`~excise.protocols.LackingPart`."""
+    may_be_idle: bool = False
+    """See there."""
 
 
 def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGrammar) -> Iterator[_Part]:
@@ -201,7 +203,8 @@ def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGra
         elif node.type in grammar.statements and _may_go(node, source, grammar):
             text = source[node.start_byte : node.end_byte]
             opened, closed = (b"if (false) { ", b" }") if grammar.parentheses else (b"if false { ", b" }")
-            yield _Part(f"line {first}", node.start_byte, node.end_byte, opened + text + closed)
+            part = opened + text + closed
+            yield _Part(f"line {first}", node.start_byte, node.end_byte, part, may_be_idle=True)
 
 
 def _is_endless(node: Node, grammar: PartGrammar) -> bool:

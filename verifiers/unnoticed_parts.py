@@ -18,8 +18,9 @@ MAX_PARTS, MIN_PARTS = 12, 1
 """Number of parts that are tried; with fewer, nothing is said."""
 FEW_COMPILED, MAX_COMPILED = 6, 9
 """Number of parts that are tried where each needs a compiler: half of them, but so many at least and at most."""
-MOST_UNNOTICED, MOST_OF_TWO = 3, 2
-"""One of so many parts may go unnoticed; and where there are two parts, unless an error stands in the place of one."""
+MOST_UNNOTICED, MOST_IDLE = 3, 2
+"""One of so many parts may go unnoticed; and of those that may be idle, or where there are two parts, unless an error
+stands in the place of one."""
 WHOLE = REMOVALS | {"stub"}
 """Deleters that take whole definitions, or bodies; a patch may have equal lines of the next one in place of theirs."""
 MAX_SHORTCUTS = 6
@@ -35,15 +36,15 @@ class TriedParts(NamedTuple):
     """Number of parts."""
     unnoticed: tuple[str, ...]
     """Those without which every test passes."""
-    most: int = MOST_UNNOTICED
-    """One of so many parts may go unnoticed."""
+    allowed: int = 0
+    """How many of them may go unnoticed."""
     lacks_essential: bool = False
     """Whether one of them is what no test may leave unnoticed."""
 
     @property
     def is_thin(self) -> bool:
         """Whether too many parts were not noticed, or one that has to be."""
-        return self.lacks_essential or self.most * len(self.unnoticed) > self.num_tried
+        return self.lacks_essential or len(self.unnoticed) > self.allowed
 
 
 def try_parts(candidate: Candidate) -> TriedParts:
@@ -88,7 +89,7 @@ def try_parts(candidate: Candidate) -> TriedParts:
         return TriedParts(0, ())
     num_tried, num_lost, unnoticed, lacks_essential = 0, 0, list[str](), False
     essential = {part for part in chosen if _is_essential(candidate, part)}
-    most, tried = _most(chosen), list[LackingPart]()
+    allowed, tried = _allowed(chosen), list[LackingPart]()
     for part in chosen:
         is_noticed = _is_noticed(candidate, part, tests_of(part.symbol))
         if is_noticed is None:
@@ -99,13 +100,11 @@ def try_parts(candidate: Candidate) -> TriedParts:
         unnoticed += [] if is_noticed else [f"{part.symbol}, {part.what}"]
         lacks_essential = part in essential and not is_noticed
         essential.discard(part)
-        at_most = len(unnoticed) + len(chosen) - num_tried
-        is_few = most * at_most <= len(chosen) and not essential
-        if lacks_essential or most * len(unnoticed) > len(chosen) or is_few:
+        is_few = len(unnoticed) + len(chosen) - num_tried <= allowed and not essential
+        if lacks_essential or len(unnoticed) > allowed or is_few:
             break  # more cannot change the answer
-    most = _most(tried) if num_tried < MOST_UNNOTICED else most  # some may be lost
     shown = unnoticed[::-1] if lacks_essential else unnoticed  # the last one tells why
-    found = TriedParts(num_tried, tuple(shown), most, lacks_essential)
+    found = TriedParts(num_tried, tuple(shown), _allowed(tried), lacks_essential)  # some may be lost
     return found if 2 * num_lost < len(chosen) else TriedParts(0, ())
 
 
@@ -120,10 +119,11 @@ def _is_essential(candidate: Candidate, part: LackingPart) -> bool:
     return shown.search(candidate.task.problem_statement) is not None
 
 
-def _most(parts: Sequence[LackingPart]) -> int:
-    """One of how many parts may go unnoticed; of two, none that ends in an error."""
+def _allowed(parts: Sequence[LackingPart]) -> int:
+    """How many of the parts may go unnoticed; of two, none if one ends in an error."""
     is_few = len(parts) < MOST_UNNOTICED and not any(part.fails for part in parts)
-    return MOST_OF_TWO if is_few else MOST_UNNOTICED
+    num_idle = len(parts) if is_few else sum(part.may_be_idle for part in parts)
+    return (num_idle * MOST_UNNOTICED + (len(parts) - num_idle) * MOST_IDLE) // (MOST_IDLE * MOST_UNNOTICED)
 
 
 def _is_noticed(candidate: Candidate, part: LackingPart, ids: list[str]) -> bool | None:

@@ -157,6 +157,8 @@ class LackingPart(NamedTuple):
     """The byte behind it."""
     replacement: bytes
     """What stands in its place."""
+    may_be_idle: bool = False
+    """Whether it is a statement found by syntax alone, so that code often does the same without it: a reset, a hint."""
     is_compiled: bool = False
     """Whether a compiler reads it, which may refuse the file: then no test tells anything."""
     fails: bool = False

@@ -91,6 +91,14 @@ def test_a_shown_call_gives_all_parameters_that_it_has_to(
     assert _tried(monkeypatch, parts, [True] * 5 + [False], statement).is_thin is expected
 
 
+@pytest.mark.parametrize(("num_idle", "is_thin"), [(0, True), (1, True), (2, True), (3, True), (4, False)])
+def test_half_of_the_statements_that_may_be_idle_may_go_unnoticed(
+    monkeypatch: pytest.MonkeyPatch, num_idle: int, *, is_thin: bool
+) -> None:
+    parts = [LackingPart("m.js::f", "m.js", str(n), 0, 0, b"", may_be_idle=n < num_idle) for n in range(4)]
+    assert _tried(monkeypatch, parts, [True, False, False, True]).is_thin is is_thin
+
+
 @pytest.mark.parametrize(
     ("num_parts", "num_tried"),
     [(4, 3), (6, 4), (13, 4), (16, 6), (17, 6), (18, 6), (60, 6)],  # half of 4, 6, 6, 8, 8, 9 and 9
