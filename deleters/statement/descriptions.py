@@ -63,6 +63,8 @@ _GUARD = re.compile(
     r"\s*(?:return|throw|raise|continue|break)\b"
 )
 """A condition under which code is left at once."""
+_OF_ONE_LINE = re.compile(r"(?m)^([ \t]*)/\*+[ \t]*((?:[^*\n]|\*(?!/))*?)[ \t]*\**\*/[ \t]*$")
+"""A comment between marks that is alone on its line."""
 _ADDRESS = re.compile(r"\b[a-z]+://\S+")
 _TYPED = re.compile(r"@\w+[ \t]*\{(?:[^{}\n]|\{[^{}\n]*\}){0,300}\}(?:[ \t]+\[?[\w.$]+\]?)?")
 """A tag of JSDoc with a type, and the name of a parameter."""
@@ -356,8 +358,11 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
     left out, and of a function with a docstring what stands directly above a guard."""
     if not symbol.is_callable:
         return ""
-    marks = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments if mark != b"/*")
-    code = part or _code_with_head(codebase.modules[symbol.path].source, symbol, marks)
+    every = tuple(mark.decode() for mark in scan_rules_of(symbol.path).comments)
+    marks = tuple(mark for mark in every if mark != "/*")
+    code = part or _code_with_head(codebase.modules[symbol.path].source, symbol, every)
+    if marks != every:
+        code = _OF_ONE_LINE.sub(rf"\1{marks[0]} \2", code)
     paragraphs: list[str] = []
     rest = code.splitlines()
     for is_comment, group in groupby(code.splitlines(), lambda line: line.strip().startswith(marks)):

@@ -324,7 +324,12 @@ def _docstring(symbol: Symbol, visibility: Visibility, codebase: Codebase, part:
 
 
 def _once(description: str, told: set[str]) -> str:
-    """A description; of one that several definitions inherit, only whose it is from the second time on."""
+    """A description; of one that several definitions inherit, or of comments that several have in their code, only
+    whose it is from the second time on."""
+    before, mark, comments = description.partition(BY_COMMENTS_INSIDE)
+    if mark and comments in told:
+        description = f"{before.rstrip()}\nThe comments in its code are those quoted above."
+    told.add(comments)
     lead = description.partition(":\n")[0]
     if not lead.startswith("\nAs `") or description not in told:
         told.add(description)

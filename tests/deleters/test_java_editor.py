@@ -254,6 +254,24 @@ class Words {
     assert "Words.lines" not in text
 
 
+@pytest.mark.parametrize(
+    "comment", ["/* Nothing stands behind the last word. */", "// Nothing stands behind the last word."]
+)
+def test_a_comment_that_overloads_share_is_quoted_once(comment: str) -> None:
+    body = f"{{\n        {comment}\n        return String.join(between, words);\n    }}\n"
+    heads = (
+        "static String join(List<String> words, String between)",
+        "static String join(String[] words, String between)",
+    )
+    path = f"{MAIN}/Words.java"
+    source = "class Words {\n" + "\n".join(f"    {head} {body}" for head in heads) + "}\n"
+    codebase = JavaCodebase.from_texts({path: source, f"{TESTS}/WordsTest.java": "class WordsTest { }"})
+    deletion = stubbed(codebase, f"{path}::Words.join", f"{path}::Words.join#2")
+    text = write_statement(codebase, deletion, replace(PROJECT, language="java"), ()).text
+    assert text.count("> Nothing stands behind the last word.") == 1
+    assert text.count("The comments in its code are those quoted above.") == 1
+
+
 def test_what_a_body_is_further_in_by_stays_and_fields_are_no_uses() -> None:
     source = """package org.example.ledger;
 
