@@ -154,6 +154,8 @@ def _gives(need: Need) -> Callable[[str], bool]:
         name, _, kind = need.word.rpartition(" ")
         if kind == "bool":
             return lambda text: re.search(r"(?i)\b(?:true|false|bool|whether)\b", text) is not None
+        if kind.endswith("{}"):
+            return lambda text: kind in text
         told = (
             rf"(?i)\breturns?\b[^\n]*\b{re.escape(kind)}\b|\b{re.escape(name)}\([^\n]*\) -> [^\n]*\b{re.escape(kind)}\b"
         )

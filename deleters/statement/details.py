@@ -245,9 +245,8 @@ def _is_in_a_message(word: str, message: str, text: str) -> bool:
     """Whether a text has a word of a message beside another one of it, or in a line on errors: elsewhere, a word such
     as ``'json'`` says nothing of the message."""
     told = " ".join(text.split())
-    if any(phrase in told for phrase in _phrases(word, message)):
-        return True
-    return any(word in line and _ON_ERRORS.search(line) for line in text.splitlines())
+    is_beside = any(phrase in told for phrase in _phrases(word, message))
+    return is_beside or any(word in line and _ON_ERRORS.search(line) for line in text.splitlines())
 
 
 def _phrases(word: str, message: str) -> list[str]:
@@ -288,8 +287,8 @@ def _is_behaviour_told(need: Need, statement: str, codebase: Codebase) -> bool:
 def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
     """Whether an annotation, the docstring, an example or a line of details says what a function returns."""
     name, kind = need.word.split(" ")
-    if _result_line(kind) in statement:
-        return True
+    if kind.endswith("{}") or _result_line(kind) in statement:
+        return _result_line(kind) in statement
     owner = codebase.symbols().get(need.owner)
     signature, docstring = (owner.signature, owner.docstring.strip()) if owner is not None else ("", "")
     if kind == "bool":
@@ -311,7 +310,7 @@ def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
 
 
 _RESULTS = {"None": "`None` in some cases", "bool": "`True` or `False`", "self": "the object itself (`self`)",
-            "mapping": "a mapping, such as a `dict`"}  # fmt: skip
+            "mapping": "a mapping, such as a `dict`", "{}": "or passes on `{}`, not `nil`, if it is empty"}  # fmt: skip
 _SAID_OF_RESULTS = {"list": r"list", "self": r"self\b|itself\b|chain|same (?:object|instance)"} | dict.fromkeys(
     ("dict", "mapping"), r"dict|mapping")  # fmt: skip
 """Words of a docstring that say what is returned, besides those of tuples."""
@@ -320,8 +319,9 @@ _ASKS = re.compile(r"_*(?:is|are|was|has|have|can|may|should|must|does|contains|
 
 
 def what_is_returned(kind: str) -> str:
-    """What a statement says of a result of a kind: a type, a number of values, ``None`` or ``bool``."""
-    return _RESULTS.get(kind) or (f"{kind} values" if kind.isdigit() else f"a `{kind}`")
+    """What a statement says of a result: of a type, a number of values, ``None``, ``bool``, or an empty literal."""
+    form = "{} values" if kind.isdigit() else _RESULTS.get(kind[-2:], "a `{}`")
+    return _RESULTS.get(kind) or form.format(kind)
 
 
 def _result_line(kind: str) -> str:

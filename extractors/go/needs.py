@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -13,7 +14,7 @@ from tree_sitter import Node
 from excise.extractors.expected_texts import WrittenText, expected_texts, shown_placeholder
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.go.analysis.grammar import descendants, parse_tree, text
-from excise.types import Need, NeedKind, Symbol, TestId
+from excise.types import Need, NeedKind, Symbol, TestId, path_of
 
 _VERB = re.compile(r"%[-+# 0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z]")
 _SENTINEL = re.compile(r"(?<![\w.])(?:[a-z]\w*\.)?(?:Err[A-Z]\w*|EOF)\b")
@@ -23,6 +24,10 @@ _EXPECTED_PANIC = re.compile(r"(?<![\w.])recover\(\)|\.Panics\w*\(|\bPanic(?:Wit
 _SORTS = re.compile(r"(?<![\w.])(?:sort\.(?:Strings|Ints|Float64s|Sort|Stable|Slice\w*)|slices\.Sort\w*)(?=\()")
 MAX_PANIC = 160
 """Number of characters of the text of a panic that is told."""
+_COMPARES = re.compile(r"\b(?:DeepEqual|Equal|EqualValues|Exactly|Diff)f?\(")
+"""What a test does to which ``nil`` is not equal to something empty."""
+_QUALIFIER = re.compile(r"\b[a-z]\w*\.(?=[A-Z])")
+"""The package before a type's name."""
 _LITERALS = frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"})
 _OUTPUT = re.compile(r"(?im)^[ \t]*//[ \t]*(?:unordered[ \t]+)?output:(?P<rest>(?:.*\n[ \t]*//)*.*)\s*\}?\s*\Z")
 """The comment at the end of an example that says what it prints."""
@@ -45,7 +50,13 @@ def find_needs(codebase: GoCodebase, removed: Sequence[str], tests: Sequence[str
     written = [text for function in functions for text in _texts_of(codebase, function)]
     texts = expected_texts(written, {test: tuple(_literals_of_test(codebase, test)) for test in tests}, _VERB)
     panics = _panics(codebase, functions, tests, {(need.owner, need.template or need.word) for need in texts})
-    return (*texts, *_errors(codebase, functions, tests), *panics, *_orders(codebase, functions, tests))
+    return (
+        *texts,
+        *_errors(codebase, functions, tests),
+        *panics,
+        *_orders(codebase, functions, tests),
+        *_empty_values(codebase, functions, tests),
+    )
 
 
 def _orders(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str]) -> Iterator[Need]:
@@ -54,6 +65,43 @@ def _orders(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[s
         code = codebase.modules[function.path].source[function.code_start : function.end].decode("utf-8", "replace")
         for name in sorted(set(_SORTS.findall(code))):
             yield Need(kind=NeedKind.ORDER, word=name, owner=function.symbol_id, tests=tuple(sorted(tests)))
+
+
+def _empty_values(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str]) -> Iterator[Need]:
+    """Slices and maps that both removed functions and tests that compare them make empty, and not ``nil``."""
+    comparing = [test for test in tests if _COMPARES.search(_code_of_test(codebase, test))]
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for test in comparing:
+        own, module = codebase.definition_of_test(test), codebase.modules.get(path_of(test))
+        if own is not None and module is not None:
+            for found in _empty_literals(module.source, own.start, own.end):
+                wanted[_QUALIFIER.sub("", found)].add(test)
+    for function in functions if wanted else ():
+        source = codebase.modules[function.path].source
+        for found in dict.fromkeys(_empty_literals(source, function.code_start, function.end)):
+            if using := wanted.get(_QUALIFIER.sub("", found)):
+                name = function.name.partition("#")[0]
+                word = f"{name} {found}"
+                yield Need(kind=NeedKind.RESULT, word=word, owner=function.symbol_id, tests=tuple(sorted(using)))
+
+
+def _empty_literals(source: bytes, start: int, end: int) -> Iterator[str]:
+    """The empty slices and maps that code makes, as literals: ``[]T{}`` also for ``make([]T, 0)``."""
+    for node in descendants(parse_tree(source).root_node):
+        if not start <= node.start_byte < end or node.type not in {"composite_literal", "call_expression"}:
+            continue
+        kind, size = node.child_by_field_name("type"), node.child_by_field_name("body")
+        is_empty = size is not None and not size.named_children
+        if node.type == "call_expression":
+            function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+            values = given.named_children if given is not None else []
+            kind = values[0] if values and function is not None and text(function, source) == "make" else None
+            sizes = [text(each, source) for each in values[1:2]]
+            is_empty = sizes == ["0"] or (kind is not None and kind.type == "map_type")
+        if is_empty and kind is not None and kind.type in {"slice_type", "map_type"}:
+            written = text(kind, source)
+            if not re.search(r"\s", written):
+                yield f"{written}{{}}"
 
 
 def _errors(codebase: GoCodebase, functions: Sequence[Symbol], tests: Sequence[str]) -> Iterator[Need]:

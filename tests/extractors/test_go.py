@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from excise.deleters.statement.details import lines_by_symbol, locate
 from excise.extractors.go.analysis.codebase import GoCodebase
 from excise.extractors.go.execution.go_grading import GoGrading
 from excise.extractors.go.execution.mirrored_tests import mirrored
 from excise.extractors.go.needs import find_needs
 from excise.extractors.languages import detect_language
-from excise.types import NeedKind, Symbol, SymbolKind
+from excise.types import GivenBy, NeedKind, Symbol, SymbolKind
 from excise.verifiers.shipped_tree import scrubbed
 
 REPO = Path(__file__).parents[1] / "repos" / "spans"
@@ -285,3 +286,32 @@ def test_what_code_sorts_by_is_a_detail(code: str, told: list[str]) -> None:
     codebase = GoCodebase.from_texts({"a.go": f"package a\n\nfunc F(n []string) {{\n\t{code}\n}}\n"})
     needs = find_needs(codebase, ["a.go::F"], ["a_test.go::TestF"])
     assert [(need.kind, need.word) for need in needs] == [(NeedKind.ORDER, name) for name in told]
+
+
+@pytest.mark.parametrize(
+    ("code", "test", "told"),
+    [
+        ("return []*T{}", "reflect.DeepEqual(F(n), []*T{})", "[]*T{}"),
+        ("each([]*T{})\n\treturn nil", "reflect.DeepEqual(got, []*a.T{})", "[]*T{}"),
+        ("return make([]*T, 0, 4)", "assert.Equal(t, []*T{}, F(n))", "[]*T{}"),
+        ("return make(map[string]T)", "assert.Equal(t, map[string]T{}, F(n))", "map[string]T{}"),
+        ("return make([]*T, 4)", "assert.Equal(t, []*T{}, F(n))", ""),
+        ("return []*T{n}", "assert.Equal(t, []*T{}, F(n))", ""),
+        ("return []*T{}", "assert.Equal(t, []*T{n}, F(n))", ""),
+        ("return []*T{}", "F([]*T{})", ""),
+    ],
+)
+def test_that_something_empty_is_not_nil_is_a_detail(code: str, test: str, told: str) -> None:
+    files = {
+        "a.go": f"package a\n\ntype T int\n\nfunc F(n *T) any {{\n\t{code}\n}}\n",
+        "a_test.go": f"package a\n\nfunc TestF(t *testing.T) {{\n\t{test}\n}}\n",
+    }
+    codebase = GoCodebase.from_texts(files)
+    needs = find_needs(codebase, ["a.go::F"], ["a_test.go::TestF"])
+    assert [(need.kind, need.word) for need in needs] == ([(NeedKind.RESULT, f"F {told}")] if told else [])
+    line = f"- Returns or passes on `{told}`, not `nil`, if it is empty."
+    for text, given in (("func F(n *T) any", GivenBy.DETAILS), (line, GivenBy.STATEMENT)):
+        found = locate(needs, text, "", codebase)
+        assert [need.given for need in found] == [given] * len(needs)
+        lines = lines_by_symbol(found, [*codebase.symbols().values()], codebase)
+        assert [each for own in lines.values() for each in own] == [line] * (bool(told) and given is GivenBy.DETAILS)

@@ -35,7 +35,8 @@ class NeedKind(StrEnum):
     NUMBER = "number"
     """A number that removed code returns or stores."""
     RESULT = "result"
-    """The type of a function's result, or the number of its parts; ``None`` if it is that in some cases."""
+    """The type of a function's result, or the number of its parts; ``None`` if it is that in some cases; ``[]T{}`` if
+    something empty is that, and not ``nil``."""
     ORDER = "order"
     """How removed code sorts what it returns or goes through."""
     FORMAT = "format"
