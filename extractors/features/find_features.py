@@ -53,7 +53,6 @@ MIN_GROUP_LOC = 8
 """Minimum lines of code of a feature of several definitions."""
 SAME = 0.8
 """Two features that have this share of their symbols in common are one; the first stays."""
-
 PATH_EVERY = 6
 """Features of whole definitions for each path through a function."""
 _BESIDE = frozenset(
@@ -135,9 +134,10 @@ def find_features(
         feature = feature_of(index, tree, entry, needed_by)
         if feature is not None and (len(entry) == 1 or feature.loc >= MIN_GROUP_LOC):
             made.add(feature)
-    contents = {f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in made.features}
+    kept = _without_halves(made.features)
+    contents = {f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in kept}
     holders = _holders(contents)
-    whole = _with_parents(made.features, contents, holders)
+    whole = _with_parents(kept, contents, holders)
     paths = sorted(_paths(index, tree, path), key=lambda f: _rank(f, seed))[: ceil(len(whole) / PATH_EVERY)]
     return FoundFeatures(
         features=tuple(_nested_last(_interleaved([*whole, *paths], seed), contents)),
@@ -333,6 +333,18 @@ class _FeatureSet:
             self._holders[symbol].append(mine)
 
 
+def _without_halves(features: Sequence[Feature]) -> list[Feature]:
+    """The features without groups that are more than half of another one of their file with the same tests."""
+    groups: dict[tuple[str, ...], list[frozenset[str]]] = defaultdict(list)
+    for feature in (each for each in features if each.kind is FeatureKind.MULTI):
+        groups[feature.tests].append(frozenset(feature.symbols))
+
+    def is_half(each: Feature) -> bool:
+        return any(group > {*each.symbols} and len(group) < 2 * len(each.symbols) for group in groups[each.tests])
+
+    return [each for each in features if each.kind is not FeatureKind.MULTI or not is_half(each)]
+
+
 def is_same(mine: frozenset[str], other: frozenset[str]) -> bool:
     """Whether the symbols of two features are nearly the same."""
     smaller, larger = sorted((len(mine), len(other)))
@@ -462,8 +474,7 @@ def _interleaved(features: Iterable[Feature], seed: int) -> Iterable[Feature]:
 def _nested_last(features: Iterable[Feature], contents: Mapping[str, frozenset[str]]) -> list[Feature]:
     """The features, those last that are in an earlier one, or hold one, and those of programs beside the project: the
     first tasks are about different code of what users have."""
-    first: list[Feature] = []
-    last: list[Feature] = []
+    first, last = list[Feature](), list[Feature]()
     holders: dict[str, list[frozenset[str]]] = defaultdict(list)
     for feature in features:
         mine = contents.get(feature.feature_id, frozenset())

@@ -133,6 +133,18 @@ def test_symbols_of_one_group_of_tests_are_one_feature_if_they_are_related() -> 
         assert together == [("tests/test_a.py::test_0", "tests/test_a.py::test_2")] * are_related
 
 
+@pytest.mark.parametrize(("hits", "is_part"), [("0 2", True), ("0 2 4", False)])
+def test_most_of_a_group_with_the_same_tests_is_no_feature(hits: str, is_part: bool) -> None:
+    part = ("m.py::inner", "m.py::outer", "m.py::upper")
+    texts = {
+        "m.py": function("inner") + function("outer", "inner") + function("upper", "inner") + function("inner_two")
+    }
+    found = find(texts, {**dict(zip(part, ("0 2", "0", "2"), strict=True)), "m.py::inner_two": hits})
+    groups = [feature.symbols for feature in found.features if feature.kind is FeatureKind.MULTI]
+    assert any({*part} < {*group} for group in groups)
+    assert (part not in groups) is is_part
+
+
 def test_a_word_of_many_files_relates_nothing() -> None:
     hits = {"a.py::check_one": "0", "b.py::check_two": "2"}
     for num_files, are_related in ((6, True), (12, False)):
