@@ -19,7 +19,7 @@ from excise.deleters.javascript.stand_ins import require_parses, stand_ins
 from excise.deleters.javascript.type_declarations import TypeNames, names_in_types, without_declarations
 from excise.deleters.javascript.type_tests import type_tests_without
 from excise.deleters.javascript.unused_code import without_unused
-from excise.deleters.javascript.uses_left import calls_left
+from excise.deleters.javascript.uses_left import calls_left, names_of
 from excise.deleters.source_texts import source_text
 from excise.deleters.unused_fields import GonePart, Sources, fields_left
 from excise.errors import DeletionRefused
@@ -210,6 +210,9 @@ class _Removal:
                 if self.codebase.targets(path, reference) & gone:
                     text = module.source[reference.start : reference.end].decode("utf-8", "replace")
                     raise DeletionRefused(f"{owner}, which stays, refers to {text}", reason=USED_ELSEWHERE)
+        for symbol in self.outer:
+            if len(several := names_of(self.codebase.modules[symbol.path].source, symbol)) > 1:
+                raise DeletionRefused(f"{symbol.symbol_id} has several names: {several}", reason=USED_ELSEWHERE)
         names = {qualified_name(symbol)[-1] for symbol in self.outer}
         names |= {export.name for _, export in self._exports()} - {DEFAULT, WHOLE}
         paths = {symbol.path for symbol in self.outer}

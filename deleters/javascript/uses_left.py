@@ -14,11 +14,27 @@ from excise.deleters.javascript.mentions import OF_THE_LANGUAGE
 from excise.extractors.javascript.analysis.codebase import JavaScriptCodebase
 from excise.extractors.javascript.analysis.grammar import descendants, parse_tree, text
 from excise.extractors.javascript.analysis.parsed_file import Reference
+from excise.types import Symbol
 
 _THIS = re.compile(rb"\b(?:const|let|var)\s+(\w+)\s*=\s*this\s*(?=[;,\n])")
 """Another name of ``this``."""
 _TEXTS = frozenset({"string_fragment", "template_string"})
 """Nodes of texts: code that is made of them calls functions, too."""
+
+
+_TARGET = re.compile(rb"\s*((?:[\w$]+\s*\.\s*)+[\w$]+)\s*=(?![=>])")
+"""A member to which something is assigned."""
+_WHOLE = frozenset({b"module.exports", b"exports"})
+
+
+def names_of(source: bytes, symbol: Symbol) -> list[str]:
+    """The names of the members to which one statement assigns a function: ``Box.prototype.lid = Box.prototype.lids =
+    function () {``."""
+    names, at = [], symbol.start
+    while (found := _TARGET.match(source, at, symbol.end)) is not None:
+        target, at = b"".join(found[1].split()), found.end()
+        names += [target.rpartition(b".")[2].decode("utf-8", "replace")] if target not in _WHOLE else []
+    return list(dict.fromkeys(names))
 
 
 def calls_left(

@@ -481,3 +481,12 @@ def test_functions_and_tables_that_only_a_stubbed_body_used_go(above: str, is_ke
     left = changed["lib/util.js"]
     assert left is not None
     assert left.startswith(above if is_kept else "exports.two")
+
+
+def test_a_method_with_several_names_is_not_removed() -> None:
+    box = "function Box () {}\nBox.prototype.%s = function () {\n  return 1\n}\nmodule.exports = exports = Box\n"
+    files = {"lib/box.js": box % "lid =\nBox.prototype.lids"}
+    with pytest.raises(DeletionRefused, match=r"several names: \['lid', 'lids'\]") as refused:
+        delete("lib/box.js::Box.lid", "remove", **files)
+    assert refused.value.reason == "used_elsewhere"
+    assert "lid" not in (delete("lib/box.js::Box.lid", "remove", **{"lib/box.js": box % "lid"})[1]["lib/box.js"] or "")
