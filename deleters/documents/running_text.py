@@ -49,9 +49,9 @@ _LED_LIST = re.compile(_LED)
 _NOTED = rf"{_ITEM}(?: \([^()\n]{{1,100}}\))?"
 _OPEN_LIST = re.compile(rf"{_NOTED}(?:, {_NOTED}){{2,30}}(?=[.;:]|$)")
 """The same without a word before the last one; what is in parentheses belongs to the name before it."""
-_NAME = r"[\w.$]{1,80}(?:\(\))?"
+_NAME = rf"(?:{_ITEM}|[\w.$]{{1,80}}(?:\(\))?)"
 _IN_PARENTHESES = re.compile(rf"\((?P<first>{_NAME}(?:, {_NAME}){{1,30}}),? (?:(?P<word>and|or) )?(?P<last>{_NAME})\)")
-"""Three or more plain names in parentheses."""
+"""Three or more names in parentheses."""
 _PLAIN = r"[\w$]{1,80}(?:(?:\.|::|#)[\w$]{1,80}){0,4}(?:\(\))?"
 _SEEN = rf"(?:{_ITEM}|{_PLAIN})"
 _SEE = re.compile(

@@ -209,6 +209,7 @@ def test_names_that_a_decorator_makes_are_gone_too() -> None:
         ("It calls `a` (not `gone`) before `gone`.", ""),
         ("It is `a` (or f(gone) here), too.", "It is `a`, too."),
         ("It calls f(gone) first.", ""),
+        ("It has tools (`a`, `gone`, `b`), too.", "It has tools (`a`, `b`), too."),
         ("One calls `f (gone)` before.", ""),
         ("(See `gone`.)", ""),
         ("This is therefore a combination of [a], [b], [gone], and [c].", ""),
