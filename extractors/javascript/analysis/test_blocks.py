@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tree_sitter import Node
 
 from excise.extractors.javascript.analysis.grammar import FUNCTIONS, children, parse_tree, string_value, text
+from excise.extractors.javascript.analysis.suite_helpers import SuiteHelper, suite_helpers
 from excise.types import TestId
 
 CALLED = frozenset({"test", "it", "describe", "suite", "context", "specify", "tape", "tap"})
 """Names of functions that define tests or blocks of them, alone or as a property: ``t.test``."""
+_SUITES = frozenset({"describe", "suite", "context"})
+"""Those that define blocks alone."""
 _VALUES = re.compile(r"%[a-zA-Z#$%]|\$[\w.#]+")
 """Where titles of tables of tests show values."""
 _ANYTHING = re.compile(r".*", re.DOTALL)
@@ -76,7 +79,8 @@ def blocks_of(source: bytes, tests: Iterable[str]) -> TestFileBlocks:
 
 @lru_cache(maxsize=16)
 def _known_blocks(source: bytes) -> tuple[TestBlock, ...]:
-    return tuple(_blocks(parse_tree(source).root_node, source))
+    root = parse_tree(source).root_node
+    return tuple(_blocks(root, source, suite_helpers(root, source, _SUITES)))
 
 
 def _assign(blocks: list[TestBlock], names: tuple[str, ...], test: str) -> bool:
@@ -100,22 +104,26 @@ def _assign(blocks: list[TestBlock], names: tuple[str, ...], test: str) -> bool:
     return found
 
 
-def _blocks(node: Node, source: bytes) -> Iterator[TestBlock]:
+def _blocks(node: Node, source: bytes, helpers: Mapping[str, SuiteHelper]) -> Iterator[TestBlock]:
+    inside = {helper.function.id for helper in helpers.values()}
     for child in node.named_children:
-        block = _block_of(child, source) if child.type in _STATEMENTS else None
+        block = _block_of(child, source, helpers) if child.type in _STATEMENTS else None
         if block is not None:
             yield block
-        else:
-            yield from _blocks(child, source)
+        elif child.id not in inside:
+            yield from _blocks(child, source, helpers)
 
 
-def _block_of(statement: Node, source: bytes) -> TestBlock | None:
+def _block_of(statement: Node, source: bytes, helpers: Mapping[str, SuiteHelper]) -> TestBlock | None:
     call = children(statement)[0] if children(statement) else None
     if call is not None and call.type in {"await_expression", "binary_expression"} and children(call):
         call = children(call)[-1]  # ``isNode && test(…)``
     if call is None or call.type != "call_expression":
         return None
     function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+    helper = helpers.get(text(function, source)) if function is not None else None
+    if helper is not None and arguments is not None:
+        return _block_of_helper(statement, helper, children(arguments), source, helpers)
     is_table = function is not None and function.type == "call_expression"  # it.each(…)(title, …)
     if function is not None and is_table:
         function = function.child_by_field_name("function")
@@ -131,8 +139,34 @@ def _block_of(statement: Node, source: bytes) -> TestBlock | None:
         title, is_fixed = _table_title(literal), False
     found = TestBlock(statement.start_byte, statement.end_byte, title, is_fixed)
     for body in bodies:
-        found.blocks += _blocks(body, source)
+        found.blocks += _blocks(body, source, helpers)
     return found
+
+
+def _block_of_helper(
+    statement: Node,
+    helper: SuiteHelper,
+    arguments: Sequence[Node],
+    source: bytes,
+    helpers: Mapping[str, SuiteHelper],
+) -> TestBlock | None:
+    """The block of tests that a call of a function of the file makes."""
+    body = arguments[helper.given] if helper.given < len(arguments) else None
+    if body is None or body.type not in FUNCTIONS:
+        return None
+    titles = helper.titles_of(arguments, source)
+    is_fixed = all(part is not None for parts in titles for part in parts)
+    pattern = "|".join(_pattern(parts) for parts in titles)
+    inner = list(_blocks(body, source, helpers))
+    return TestBlock(statement.start_byte, statement.end_byte, re.compile(pattern), is_fixed, inner)
+
+
+def _pattern(parts: Iterable[str | None]) -> str:
+    """What matches a title of these parts."""
+    known = list(parts)
+    if None not in known:
+        return re.escape(clean_title("".join(part or "" for part in known)))
+    return "".join(r"[\s\S]*" if part is None else re.escape(_clean_part(part)) for part in known)
 
 
 def _title(node: Node, source: bytes) -> tuple[re.Pattern[str], bool]:
@@ -142,8 +176,7 @@ def _title(node: Node, source: bytes) -> tuple[re.Pattern[str], bool]:
     parts = list(_parts(node, source))
     if all(part is None for part in parts):
         return _ANYTHING, False
-    pattern = "".join(r"[\s\S]*" if part is None else re.escape(_clean_part(part)) for part in parts)
-    return re.compile(pattern), False
+    return re.compile(_pattern(parts)), False
 
 
 def _table_title(literal: str) -> re.Pattern[str]:
