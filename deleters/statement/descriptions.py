@@ -25,8 +25,11 @@ MIN_CLASS_WORDS = 10
 """Minimum number of words of a removed class's docstring that says what its methods do."""
 MIN_COMMENT_WORDS = 6
 """Minimum number of words of the comments in a function's body that say what it does; at least one for each line."""
-MAX_COMMENT_CHARS = 800
-"""Number of characters of these after which no more of them are quoted."""
+MAX_COMMENT_CHARS, COMMENT_CHARS_OF_LINE = 800, 60
+"""Number of characters of these after which no more of them are quoted, or so many for each line of the function if
+that is more."""
+_STEP = re.compile(r"\d{1,2}[.)] ")
+"""How a numbered step begins."""
 MAX_GUARD_LINES = 8
 """Number of lines in which a condition and what follows are looked for."""
 _PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b|not sure\b|[^?\n]{0,300}\?(?: *not sure\b[^\n]*)?$")
@@ -374,10 +377,11 @@ def body_comments(codebase: Codebase, symbol: Symbol, part: str = "") -> str:
             continue
         texts = [line.lstrip("#/").removeprefix(":").strip() for line in lines]
         said = [text for text in texts if not _DIRECTIVE.fullmatch(text)]
-        is_plain = not any(is_code(text) or _STATEMENT.search(text) for text in [*said, "\n".join(said)])
+        is_step = bool(said) and _STEP.match(said[0]) is not None
+        is_plain = is_step or not any(is_code(text) or _STATEMENT.search(text) for text in [*said, "\n".join(said)])
         is_plain = is_plain and not any(map(_ON_TOOLS.search, said))
         if said and not _PLAN.match(said[0]) and is_plain and _has_words(" ".join(said), "", 3):
-            if sum(map(len, paragraphs)) > MAX_COMMENT_CHARS:
+            if sum(map(len, paragraphs)) > max(MAX_COMMENT_CHARS, COMMENT_CHARS_OF_LINE * symbol.loc):
                 paragraphs.append("…")
                 break
             paragraphs.append("\n".join(said))

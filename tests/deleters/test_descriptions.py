@@ -226,6 +226,16 @@ def test_a_description_of_other_parameters_is_not_inherited(words: str, expected
     assert (found[0], found[1].partition("\n")[0]) == expected
 
 
+def test_all_steps_of_a_long_function_are_quoted() -> None:
+    steps = [
+        f"{n}. Take the word of place {n}, turn it round, and go on to the next; else return (it) {n};"
+        for n in range(20)
+    ]
+    body = "".join(f"    # {step}\n    x = turn(x)\n    x = more(x)\n" for step in steps)
+    codebase = PythonCodebase.from_texts({"m.py": f"def f(x):\n    y = 1\n{body}    return x\n"})
+    assert description(codebase, codebase.symbols()["m.py::f"])[1] == "\n\n".join(steps)
+
+
 def test_comments_of_the_part_that_is_gone() -> None:
     source = "def f(x):\n    y = x\n    # The first way is for small ones.\n"
     source += "    if y:\n        # The second way is for large ones.\n        x = 1\n"
