@@ -78,7 +78,7 @@ def _source_around(module: Module, name: str) -> tuple[int, str]:
 def _position(around: tuple[int, str], assignment: str) -> tuple[int, int]:
     """Where in the source around it a line begins with an assignment: (beginning of the source, place in it)."""
     start, source = around
-    found = re.search(rf"(?m)^[ \t]*{re.escape(assignment)}", source)
+    found = re.search(rf"(?m)^[ \t]*{re.escape(assignment.partition(chr(10))[0])}", source)
     return start, found.start() if found is not None else -1
 
 

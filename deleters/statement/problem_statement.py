@@ -134,8 +134,8 @@ def write_statement(
     shown = _interface(codebase, removed, named, callers)
     partly = lines_of_parts(deletion.text) if deletion.deleter not in {"line", "expression"} else deletion.removed
     along = [symbols[i] for i, _ in deletion.text if i in symbols and i not in {*partly, *deletion.removed}]
-    listed = _with_overriding(codebase, removed, [*shown, *_used_along(deletion, along, shown)])
     assigned = assigned_names(codebase, deletion, shown, words)
+    listed = _with_overriding(codebase, removed, [*shown, *_used_along(deletion, along, shown, assigned.values())])
     gone = removed_text(documents or {}, codebase, [i for i, _ in deletion.text], deletion.source_patch)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     told = [*shown, *(s for symbol in removed for s in with_members(codebase, symbol) if is_data(codebase, s))]
@@ -218,9 +218,13 @@ def _with_overriding(codebase: Codebase, removed: Sequence[Symbol], shown: Seque
     return sorted([*shown, *found], key=lambda s: (s.path, s.start))
 
 
-def _used_along(deletion: Deletion, along: Iterable[Symbol], shown: Collection[Symbol]) -> list[Symbol]:
-    """The definitions that went along and that the lines name which are gone from code that stays."""
-    words = {word for _, text in deletion.uses for word in re.findall(r"\w+", text)}
+def _used_along(
+    deletion: Deletion, along: Iterable[Symbol], shown: Collection[Symbol], assigned: Iterable[str]
+) -> list[Symbol]:
+    """The definitions that went along and that the lines name which are gone from code that stays, or the assignments
+    that are shown."""
+    lines = (*(text for _, text in deletion.uses), *assigned)
+    words = {word for text in lines for word in re.findall(r"\w+", text)}
     return [each for each in along if each not in shown and each.name.partition("#")[0] in words]
 
 

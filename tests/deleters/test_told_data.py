@@ -283,3 +283,16 @@ def test_options_of_a_command_line_are_told_without_their_help() -> None:
 def test_numbers_and_their_formats_that_nobody_could_guess_are_told(body: str, told: list[str]) -> None:
     codebase = PythonCodebase.from_texts({"m.py": f"def f(x):\n    {body}\n"})
     assert list(function_data(codebase.modules["m.py"], codebase.symbols()["m.py::f"])) == told
+
+
+def test_a_table_is_told_with_what_fills_it_and_the_function_that_makes_it() -> None:
+    source = (
+        "def _reversed(d):\n    'Turn it round.'\n    return {v: k for k, v in d.items()}\n\n\n"
+        "CODES = {'b': 'a'}\n\n_NAMES = _reversed(CODES)\n_NAMES['c'] = 'd'\n_NAMES['e'] = 'f'\n\n\n"
+        "def find(code):\n    'The name of a code.'\n    return _NAMES[code]\n\n\ndef other():\n    return CODES\n"
+    )
+    codebase = PythonCodebase.from_texts({"m.py": source, "test_m.py": "def test_m():\n    assert 1\n"})
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::find", tests), REPO, tests).text
+    assert "```python\n_NAMES = _reversed(CODES)\n_NAMES['c'] = 'd'\n_NAMES['e'] = 'f'\n```" in text
+    assert "```python\ndef _reversed(d)\n```\n> Turn it round." in text

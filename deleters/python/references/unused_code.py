@@ -353,7 +353,10 @@ def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, Fi
             changed += _in_functions(plan, filling)
             if name == "TYPE_CHECKING":
                 continue  # it chose imports, and nothing that a solution needs
-            found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
+            texts = [plan.source[binding.start : binding.end].decode("utf-8", "replace")]
+            in_order = sorted(filling, key=lambda each: each.start_byte)
+            texts += [text_of(each) for each in in_order if each.parent is not None and each.parent.type == "module"]
+            found.append((f"{plan.path}::{name}", "\n".join(texts)))
     return UnusedConstants(found, changed)
 
 
