@@ -58,9 +58,9 @@ def function_shortcuts(
         functions = {each: node for each in module.symbols if each.is_callable and (node := _node_of(root, each))}
         gone = [each for each in functions if lines.issuperset(range(each.start_line, each.end_line + 1))]
         for function in gone:
-            stayed = {each: node for each, node in functions.items() if each not in gone}
+            others = {each: node for each, node in functions.items() if each != function}
             found = [*_constant_parameters(codebase, function, functions[function], grammar)]
-            found += _bodies_beside(module.source, function, functions[function], stayed)
+            found += _bodies_beside(module.source, function, functions[function], others)
             is_compiled = not grammar.any_value or path.endswith(grammar.typed)
             for change in found:
                 yield LackingPart(function.symbol_id, path, *change, is_compiled=is_compiled)
@@ -94,9 +94,10 @@ def _is_block(body: Node) -> bool:
 
 
 def _constant_parameters(codebase: Codebase, function: Symbol, node: Node, grammar: PartGrammar) -> Iterator[_Change]:
-    """The documented parameters of a function, of which each is always given one literal."""
-    body, names = node.child_by_field_name("body"), _parameters(node)
-    documented = [name for name in names if len(name) > 1 and re.search(rf"\b{re.escape(name)}\b", function.docstring)]
+    """The documented parameters of a function, of which each is always given one literal; all if nothing is said."""
+    body, names, said = node.child_by_field_name("body"), _parameters(node), function.docstring
+    documented = [name for name in names if len(name) > 1 and re.search(rf"\b{re.escape(name)}\b", said)]
+    documented = documented if said else list(filter(None, names))
     if not documented or body is None:
         return
     calls = [*_calls(codebase, function, None if grammar.any_value else len(names))]
@@ -161,15 +162,15 @@ def arguments_of(text: str) -> list[str]:
     return found[:-1] if found and not found[-1] else found
 
 
-def _bodies_beside(source: bytes, function: Symbol, node: Node, stayed: Mapping[Symbol, Node]) -> Iterator[_Change]:
-    """The body of the function whose name is most alike, of those that stayed with the same parameters and result.
+def _bodies_beside(source: bytes, function: Symbol, node: Node, others: Mapping[Symbol, Node]) -> Iterator[_Change]:
+    """The body of the function whose name is most alike, of the others with the same parameters and result.
 
     None of one that does the same: its own body is equal, or calls that function.
     """
     own = node.child_by_field_name("body")
     alike = {
         each.name: other
-        for each, other in stayed.items()
+        for each, other in others.items()
         if each.holder_id == function.holder_id and _shape(other) == _shape(node)
     }
     for name in get_close_matches(function.name, sorted(alike), n=1, cutoff=ALIKE):

@@ -74,6 +74,14 @@ def changes(files: dict[str, str], name: str) -> dict[str, str]:
         ({"a.go": GO_CODE, "a_test.go": GO_TEST % ('"a,b", ","', '"."')}, "ByParts", ""),
         ({"a.go": GO_CODE, "a_test.go": GO_TEST % ('"a,b", ","', "c()")}, "ByParts", ""),
         ({"a.go": GO_CODE.replace("given sep", "dot"), "a_test.go": GO_TEST % ('"", ","', '","')}, "ByParts", ""),
+        (
+            {
+                "a.go": GO_CODE.replace("// ByParts splits at the given sep.", ""),
+                "a_test.go": GO_TEST % ('"a,b", ","', '","'),
+            },
+            "ByParts",
+            ' sep = ",";',
+        ),
         ({"A.java": JAVA_CODE}, "split", " sep = 'x';"),
         ({"src/lib.rs": RUST_CODE}, "split", " let sep = ',';"),
         ({"m.js": SCRIPT_CODE, "m.test.js": SCRIPT_TEST}, "split", " sep = ',';"),
@@ -100,6 +108,13 @@ func ToKebabOf(s Text, n int) Text { return s }
     for same in ("ToKebab(s)", "By(s, '-')"):
         assert not changes({"a.go": code.replace("Up(s, '-')", same)}, "ToKebab")
     assert not changes({"a.go": code.replace("By(s, '-')", "ToUpperKebab(s)")}, "ToKebab")
+
+
+def test_the_body_of_another_one_that_is_gone_is_tried_as_well() -> None:
+    code = "package a\n\nfunc Up(s Text) Text { return By(s, 1) }\n\nfunc UpTo(s Text) Text { return By(s, 2) }\n"
+    codebase = GoCodebase.from_texts({"a.go": code})
+    found = {part.symbol: part.replacement for part in function_shortcuts(codebase, {"a.go": frozenset(range(9))}, GO)}
+    assert found == {"a.go::Up": b"{ return By(s, 2) }", "a.go::UpTo": b"{ return By(s, 1) }"}
 
 
 @pytest.mark.parametrize("other", ["async function splits", "function * splits", "async function * splits"])
