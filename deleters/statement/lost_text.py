@@ -27,6 +27,8 @@ _LINK = re.compile(r"`[^`<]*<[^`<>]*>`__?|\[[^][]*\](?:\([^()]*\)|\[[^][]*\])")
 """A link of reStructuredText or Markdown."""
 _RULE = re.compile(r"([=~^\"'`#*+-])\1{2,}\s*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_NAMES = re.compile(r"(?:[\s,;.]|\b(?:and|or)\b|(?::[\w:]+:)?`{1,2}[^`\n]+`{1,2})*")
+"""A part of a list of names in a sentence."""
 _PART = re.compile(r"\s*(?:(?:(?:pub )?use|import|from)\b[^()]*|[\w:,*$ \t]*[])};,]+[;,]?)\s*$")
 """The beginning of an import that goes on below, and the end of a list of names or of a block."""
 
@@ -51,7 +53,8 @@ def removed_text(
             changes = _fenced(_changed_words(codebase, part.path, removed, changes), comments)
         else:
             continue
-        texts = dict.fromkeys(filter(None, map(_lost_text, changes)))  # one may stand below each of several functions
+        lost = (text for text in map(_lost_text, changes) if not _NAMES.fullmatch(text))
+        texts = dict.fromkeys(lost)  # one may stand below each of several functions
         text = _REFERENCE.sub("", "\n\n".join(texts)).strip("\n")
         text = "\n".join(line for line in text.split("\n") if not _is_row_of_links(line))
         if any(len(line.split()) >= MIN_LINE_WORDS or _CALL.search(line) for line in text.splitlines()):

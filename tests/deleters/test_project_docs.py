@@ -199,10 +199,13 @@ def test_rules_below_headings_open_no_examples() -> None:
         ("|      | `a <https://m.io/api.html#a>`_,  |", False),
         ("| [a](https://m.io), [b][c] |", False),
         ("| Windows | [a](https://m.io) of all kinds |", True),
+        ("`rgb_to_hex`, :func:`rgb_to_rgb_percent` and", False),
+        ("``a``, ``b``, or `c`.", False),
+        ("`a`, `b` and all that", True),
         ("[a](https://m.io) of all kinds", True),
     ],
 )
-def test_rows_of_links_that_a_document_lost_say_nothing(row: str, *, is_told: bool) -> None:
+def test_rows_of_links_and_parts_of_lists_that_a_document_lost_say_nothing(row: str, *, is_told: bool) -> None:
     before = f"All:\n\n{row}\n"
     patch = unified({"README": before.encode()}, {"README": b"All:\n\n"})
     assert bool(removed_text({"README": before}, CODEBASE, (), patch)) is is_told
