@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from excise.deleters.only_effects import is_only_effect
 from excise.deleters.single_rounds import BLOCKS, round_of_call, round_of_loop
 from excise.protocols import Codebase, LackingPart
 from excise.types import Symbol, content_id
@@ -204,7 +205,8 @@ def _parts_of(root: Node, source: bytes, lines: frozenset[int], grammar: PartGra
             text = source[node.start_byte : node.end_byte]
             opened, closed = (b"if (false) { ", b" }") if grammar.parentheses else (b"if false { ", b" }")
             part = opened + text + closed
-            yield _Part(f"line {first}", node.start_byte, node.end_byte, part, may_be_idle=True)
+            is_only, place = is_only_effect(node), (node.start_byte, node.end_byte)
+            yield _Part(f"line {first}", *place, part, may_be_idle=not is_only, is_essential=is_only)
 
 
 def _is_endless(node: Node, grammar: PartGrammar) -> bool:
