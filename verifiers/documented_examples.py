@@ -20,8 +20,10 @@ _ENDED = frozenset({Status.PASSED, Status.FAILED})
 def require_examples_hold(plan: PlannedDeletion) -> None:
     """Raise :class:`DeletionRefused` if an example of a document that stays passes before a removal and fails after."""
     bench = plan.bench
+    if plan.deletion.deleter not in _WHOLE:
+        return
     deleter = get_deleter(plan.deletion.deleter, bench.repo.language)
-    if plan.deletion.deleter not in _WHOLE or not isinstance(deleter, DocumentingDeleter):
+    if not isinstance(deleter, DocumentingDeleter):
         return
     if bench.passing_examples is None:
         bench.passing_examples = _passing(bench, deleter, {})

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 VERSIONS = {
     "fetch": 16, "environment": 20, "model": 2, "baseline": 11, "executed": 4, "byte code": 1, "coverage": 11,
-    "find": 34, "propose": 1, "candidate": 177, "conditions": 4, "kit": 63, "brief": 2, "grade": 23, "statement": 1,
+    "find": 34, "propose": 1, "candidate": 178, "conditions": 4, "kit": 63, "brief": 2, "grade": 23, "statement": 1,
 }  # fmt: skip
 """Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""
 

@@ -55,3 +55,11 @@ def test_documents_without_examples_of_the_project_cost_no_run(vary: Vary, monke
     monkeypatch.setattr(bench, "run", pytest.fail)
     plan = SimpleNamespace(bench=bench, deletion=SimpleNamespace(deleter="remove"), edits=lambda _: {})
     require_examples_hold(cast("PlannedDeletion", plan))
+
+
+@pytest.mark.parametrize("deleter", ["remove", "remove_and_stub", "stub"])
+def test_other_languages_have_no_such_examples(deleter: str) -> None:
+    """A removal of a compiled language may be called like a deleter that is Python's alone."""
+    bench = SimpleNamespace(repo=SimpleNamespace(language="go"), run=pytest.fail, passing_examples=None)
+    plan = SimpleNamespace(bench=bench, deletion=SimpleNamespace(deleter=deleter))
+    require_examples_hold(cast("PlannedDeletion", plan))
