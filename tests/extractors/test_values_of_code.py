@@ -18,7 +18,7 @@ class Address:
             return "told"
         if limit == -1 or line in ("a", "b"):
             return _rest(line)
-        return limit
+        return {7: "seven", "key": 8}.get(limit)
 
 
 def _rest(line):
@@ -39,8 +39,8 @@ def values_in(*removed: str) -> dict[str, CodeValues]:
 def test_texts_numbers_types_and_none_are_those_that_code_compares_with() -> None:
     found = values_in("Address", "_rest")["Address.parse"]
     assert found.parameters == ("self", "line", "limit", "scheme")
-    assert found.texts == ("#", "a", "b", "@")
-    assert found.numbers == (-1, 40)
+    assert set(found.texts) == {"#", "a", "b", "key", "@"}
+    assert set(found.numbers) == {-1, 7, 40}
     assert found.absent == {"scheme"}
     assert found.types == {"line": ("bytes", "str")}
     assert values_in("_rest").keys() == {"_rest"}
@@ -72,6 +72,8 @@ def test_containers_get_an_item_or_a_key() -> None:
         [["l", [["s", "x"], ["s", "id"]]]],
         [["l", [["s", "id"]]]],
     ]
+    pair = made(call("load", ["t", [["i", "1"], ["i", "2"]]]), CodeValues(("of",), numbers=(64,)))
+    assert [each["args"] for each in pair] == [[["t", [["i", "64"], ["i", "2"]]]]]
     table = ["d", [[["s", "x"], ["i", "1"]]]]
     (one,) = made(call("load", table), known)
     assert one["args"] == [["d", [[["s", "x"], ["i", "1"]], [["s", "id"], ["i", "1"]]]]]

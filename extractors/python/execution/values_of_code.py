@@ -107,12 +107,14 @@ def _values(codebase: Codebase, symbol: Symbol) -> CodeValues | None:
 
 
 def _compared(node: ast.AST) -> Iterator[object]:
-    """The constants that a node compares something with, or looks for in it."""
+    """The constants that a node compares something with, or looks for in it; and the keys of a table."""
     if isinstance(node, ast.Compare):
         for each in (node.left, *node.comparators):
             yield from _constants(each)
     elif isinstance(node, ast.MatchValue):
         yield from _constants(node.value)
+    elif isinstance(node, ast.Dict):
+        yield from (key.value for key in node.keys if isinstance(key, ast.Constant))
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SEARCHES:
         for each in node.args[:1]:
             yield from _constants(each)
@@ -191,6 +193,8 @@ def _others(node: Node, name: str, values: CodeValues) -> Iterator[Node]:
         yield from (["i", str(number + more)] for number in values.numbers for more in (0, 1, -1))
     elif tag == "f":
         yield from (["f", bits_of(float(number))] for number in values.numbers)
+    elif tag in {"l", "t"} and value and value[0][0] == "i":
+        yield from ([tag, [["i", str(number)], *value[1:]], *rest] for number in values.numbers)
     for text in values.texts:
         if tag == "s":
             others = (text, value + text, text + value, _inside(value, text))
