@@ -31,9 +31,14 @@ def is_only_effect(statement: Node) -> bool:
         return False
     if function.child_by_field_name("body") != block or not _is_effect(statement) or _has_result(function):
         return False
+    others = (each for each in statements_of(block) if each != statement)
+    return not any(each.type in _ACTING and not _GUARDING.match(_text(each)) for each in others)
+
+
+def statements_of(block: Node) -> list[Node]:
+    """The statements of a block, without comments."""
     inner = [child for child in block.named_children if "comment" not in child.type]
-    inner = inner[0].named_children if len(inner) == 1 and inner[0].type == "statement_list" else inner
-    return not any(each.type in _ACTING and not _GUARDING.match(_text(each)) for each in inner if each != statement)
+    return inner[0].named_children if len(inner) == 1 and inner[0].type == "statement_list" else inner
 
 
 def _is_effect(statement: Node) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
-from excise.deleters.only_effects import is_only_effect
+from excise.deleters.only_effects import is_only_effect, statements_of
 from excise.deleters.single_rounds import BLOCKS, round_of_call, round_of_loop
 from excise.protocols import Codebase, LackingPart
 from excise.types import Symbol, content_id
@@ -244,7 +244,7 @@ def _branches(node: Node, source: bytes, grammar: PartGrammar) -> Iterator[_Part
 
 def _is_no_part(condition: str, branch: Node, source: bytes, grammar: PartGrammar) -> bool:
     """Whether a branch only hands on the error that a condition asks for, or only writes into a log."""
-    inner = _statements_of(branch)
+    inner = statements_of(branch)
     last = _text(inner[-1], source) if inner else ""
     if not grammar.passes_on(condition):
         return _only_logs(branch, source)
@@ -478,14 +478,8 @@ def _is_said(node: Node, source: bytes) -> bool:
 
 def _only_logs(block: Node, source: bytes) -> bool:
     """Whether there is nothing in a block but statements for a log."""
-    inner = _statements_of(block)
+    inner = statements_of(block)
     return bool(inner) and all(child.type.endswith("statement") and _is_said(child, source) for child in inner)
-
-
-def _statements_of(block: Node) -> list[Node]:
-    """The statements of a block, without comments."""
-    inner = [child for child in block.named_children if "comment" not in child.type]
-    return inner[0].named_children if len(inner) == 1 and inner[0].type == "statement_list" else inner
 
 
 def _text(node: Node, source: bytes) -> str:
